@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -28,8 +28,21 @@ from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, Scaffold
 
 _log = logging.getLogger("estimator_core")
-#: Names by what a trace does with them.
-Decisions = Mapping[str, frozenset[str]]
+#: What may follow from the shapes of a batch: a model may leave out a part for a short one.
+_BY_SHAPE = ("uses the variables", "returns the outputs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What model_fn decided in Python in one trace.
+
+    Attributes:
+        shapes: of the batch that was traced.
+        names: by what the trace does with them.
+    """
+
+    shapes: tuple[tuple[int, ...], ...] = ()
+    names: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +132,11 @@ def discover(
     lookups: sparse.Lookups = found["lookups"]
     specs = dict(scope.specs)
     train_op = opt_state = None
-    decisions: Decisions = {}
+    decisions = Decisions()
     tables = dict(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
-        decisions = decisions_of(scope, spec, train_op)
+        decisions = decisions_of(scope, spec, train_op, (features, labels))
     outputs = {
         "loss": "scalar",
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
@@ -152,35 +165,38 @@ def discover(
     )
 
 
-def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp) -> Decisions:
+def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
     """What model_fn decided in Python in a trace of mode TRAIN; every later one must decide alike."""
+    shapes = tuple(tuple(leaf.shape) for leaf in jax.tree.leaves(batch))
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
     predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
-    return {
+    names: dict[str, frozenset[str]] = {
         "uses the variables": frozenset(scope.met),
-        "trains the variables": frozenset(f"{name} (by {at})" for at, names in enumerate(members, 1) for name in names),
+        "trains the variables": frozenset(f"{name} (by {at})" for at, own in enumerate(members, 1) for name in own),
         "requests first values of": frozenset(
             name for request in scope.requests for name in getattr(request, "variables", (type(request).__name__,))
         ),
         "returns the outputs": frozenset(
-            [*scope.summaries, *scope.tensors, *(spec.eval_metric_ops or {}), *predictions]
+            map(str, [*scope.summaries, *scope.tensors, *(spec.eval_metric_ops or {}), *predictions])
         ),
     }
+    return Decisions(shapes=shapes, names=names)
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:
-    """Refuses a later trace that decides otherwise.
+    """Refuses a later trace that decides otherwise. Variables used and outputs may differ between shapes of batches.
 
     Raises:
         ModelFnError: naming what differs.
     """
-    for told, names in first.items():
-        if names != later[told]:
+    for told, names in first.names.items():
+        others = later.names[told]
+        if names != others and not (told in _BY_SHAPE and first.shapes != later.shapes):
             raise ModelFnError(
                 f"model_fn decides otherwise each time it is traced. The first trace of mode 'train' {told} "
-                f"{sorted(names - later[told])}, which a later one does not; the later one has "
-                f"{sorted(later[told] - names)} instead. model_fn must not depend on what changes between its calls: a "
+                f"{sorted(names - others)}, which a later one does not; the later one has "
+                f"{sorted(others - names)} instead. model_fn must not depend on what changes between its calls: a "
                 "counter, a random number of Python, files, or objects that an earlier call has changed."
             )
 

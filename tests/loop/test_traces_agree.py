@@ -78,3 +78,19 @@ def test_a_trace_for_another_shape_is_compared_too(tmp_path: Path) -> None:
     assert int(steady.variables["w"].size) == 3
     with pytest.raises(ModelFnError, match=r"trains the variables \['c \(by 1\)'\]"):
         trained(tmp_path / "moody", lambda call: {"trained": ".*" if call < 2 else "w|b"}, (8, 4))
+
+
+def test_outputs_may_follow_from_the_shape_of_a_batch(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        found = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.ones)
+        full = features["x"].shape[0] == 8
+        if full:
+            found = found + ec.get_variable("b", (), jax.nn.initializers.zeros)
+        loss = jnp.mean((found - labels) ** 2)
+        ec.tensor("of_full_batches" if full else "of_short_batches", loss)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    config = ec.RunConfig(model_dir=str(tmp_path), default_hooks=False, steps_per_dispatch=1)
+    batches = [({"x": X[:size]}, Y[:size]) for size in (8, 4, 8)]
+    estimator = ec.Estimator(model_fn, config=config).train(lambda: iter(batches))
+    assert estimator.latest_checkpoint() == str(tmp_path / "checkpoints" / "3")

@@ -14,6 +14,7 @@ _HOME = {
     "config": ("BertConfig",),
     "early_stop": ("StopWithoutImprovement",),
     "encoder": ("EncoderOptions", "Encoded", "encode", "encoder_shapes"),
+    "encoder.model": ("BertModel",),
     "encoder.partition": ("fully_sharded_rules", "tensor_parallel_rules"),
     "lora": ("LoraConfig", "merge_lora"),
     "model_fn": ("bert_model_fn_builder",),

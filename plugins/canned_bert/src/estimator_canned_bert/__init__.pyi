@@ -7,6 +7,7 @@ from estimator_canned_bert.encoder import Encoded as Encoded
 from estimator_canned_bert.encoder import EncoderOptions as EncoderOptions
 from estimator_canned_bert.encoder import encode as encode
 from estimator_canned_bert.encoder import encoder_shapes as encoder_shapes
+from estimator_canned_bert.encoder.model import BertModel as BertModel
 from estimator_canned_bert.encoder.partition import fully_sharded_rules as fully_sharded_rules
 from estimator_canned_bert.encoder.partition import tensor_parallel_rules as tensor_parallel_rules
 from estimator_canned_bert.lora import LoraConfig as LoraConfig

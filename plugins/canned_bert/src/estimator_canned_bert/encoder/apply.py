@@ -22,10 +22,12 @@ class Encoded(NamedTuple):
     Attributes:
         sequence: [batch, length, hidden], of every token.
         pooled: [batch, hidden], of the first token of each example.
+        layers: the output of each layer, [batch, length, hidden], if they were asked for.
     """
 
     sequence: jax.Array
     pooled: jax.Array
+    layers: tuple[jax.Array, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,7 @@ def encode(
     first_tokens: jax.Array | None = None,
     key: jax.Array | None = None,
     options: EncoderOptions | None = None,
+    all_layers: bool = False,
 ) -> Encoded:
     """Encodes a batch. A row is one example, or holds several (`first_tokens`), which see nothing of each other.
 
@@ -67,6 +70,7 @@ def encode(
         first_tokens: int [examples], where each example of packed rows begins, counted over all rows; None: not packed.
         key: of the dropout; None: nothing is dropped. Each place of a row draws its own values.
         options: how it is computed.
+        all_layers: whether to return the output of each layer.
 
     Example:
         >>> config = BertConfig.of_size("tiny", vocab_size=10)
@@ -96,17 +100,25 @@ def encode(
     if options.remat:
         layer = jax.checkpoint(layer)
     weights = [_of_layer(parameters, layer_prefix(config, index)) for index in range(config.num_hidden_layers)]
+    outputs: list[jax.Array] = []
     if options.scan_layers:
         stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
-        hidden, _ = jax.lax.scan(lambda h, x: (layer(x[0], h, x[1]), None), hidden, (stacked, layer_keys))
+
+        def next_layer(before: jax.Array, own: tuple[Parameters, jax.Array | None]) -> tuple[jax.Array, Any]:
+            after = layer(own[0], before, own[1])
+            return after, after if all_layers else None
+
+        hidden, kept = jax.lax.scan(next_layer, hidden, (stacked, layer_keys))
+        outputs = list(kept) if all_layers else []
     else:
         for index, own in enumerate(weights):
             hidden = layer(own, hidden, None if layer_keys is None else layer_keys[index])
+            outputs.append(hidden)
     first = (
         hidden[:, 0] if first_tokens is None else jnp.take(hidden.reshape(-1, hidden.shape[-1]), first_tokens, axis=0)
     )
     pooled = jnp.tanh(dense(parameters, f"{ROOT}/pooler/dense", first))
-    return Encoded(hidden, pooled)
+    return Encoded(hidden, pooled, tuple(outputs) if all_layers else ())
 
 
 class _Keys:
