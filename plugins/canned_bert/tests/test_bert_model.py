@@ -24,6 +24,7 @@ SHAPE = BertConfig(
     num_attention_heads=2,
     intermediate_size=32,
     max_position_embeddings=12,
+    initializer_range=0.2,
 )
 RNG = np.random.default_rng(0)
 IDS = RNG.integers(1, 30, size=(6, 8)).astype(np.int32)
