@@ -62,7 +62,7 @@ def first_fit(lengths: np.ndarray, length: int) -> tuple[np.ndarray, int]:
 
     Example:
         >>> first_fit(np.array([3, 6, 4]), 8)
-        (array([8, 0, 11]), 2)
+        (array([12,  0,  8]), 2)
     """
     used = np.zeros(len(lengths), np.int64)
     places = np.zeros(len(lengths), np.int64)
