@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 549,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 545,
-    "_checkpoint": 2666,  # stores that do not answer told from damage, the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2666,  # the catalog, audits, incremental saves, checkpoints of others, silent stores included
     "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
