@@ -18,7 +18,7 @@ from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.fetch import read_boxes, verify
 from estimator_core._packs.packs import Packs
 from estimator_core._packs.stored import StoredArray, stored_arrays
-from estimator_core._storage import ObjectMissingError, StorageError
+from estimator_core._storage import ObjectMissingError, ShortReadError, StorageError
 from estimator_core.errors import CheckpointNotFoundError
 
 #: Small and needed in every process: read at once.
@@ -42,6 +42,7 @@ def open_entries(
     Raises:
         CheckpointCorruptError: the packs are damaged.
         CheckpointNotFoundError: the checkpoint was deleted meanwhile.
+        StorageError: the packs are in a store that does not answer.
     """
     with _explained(directory):
         stored = _stored(directory, manifest, wanted)
@@ -61,6 +62,7 @@ def read_packed(directory: Path, manifest: Manifest, wanted: Entries) -> dict[st
     Raises:
         CheckpointCorruptError: the packs are damaged.
         CheckpointNotFoundError: the checkpoint was deleted meanwhile.
+        StorageError: the packs are in a store that does not answer.
     """
     with _explained(directory):
         return _read(_stored(directory, manifest, wanted), wanted)
@@ -110,4 +112,6 @@ def _explained(directory: Path) -> Generator[None]:
             f"The checkpoint {directory} was deleted from the store while being read. Use a newer one."
         ) from error
     except StorageError as error:
+        if not is_complete(directory) and not isinstance(error, ShortReadError):
+            raise  # a store that does not answer says nothing about the checkpoint
         raise reading_failed(directory, error) from error

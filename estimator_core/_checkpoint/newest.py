@@ -12,6 +12,7 @@ from pathlib import Path
 from estimator_core._checkpoint import catalog, layout
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._cluster.together import chief_says, gather
+from estimator_core._storage import StorageError
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 
@@ -48,6 +49,7 @@ def read_latest(
 
     Raises:
         CheckpointCorruptError: every checkpoint is damaged; starting from scratch instead would lose the run.
+        StorageError: the store that holds the packs does not answer one of the processes.
 
     Example:
         >>> read_latest("a/directory/that/does/not/exist") is None
@@ -61,11 +63,11 @@ def read_latest(
         if missing:
             _log.error("MISSING CHECKPOINT: the journal names %s, which is not there.", path)
             continue
-        found, problem = _tried(path, items, processes)
+        found, damage = _tried(path, items, processes)
         if found is None:
-            if path.exists():  # else deleted by the run that owns the directory, after it was listed
+            if damage:  # else deleted by the run that owns the directory, after it was listed
                 damaged.append(path)
-                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", problem)
+                _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", damage)
             continue
         if damaged:
             newer = [set_aside_damaged(one) for one in damaged] if set_aside and processes.index == 0 else damaged
@@ -79,17 +81,25 @@ def read_latest(
     return None
 
 
-def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str | None]:
-    """The contents of a checkpoint, or what is wrong with it: in all processes alike."""
+def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str]:
+    """The contents of a checkpoint, or what is damaged: "" if it was deleted meanwhile. In all processes alike."""
     from estimator_core._checkpoint.read import open_checkpoint
+    from estimator_core._packs.away import is_complete
 
+    found, problem, cause = None, None, None
     try:
         catalog.check_named(path)
-        found, problem = open_checkpoint(path, items, part=processes.index, parts=processes.count), None
+        found = open_checkpoint(path, items, part=processes.index, parts=processes.count)
+    except StorageError as error:
+        problem, cause = ("store", str(error)), error
     except (CheckpointCorruptError, CheckpointNotFoundError) as error:
-        found, problem = None, str(error)
+        retired = isinstance(error, CheckpointNotFoundError) and not is_complete(path)
+        problem = ("deleted" if retired or not path.exists() else "damaged", str(error))
     problems = [one for one in gather(processes, "restore-verified", problem) if one is not None]
-    return (None, problems[0]) if problems else (found, None)
+    told = dict(problems)
+    if "store" in told:
+        raise StorageError(told["store"]) from cause
+    return (None if told else found), ("" if "deleted" in told else told.get("damaged", ""))
 
 
 def set_aside_damaged(path: Path) -> Path:

@@ -65,12 +65,9 @@ class InferenceStates:
             CheckpointNotFoundError: nothing has been trained, and initial values were not requested.
         """
         live, programs, model_dir = self._live, self._programs, self._model_dir
-        if context.config.allow_cast and batch is not None:
-            # What the model declares decides, not what a checkpoint holds.
-            programs.discovery(context.devices, context.mode, batch)
         if checkpoint_path is not None:
             path = str(resolve_checkpoint(checkpoint_path))
-            return self._of_checkpoint(path, context, lambda: self._read(path, context))
+            return self._of_checkpoint(path, context, batch, lambda: self._read(path, context))
         if not context.training:
             self._agree(context.devices.processes)
         newest = None if context.training and not context.devices.apart else latest_checkpoint(model_dir)
@@ -78,7 +75,7 @@ class InferenceStates:
             return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
         newest = latest_checkpoint(model_dir) if newest is None else newest
         if newest is not None:
-            return self._of_checkpoint(newest, context, lambda: self._read_newest(context))
+            return self._of_checkpoint(newest, context, batch, lambda: self._read_newest(context))
         read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
         refuse_foreign(model_dir, context.plugins)
         if self._fresh is None:
@@ -103,12 +100,20 @@ class InferenceStates:
             return False  # it is spread over processes that are not asked
         return context.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
 
-    def _of_checkpoint(self, path: str, context: RunContext, read: Callable[[], CheckpointItems]) -> TrainState:
-        placement = context.devices.placement
-        if self._kept is None or self._kept[:2] != (path, placement):
-            with reading(Path(path)):
-                self._kept = path, placement, placed(placement, self._programs, read())
-        return self._kept[2]
+    def _of_checkpoint(
+        self, path: str, context: RunContext, batch: Batch | None, read: Callable[[], CheckpointItems]
+    ) -> TrainState:
+        devices, placement = context.devices, context.devices.placement
+        if self._kept is not None and self._kept[:2] == (path, placement):
+            return self._kept[2]
+        if batch is not None and (context.config.allow_cast or not placement.single):
+            # What the model declares decides on dtypes and shardings, not what a checkpoint holds.
+            self._programs.discovery(devices, context.mode, batch)
+        with reading(Path(path)):
+            state = placed(placement, self._programs, read())
+        if batch is not None or placement.single:  # else it is not split as the model asks
+            self._kept = path, placement, state
+        return state
 
     def _read(self, path: str, context: RunContext) -> CheckpointItems:
         self._check(path, context)

@@ -23,6 +23,7 @@ from estimator_core._loop.starting import placed, put_all
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
+from estimator_core.errors import CheckpointNotFoundError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
 
     Raises:
         CheckpointError: there is a checkpoint of another framework, and none of ours.
+        CheckpointNotFoundError: the only checkpoints were deleted while being read.
     """
     processes = devices.processes
     newest = latest_checkpoint(model_dir)
@@ -68,6 +70,8 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
         return Start(step=state.step, checkpoint=newest, position=state.position)
     found = read_latest(model_dir, set_aside=True, processes=processes)
     if found is None:
+        if told is not None:  # starting from scratch would lose the run
+            raise CheckpointNotFoundError(f"Checkpoint {told} of {model_dir} was deleted while being read. Try again.")
         refuse_foreign(model_dir, plugins)
         return Start()
     path, items = found.path, found.items

@@ -10,7 +10,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
 import jax
@@ -121,10 +121,14 @@ class Scope:
         wrong = conflict(known, spec) if known is not None else None
         if wrong is not None:
             raise wrong
-        self._meet(known or spec)
+        if known is not None and (known.sharding is not None or spec.sharding is None):
+            spec = known
+        elif known is not None:  # a checkpoint knows no sharding
+            spec = replace(known, sharding=spec.sharding)
+        self._meet(spec)
         if spec.name in self._written:
             return self._written[spec.name]
-        return as_computed(known or spec, self._first_value(known or spec))
+        return as_computed(spec, self._first_value(spec))
 
     def write(self, path: str, value: object) -> None:
         """Sets the next value of a variable of the model state.
@@ -203,7 +207,7 @@ class Scope:
 
     def _meet(self, spec: VariableSpec) -> None:
         self.met.setdefault(spec.name, spec)
-        self.specs.setdefault(spec.name, spec)
+        self.specs[spec.name] = spec
 
     def _first_value(self, spec: VariableSpec) -> Any:
         raise NotImplementedError

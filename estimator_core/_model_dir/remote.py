@@ -255,20 +255,24 @@ class RemoteModelDir:
             self._forget_own_journal()
             if not bring(self._storage, lineage, saved, target, _writer(), without=PACK_SUFFIX if several else ""):
                 return False
-            if several:
-                self._lease_packs(lineage, saved, target)
+            if several and not self._lease_packs(lineage, saved, target):
+                remove_tree(target)
+                return False
             self._here.add(saved.step)
         self._newest = saved
         return True
 
-    def _lease_packs(self, lineage: Lineage, saved: Saved, target: Path) -> None:
-        """Keeps the packs of a checkpoint from removal until the next one is here."""
+    def _lease_packs(self, lineage: Lineage, saved: Saved, target: Path) -> bool:
+        """Keeps the packs of a checkpoint from removal until the next one is here. False if it was retired."""
         try:
             held = lease(self._storage, lineage, saved.place, _writer())
-        except StorageDeniedError:
+            if held is None:
+                return False
+        except StorageDeniedError:  # it may only read
             held = None
         self._release()
         self._keep_away(saved, target, held)
+        return True
 
     def _keep_away(self, saved: Saved, target: Path, held: Lease | None) -> None:
         """Lets packs that the copy lacks be read in the store."""

@@ -1,9 +1,11 @@
 """Several processes decide alike which checkpoint is intact, though each looks at a share of it only."""
 
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,17 @@ import pytest
 
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import Restored, read_latest
+from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.resuming import find_start
+from estimator_core._packs import away
 from estimator_core._packs.packs import Packs
 from estimator_core._packs.stored import StoredArray
 from estimator_core._storage.local import LocalStorage
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore, load_variables, read_checkpoint
-from estimator_core.errors import CheckpointCorruptError
+from estimator_core.coordinator import ALONE
+from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+from estimator_core.plugins import Plugins
+from estimator_core.storage import Data, ObjectMissingError, ShortReadError, StorageError
 
 COUNT = 3
 
@@ -120,3 +128,78 @@ def test_a_checkpoint_that_is_altered_after_it_was_verified_is_not_used(saved: P
         (directory / name).write_bytes(data)
     with pytest.raises(CheckpointCorruptError, match="'v2' at"):
         np.asarray(found.items.variables["v2"])
+
+
+class FailsOnce:
+    """A store of packs that one of the processes cannot read."""
+
+    def __init__(self, folder: Path, error: Exception) -> None:
+        self._packs, self._errors = LocalStorage(folder), [error]
+
+    def get_ranges(self, key: str, ranges: Any) -> list[Data]:
+        if self._errors:
+            raise self._errors.pop()
+        return self._packs.get_ranges(key, ranges)
+
+
+@pytest.fixture
+def failing(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
+    """Moves the packs of the newest checkpoint to a store that raises an error once."""
+
+    def failing(error: Exception) -> None:
+        directory, store = saved / "checkpoints" / "2", saved / "store"
+        store.mkdir()
+        for pack in directory.glob("*.pack"):
+            pack.rename(store / pack.name)
+        monkeypatch.setattr(away, "_away", {})
+        away.leave_away(directory, FailsOnce(store, error))
+
+    return failing
+
+
+def untouched(saved: Path) -> bool:
+    """Whether the checkpoints have their names."""
+    return sorted(path.name for path in (saved / "checkpoints").iterdir()) == ["1", "2"]
+
+
+def test_a_store_that_does_not_answer_one_ends_the_call_in_all_and_damages_nothing(
+    saved: Path, failing: Callable[[Exception], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    failing(StorageError("shelf: the server does not answer. Try again."))
+
+    def read(processes: Any) -> str:
+        with pytest.raises(StorageError) as caught:
+            read_latest(saved, set_aside=True, processes=processes)
+        return str(caught.value)
+
+    assert in_all(read) == ["shelf: the server does not answer. Try again."] * COUNT
+    assert "DAMAGED" not in caplog.text
+    assert untouched(saved)
+    assert [one.step for one in in_all(lambda processes: read_latest(saved, processes=processes))] == [2] * COUNT
+
+
+def test_a_checkpoint_retired_in_the_store_is_passed_over_by_all_and_is_not_damaged(
+    saved: Path, failing: Callable[[Exception], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    failing(ObjectMissingError("shelf: there is no arrays-0.pack."))
+    found = in_all(lambda processes: read_latest(saved, set_aside=True, processes=processes))
+    assert [one.step for one in found] == [1] * COUNT
+    assert "DAMAGED" not in caplog.text
+    assert untouched(saved)
+
+
+def test_a_pack_that_is_cut_off_in_the_store_is_damage(saved: Path, failing: Callable[[Exception], None]) -> None:
+    failing(ShortReadError("shelf: arrays-0.pack ends before byte 70."))
+    found = in_all(lambda processes: read_latest(saved, set_aside=True, processes=processes))
+    assert [one.step for one in found] == [1] * COUNT
+    assert not untouched(saved)
+
+
+def test_training_does_not_start_from_scratch_where_the_only_checkpoint_was_retired(
+    saved: Path, failing: Callable[[Exception], None]
+) -> None:
+    shutil.rmtree(saved / "checkpoints" / "1")
+    failing(ObjectMissingError("shelf: there is no arrays-0.pack."))
+    devices: Any = SimpleNamespace(processes=ALONE)
+    with pytest.raises(CheckpointNotFoundError, match=r"Checkpoint 2 of .* was deleted while being read"):
+        find_start(devices, DeviceState(), str(saved), Plugins(autoload=False))

@@ -2,13 +2,15 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core._model_dir.remote import RemoteModelDir
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError, SupersededError
-from estimator_core.journal import read_lineage, take_over
+from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
 from estimator_core.storage import StorageGoneError
 from tests.remote.linear import batches, held_out, model_fn
@@ -180,6 +182,27 @@ def test_event_files_of_an_earlier_process_stay(url, plugins, forget):
     sizes = {entry.key: entry.size for entry in Shelf(url).list("") if "tfevents" in entry.key}
     assert len(sizes) == 2
     assert sizes == {segment.name: segment.size for segment in read_lineage(Shelf(url)).segments}
+
+
+class RetiresWhileItComes(Shelf):
+    """Another run retires the newest checkpoint when its files are here and its packs are to be leased."""
+
+    def put(self, key, data):
+        newest = read_lineage(Shelf(self.url)).newest
+        if key.startswith(f"leases/{newest.place}/"):
+            self.leased = getattr(self, "leased", 0) + 1
+            if self.leased == 2:
+                rival = take_over(Shelf(self.url), "host-b, process 2", lambda lineage: newest.step)
+                rival.publish(Retired(place=newest.place))
+        super().put(key, data)
+
+
+def test_a_checkpoint_that_is_retired_before_its_packs_are_leased_is_not_taken(url, plugins, forget):
+    estimator(url, plugins).train(batches, max_steps=10)
+    copy = RemoteModelDir(RetiresWhileItComes(url))
+    copy.refresh(lambda: SimpleNamespace(count=2))
+    assert sorted(read_lineage(Shelf(url)).saved) == [0, 5]
+    assert [path.name for path in (copy.path / "checkpoints").iterdir()] == ["5"]
 
 
 class RemovesEventFiles(ec.Hook):
