@@ -93,19 +93,75 @@ def test_only_packages_in_use_differ():
     assert "other code" in found.text
 
 
-def test_the_commit_and_the_diff_without_secrets(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text("rate = 1\n")
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+def commit_all(folder):
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
-    program.write_text("rate = 2\napi_key = 'abc123'\n")
+
+
+SECRETS = """\
+api_key: str = "abc123"
+{"api_key": "abc123",
+api_key: abc123
+Client(api_key="abc123")
+os.environ["WANDB_API_KEY"] = "abc123"
+export WANDB_API_KEY=abc123
+api_key = 'abc123'
+use("abc123")  # the token
+"""
+
+
+def test_the_commit_and_the_diff_without_secrets(tmp_path):
+    program, settings = tmp_path / "program.py", tmp_path / "settings.txt"
+    program.write_text("rate = 1\n")
+    settings.write_text(f"{SECRETS}old = 1\n")
+    commit_all(tmp_path)
+    program.write_text(f"rate = 2\n{SECRETS}")
+    settings.write_text(f"{SECRETS}old = 2\n")
     found = program_code(program, [])
     assert len(found["git"]["commit"]) == 40
     assert found["git"]["diff_changed"] is True
     assert "+rate = 2" in found["git"]["diff"]
+    assert "+old = 2" in found["git"]["diff"]
+    assert "\n+***\n" in found["git"]["diff"]
+    assert "\n ***\n" in found["git"]["diff"]
     assert "abc123" not in found["git"]["diff"]
     assert found["files"]["program.py"].startswith("sha256:")
+
+
+def test_a_diff_that_takes_too_long_leaves_the_rest_of_the_record(tmp_path, monkeypatch):
+    program = tmp_path / "program.py"
+    program.write_text("rate = 1\n")
+    commit_all(tmp_path)
+    asked = subprocess.run
+
+    def slow(command, **options):
+        if "diff" in command:
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        return asked(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", slow)
+    found = program_code(program, [])
+    assert set(found["git"]) == {"commit", "not_read", "untracked"}
+    assert "diff failed or took too long" in found["git"]["not_read"]
+    after = {"files": {**found["files"], "program.py": "sha256:0"}}
+    (told,) = capsule_differences({"code": found}, {"code": after})
+    assert "with changes that git did not tell in time)" in str(told)
+
+
+def test_code_that_git_does_not_track_is_said_to_be_nowhere(tmp_path):
+    program, other = tmp_path / "program.py", tmp_path / "other.py"
+    other.write_text("")
+    commit_all(tmp_path)
+    program.write_text("rate = 1\n")
+    for path, told in (
+        (program, "program.py: has changed (git did not track it: neither commit "),
+        (other, "other.py: has changed (it was commit "),
+    ):
+        before = program_code(path, [])
+        after = {"files": {**before["files"], path.name: "sha256:0"}}
+        (found,) = capsule_differences({"code": before}, {"code": after})
+        assert told in str(found)
 
 
 def test_the_first_bit_that_differs_is_named(monkeypatch):
