@@ -170,9 +170,8 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
 
 def _cut_at_secret(word: str) -> str:
     """A word up to the value of its first secret. What ends a value is not known: a password may hold a comma."""
-    places = (found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1]))
-    place = next(places, None)
-    return word if place is None else word[:place] + MASK
+    places = [found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1])]
+    return word[: places[0]] + MASK if places else word
 
 
 def without_user_info(text: str) -> str:
