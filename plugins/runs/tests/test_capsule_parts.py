@@ -140,13 +140,13 @@ def test_requirements_keep_subdirectories_and_paths_with_spaces():
     origins = {
         "a": {"version": "1", "origin": {"url": "file:///my%20src/a", "dir_info": {"editable": True}}},
         "b": {"version": "1", "origin": {"url": "https://host/b", "vcs_info": git, "subdirectory": "core"}},
-        "c": {"version": "1", "origin": {"url": "https://host/c.zip", "archive_info": {}, "subdirectory": "core"}},
+        "c": {"version": "1", "origin": {"url": "https://host/c", "archive_info": {}, "subdirectory": "core"}},
         "d": {"version": "1", "origin": {"url": "file:///d", "dir_info": {"editable": True}, "subdirectory": "core"}},
     }
     assert list(requirements(origins)) == [
         "-e /my src/a",
         "b @ git+https://host/b@1f#subdirectory=core",
-        "c @ https://host/c.zip#subdirectory=core",
+        "c @ https://host/c#subdirectory=core",
         "-e /d/core",
     ]
 
