@@ -1,6 +1,7 @@
 """The parts of the record of a start: packages, code, data."""
 
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,9 +22,9 @@ class Files:
         self.files = files
 
 
-def batch():
+def batch(features=None):
     return Batch(
-        features={"x": np.ones(2, np.float32)},
+        features=features or {"x": np.ones(2, np.float32)},
         labels=np.zeros(2, np.int32),
         host={},
         size=2,
@@ -123,6 +124,26 @@ def test_a_copy_of_what_is_at_a_url_has_one_name_in_every_process(tmp_path, monk
     assert len(data_fingerprint(Files(*paths), batch())) == 3
 
 
+class Spanning:
+    """An array of which another process holds a part."""
+
+    is_fully_addressable = False
+
+    def __init__(self, *parts):
+        self.addressable_shards = [SimpleNamespace(data=np.asarray(part, np.float32)) for part in parts]
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("parts of it are in another process")
+
+
+def test_of_a_batch_of_several_processes_the_own_part_is_digested():
+    def found(*parts):
+        return data_fingerprint(Files(), batch({"x": Spanning(*parts)}))
+
+    assert found([[1.0]], [[2.0]]) == found([[1.0]], [[2.0]])
+    assert found([[1.0]], [[2.0]]) != found([[1.0]], [[3.0]])
+
+
 def test_packages_in_use_have_a_hash_and_come_back_as_requirements():
     found = environment(installed())
     assert found["numpy"]["code"].startswith("sha256:")
@@ -140,13 +161,13 @@ def test_requirements_keep_subdirectories_and_paths_with_spaces():
     origins = {
         "a": {"version": "1", "origin": {"url": "file:///my%20src/a", "dir_info": {"editable": True}}},
         "b": {"version": "1", "origin": {"url": "https://host/b", "vcs_info": git, "subdirectory": "core"}},
-        "c": {"version": "1", "origin": {"url": "https://host/c.zip", "archive_info": {}, "subdirectory": "core"}},
+        "c": {"version": "1", "origin": {"url": "https://host/c", "archive_info": {}, "subdirectory": "core"}},
         "d": {"version": "1", "origin": {"url": "file:///d", "dir_info": {"editable": True}, "subdirectory": "core"}},
     }
     assert list(requirements(origins)) == [
         "-e /my src/a",
         "b @ git+https://host/b@1f#subdirectory=core",
-        "c @ https://host/c.zip#subdirectory=core",
+        "c @ https://host/c#subdirectory=core",
         "-e /d/core",
     ]
 

@@ -134,4 +134,11 @@ def _leaves(tree: Any) -> list[tuple[str, np.ndarray]]:
     import jax
 
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path, simple=True, separator="/"), np.asarray(leaf)) for path, leaf in leaves]
+    return [(jax.tree_util.keystr(path, simple=True, separator="/"), _own(leaf)) for path, leaf in leaves]
+
+
+def _own(leaf: Any) -> np.ndarray:
+    """A leaf as an array; of one that spans several processes, what lies on the devices of this one."""
+    if getattr(leaf, "is_fully_addressable", True):
+        return np.asarray(leaf)
+    return np.concatenate([np.asarray(shard.data).reshape(-1) for shard in leaf.addressable_shards])

@@ -94,9 +94,9 @@ def requirements(packages: Mapping[str, Any]) -> Iterator[str]:
     Example:
         >>> list(requirements({"python": "3.11.9", "numpy": {"version": "2.3.0"}}))
         ['numpy==2.3.0']
-        >>> origin = {"url": "https://host/a.zip", "archive_info": {}, "subdirectory": "core"}
+        >>> origin = {"url": "https://host/a", "archive_info": {}, "subdirectory": "core"}
         >>> list(requirements({"a": {"version": "1", "origin": origin}}))
-        ['a @ https://host/a.zip#subdirectory=core']
+        ['a @ https://host/a#subdirectory=core']
     """
     for name, one in packages.items():
         if not isinstance(one, Mapping):
