@@ -167,7 +167,8 @@ class Estimator:
         """The model_fn with params bound: `(features, labels, mode, config) -> EstimatorSpec`."""
 
         def public_model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> Any:
-            return self._bound.spec(features, labels, mode)
+            bound = self._bound if config is None else replace(self._bound, config=config)
+            return bound.spec(features, labels, mode)
 
         return public_model_fn
 

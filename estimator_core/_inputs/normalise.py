@@ -110,13 +110,12 @@ class Normaliser:
         leaves, treedef = jax.tree_util.tree_flatten((features, labels), self._is_leaf)
         if treedef != self._treedef:
             leaves, treedef = self._check_structure(features, labels, leaves, treedef)
-        recipe, changed = self._recipe, False
+        recipe = self._recipe
         try:
             signature = [(type(leaf), leaf.dtype, leaf.shape) for leaf in leaves]
         except AttributeError:
             leaves = [as_array(leaf, name) for leaf, name in zip(leaves, self._names, strict=True)]
             signature = [(type(leaf), leaf.dtype, leaf.shape) for leaf in leaves]
-            changed = True
         if recipe is None or signature != recipe.signature:
             recipe = self._recipe = self._examine(leaves, signature)
             self.quick = None if recipe.host else _quick(features, labels, recipe.converters, self._with_labels)
@@ -126,9 +125,7 @@ class Normaliser:
                 leaf if convert is None else convert(leaf)
                 for leaf, convert in zip(leaves, recipe.converters, strict=True)
             ]
-            changed = True
-        if changed:
-            features, labels = treedef.unflatten(leaves)
+        features, labels = treedef.unflatten(leaves)  # dicts in the order of their keys, as of every other batch
         if not recipe.host:
             return Parts(features, labels, NO_HOST, recipe.rows)
         host = {self._keys[index]: leaves[index] for index in recipe.host}

@@ -134,7 +134,7 @@ class Batches:
 
     def end(self, error: Exception | None = None) -> None:
         """Notes that the source has ended, or failed."""
-        self._source = iter(())
+        self._source, self._over = iter(()), True
         if error is not None:
             self._note(error)
 

@@ -46,17 +46,18 @@ def calm_steps(
     if source is None:
         return False
     last, deadline = hooks.calm()
-    now = monotonic()
+    now, ended = monotonic(), False
     while run.step < last and now < deadline and run.stop_reason is None and not platform.requested:
         try:
             batch = next(source, None)
         except Exception as error:
             batches.end(error)
-            break
+            batch = None
+        account.drawn += monotonic() - now
         if batch is None:
             batches.end()
+            ended = True
             break
-        account.drawn += monotonic() - now
         state.carried, values = step(state.carried, batch.features, batch.labels, batch.weights)
         state.position = batch.position
         state.step += 1
@@ -67,4 +68,6 @@ def calm_steps(
     if run.step == first:
         return False
     hooks.look()
+    if ended:
+        batches.raise_error()  # before a stop that was requested meanwhile hides it
     return True

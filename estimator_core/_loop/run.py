@@ -79,6 +79,7 @@ class LoopRun:
         self._may_fetch = True
         #: Why the run stops, once a stop is requested. An attribute, because it is read at every step.
         self.stop_reason: str | None = None
+        self._drawn = False
 
     def advance(self, dispatch: Dispatch) -> None:
         """Counts a dispatch that was passed to the device."""
@@ -118,7 +119,7 @@ class LoopRun:
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`."""
-        if self.output_names:
+        if self._drawn:
             raise HookError(
                 "transform_batches must be called in `begin`, by a hook given to the call: a batch has been drawn."
             )
@@ -134,7 +135,11 @@ class LoopRun:
                 features, labels = function(features, labels)
             return features if labels is None else (features, labels)
 
-        return WrappedInput(input_fn=input_fn, convert=convert, needed=lambda: bool(functions))
+        def needed() -> bool:
+            self._drawn = True
+            return bool(functions)
+
+        return WrappedInput(input_fn=input_fn, convert=convert, needed=needed)
 
     @property
     def seconds(self) -> Mapping[str, float]:

@@ -134,7 +134,8 @@ def _hides(key: object, item: object) -> bool:
 MASK = "***"
 _SECRET = re.compile(r"pass(word|wd|phrase)|secret|token$|api[_-]?key|access[_-]?key|credential|private[_-]?key", re.I)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
-_ASSIGNMENT = re.compile(r"(-{0,2}[\w.-]+)=(.*)", re.DOTALL)
+#: A name and what assigns to it, anywhere: `name=`, `"name": `, `name: `, `["name"] =`. The value follows.
+_ASSIGNMENT = re.compile(r"""(?<![\w.-])([\w.-]+)(?:["'\]]*\s*=|["']\s*:|:\s)\s*""")
 
 
 def is_secret(name: str) -> bool:
@@ -148,24 +149,29 @@ def is_secret(name: str) -> bool:
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """Command-line arguments with the values of secrets masked.
+    """Command-line arguments with the values of secrets masked: from the first one on, the rest of its word.
 
     Example:
         >>> without_secrets(["train.py", "--api-key=abc", "--password", "abc", "--url", "https://me:abc@host/"])
         ['train.py', '--api-key=***', '--password', '***', '--url', 'https://***@host/']
+        >>> without_secrets(["--hook", "tracker(name=a, api_key=abc)"])
+        ['--hook', 'tracker(name=a, api_key=***']
     """
     masked: list[str] = []
     expected = False
     for argument in arguments:
-        assignment = _ASSIGNMENT.fullmatch(argument)
         if expected and not argument.startswith("-"):
             masked.append(MASK)
-        elif assignment and is_secret(assignment[1]):
-            masked.append(f"{assignment[1]}={MASK}")
         else:
-            masked.append(without_user_info(argument))
-        expected = argument.startswith("-") and assignment is None and is_secret(argument)
+            masked.append(without_user_info(_cut_at_secret(argument)))
+        expected = argument.startswith("-") and "=" not in argument and is_secret(argument)
     return masked
+
+
+def _cut_at_secret(word: str) -> str:
+    """A word up to the value of its first secret. What ends a value is not known: a password may hold a comma."""
+    places = [found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1])]
+    return word[: places[0]] + MASK if places else word
 
 
 def without_user_info(text: str) -> str:

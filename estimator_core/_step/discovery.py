@@ -29,7 +29,7 @@ from estimator_core.specs import EstimatorSpec, Scaffold
 
 _log = logging.getLogger("estimator_core")
 #: What may follow from the shapes of a batch: a model may leave out a part for a short one.
-_BY_SHAPE = ("uses the variables", "returns the outputs")
+_BY_SHAPE = ("uses the variables", "requests first values of", "returns the outputs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +37,11 @@ class Decisions:
     """What model_fn decided in Python in one trace.
 
     Attributes:
-        shapes: of the batch that was traced.
+        batch: structure, shapes and dtypes of the features, labels and weights that were traced.
         names: by what the trace does with them.
     """
 
-    shapes: tuple[tuple[int, ...], ...] = ()
+    batch: object = None
     names: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
 
@@ -136,7 +136,7 @@ def discover(
     tables = dict(lookups.tables)
     if mode == ModeKeys.TRAIN:
         train_op, opt_state = _discover_optimizer(spec, specs, tables, scaled=scales_loss(model_fn.precision))
-        decisions = decisions_of(scope, spec, train_op, (features, labels))
+        decisions = decisions_of(scope, spec, train_op, (features, labels, weights))
     outputs = {
         "loss": "scalar",
         **{name: output.kind for name, output in [*scope.summaries.items(), *scope.tensors.items()]},
@@ -167,7 +167,8 @@ def discover(
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
     """What model_fn decided in Python in a trace of mode TRAIN; every later one must decide alike."""
-    shapes = tuple(tuple(leaf.shape) for leaf in jax.tree.leaves(batch))
+    leaves, structure = jax.tree.flatten(batch)
+    form = structure, tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves)
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
     predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
@@ -181,18 +182,18 @@ def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: Py
             map(str, [*scope.summaries, *scope.tensors, *(spec.eval_metric_ops or {}), *predictions])
         ),
     }
-    return Decisions(shapes=shapes, names=names)
+    return Decisions(batch=form, names=names)
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:
-    """Refuses a later trace that decides otherwise. Variables used and outputs may differ between shapes of batches.
+    """Refuses a later trace that decides otherwise. Only what is trained must be the same for batches of another form.
 
     Raises:
         ModelFnError: naming what differs.
     """
     for told, names in first.names.items():
         others = later.names[told]
-        if names != others and not (told in _BY_SHAPE and first.shapes != later.shapes):
+        if names != others and not (told in _BY_SHAPE and first.batch != later.batch):
             raise ModelFnError(
                 f"model_fn decides otherwise each time it is traced. The first trace of mode 'train' {told} "
                 f"{sorted(names - others)}, which a later one does not; the later one has "

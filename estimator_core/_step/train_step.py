@@ -282,7 +282,7 @@ class TrainStep:
         ):
             spec = self._model_fn.spec(features, labels, ModeKeys.TRAIN)
         train_op = normalize(spec.train_op, spec.loss)
-        check_decisions(self._discovery.decisions, decisions_of(scope, spec, train_op, (features, labels)))
+        check_decisions(self._discovery.decisions, decisions_of(scope, spec, train_op, (features, labels, weights)))
         if isinstance(train_op, Group):
             losses = tuple(_full_precision(member.loss).reshape(()) for member in train_op.members)
         else:

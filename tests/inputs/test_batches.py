@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+import estimator_core as ec
 from estimator_core._inputs import InputOptions, open_input
 from estimator_core.errors import InputError
 
@@ -240,3 +241,12 @@ def test_a_source_may_declare_that_shapes_vary():
     assert [batch.features.shape for batch in batches] == [(4, 8), (4, 16), (2, 8)]
     with pytest.raises(InputError, match=r"it was \(batch, 8\) and is \(batch, 8, 1\)"):
         list(open_input(lambda: Bucketed((4, 8), (4, 8, 1)), mode="train"))
+
+
+def test_features_have_one_order_in_batches_of_every_size() -> None:
+    """Eager models (`RunConfig(debug=True)`) see the dict itself: a short batch must not have its columns permuted."""
+    sizes = (4, 4, 2, 4)
+    elements = [{"z": np.ones((size, 1), np.float32), "a": np.zeros((size, 1), np.float32)} for size in sizes]
+    for fresh in (True, False):
+        source = open_input(ec.inputs.from_iterable(elements, fresh_arrays=fresh), mode="predict")
+        assert [list(batch.features) for batch in source] == [["a", "z"]] * 4

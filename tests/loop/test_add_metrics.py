@@ -53,3 +53,19 @@ def test_a_metric_that_is_replaced_is_named(tmp_path: Any, caplog: pytest.LogCap
     replacing = ec.add_metrics(estimator, lambda labels: {"average_loss": ec.metrics.mean(labels)})
     assert replacing.evaluate(batches)["average_loss"] == 1.0
     assert "['average_loss'] of the model's metrics are replaced" in caplog.text
+
+
+def test_the_inner_model_fn_gets_the_other_config(tmp_path: Any) -> None:
+    seen: list[str] = []
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        seen.append(config.model_dir)
+        weight = ec.get_variable("w", (1,))
+        assert weight.dtype == features["x"].dtype
+        return ec.EstimatorSpec(mode, predictions=features["x"] * weight)
+
+    first = ec.Estimator(model_fn, str(tmp_path / "first"), ec.RunConfig(allow_untrained=True))
+    config = first.config.replace(model_dir=str(tmp_path / "second"), precision="bfloat16")
+    second = ec.with_model_fn(first, first.model_fn, config)
+    assert len(list(second.predict(batches))) == 8
+    assert set(seen) == {str(tmp_path / "second")}

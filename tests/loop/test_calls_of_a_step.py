@@ -64,3 +64,26 @@ def calls_of_a_step(tmp_path: Path, element: Any) -> float:
 def test_a_step_nobody_wants_to_see_takes_few_calls(tmp_path: Path, element: Any, most: int) -> None:
     # The check of the batch, the limit of dispatches in flight, and the generator of the input; then one for each part.
     assert 1 <= calls_of_a_step(tmp_path, element) <= most
+
+
+@pytest.mark.parametrize("good", [0, 1, 30])
+def test_an_error_of_the_input_is_raised_although_a_stop_was_requested(tmp_path: Path, good: int) -> None:
+    """A stop that comes with the error of the input, as when a platform ends all processes, does not hide it."""
+    runs: list[ec.Run] = []
+
+    class Holds(ec.Hook):
+        def begin(self, run: ec.Run) -> None:
+            runs.append(run)
+
+        def next_step(self, step: int) -> int | None:
+            return None
+
+    def batches() -> Iterator[Any]:
+        for _ in range(good):
+            yield FLOAT, np.zeros(4, np.float32)
+        runs[0].request_stop("the platform ends")
+        raise OSError("the disk is gone")
+
+    config = ec.RunConfig(model_dir=str(tmp_path), steps_per_dispatch=1, prefetch=0, **QUIET)
+    with pytest.raises(OSError, match="the disk is gone"):
+        ec.Estimator(model_fn, config=config).train(batches, hooks=[Holds()], max_steps=100)

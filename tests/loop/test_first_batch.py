@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core.errors import HookError
 
 
 def test_hooks_begin_before_the_first_batch_is_drawn(make_estimator: Any) -> None:
@@ -93,3 +95,20 @@ def test_what_cannot_be_used_is_refused(make_estimator: Any, train_input: Any) -
         make_estimator().first_batch([1, 2])
     with pytest.raises(ec.EstimatorError, match=r"must be ec\.Hook instances"):
         make_estimator().first_batch(train_input, hooks=[object()])
+
+
+def test_a_hook_of_the_spec_comes_too_late_to_change_batches(make_estimator: Any, train_input: Any) -> None:
+    """It begins when the first batch has been drawn: the others would be changed, or none, and nobody would know."""
+
+    class AddOne(ec.Hook):
+        def begin(self, run: Any) -> None:
+            run.transform_batches(lambda features, labels: ({"x": features["x"] + 1}, labels))
+
+    inner = make_estimator().model_fn
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        return dataclasses.replace(inner(features, labels, mode, config), training_hooks=[AddOne()])
+
+    estimator = ec.Estimator(model_fn, config=make_estimator().config)
+    with pytest.raises(HookError, match="transform_batches must be called in `begin`, by a hook given to the call"):
+        estimator.train(train_input, steps=2)

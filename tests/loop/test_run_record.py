@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from estimator_core._journal import Ended, take_over
-from estimator_core._loop.run_record import ended_step, note_end, write_run_record
+from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
 
@@ -62,3 +62,21 @@ def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     record = json.loads(text)
     assert record["hparams"] == {"tracker": {"token": "***", "project": "p"}, "rate": 0.1, "max_token": 7}
     assert record["arguments"][1:4] == ["--api-key=***", "--password", "***"]
+
+
+@pytest.mark.parametrize(
+    ("word", "masked"),
+    [
+        ("wandb(api_key=abc123)", "wandb(api_key=***"),
+        ("wandb(name=run, api_key='abc123')", "wandb(name=run, api_key=***"),
+        ("rate=0.1,api_key=abc123,steps=5", "rate=0.1,api_key=***"),
+        ("--hparams=rate=0.1,api_key=abc123", "--hparams=rate=0.1,api_key=***"),
+        ("--password=abc,b=abc123", "--password=***"),
+        ('tracker={"api_key": "abc123"}', 'tracker={"api_key": ***'),
+        ("https://host/?token=abc123", "https://host/?token=***"),
+        ("rate=0.1,steps=5", "rate=0.1,steps=5"),
+        ("passwords.py:make", "passwords.py:make"),
+    ],
+)
+def test_secrets_inside_of_a_word_are_masked(word: str, masked: str) -> None:
+    assert without_secrets(["--hook", word]) == ["--hook", masked]

@@ -94,3 +94,26 @@ def test_outputs_may_follow_from_the_shape_of_a_batch(tmp_path: Path) -> None:
     batches = [({"x": X[:size]}, Y[:size]) for size in (8, 4, 8)]
     estimator = ec.Estimator(model_fn, config=config).train(lambda: iter(batches))
     assert estimator.latest_checkpoint() == str(tmp_path / "checkpoints" / "3")
+
+
+def test_what_is_requested_and_named_may_follow_from_padding(tmp_path: Path) -> None:
+    """The second call has weights, another optional feature, and short batches that leave a part out."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        found = features["x"] @ ec.get_variable("w", (3,), jax.nn.initializers.ones)
+        if features["x"].shape[0] == 8:
+            request_initial_values(Ones())
+        if ec.example_weights() is not None:
+            ec.tensor("padded", jnp.sum(found))
+        if "extra" in features:
+            ec.tensor("extra", jnp.sum(features["extra"]))
+        loss = jnp.mean((found - labels) ** 2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    config = ec.RunConfig(model_dir=str(tmp_path), default_hooks=False, steps_per_dispatch=1)
+    estimator = ec.Estimator(model_fn, config=config)
+    estimator.train(lambda: iter([({"x": X[:size]}, Y[:size]) for size in (8, 4)]))
+    estimator.train(lambda: iter([({"x": X, "extra": Y}, Y)]))
+    padded = ec.inputs.numpy_input_fn({"x": X}, Y, batch_size=5, shuffle=False, num_epochs=1)
+    estimator.train(ec.inputs.from_iterable(padded, ragged="pad"))
+    assert estimator.latest_checkpoint() == str(tmp_path / "checkpoints" / "5")

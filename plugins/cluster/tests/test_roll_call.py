@@ -1,5 +1,6 @@
 """Who is missing at the start is named in every process that has come."""
 
+import contextlib
 import json
 import os
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_cluster.roll_call import RollCall, hosts_of, report, wait_for_all
+from estimator_cluster.roll_call import RollCall, hosts_of, listen, report, wait_for_all
 from estimator_core.errors import BackendUnavailableError
 
 
@@ -106,16 +107,70 @@ def test_a_stranger_is_ignored(caplog: pytest.LogCaptureFixture):
     assert "is not of this run" in caplog.text
 
 
+SERVICE = """
+import sys, jax
+jax.distributed.initialize(sys.argv[1], num_processes=1, process_id=0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_where_jax_listens_already_nobody_waits():
-    """As after a restart of one process: what answers is not the roll."""
+    """As after a restart of one process: jax's own service answers without a newline, and closes."""
+    site = Site()
+    site.server.close()
+    command = [sys.executable, "-c", SERVICE, site.place]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline() == b"ready\n"
+        began = time.monotonic()
+        report(site.call(1), 20.0)
+        assert time.monotonic() - began < 5.0
+        service.kill()
+
+
+def test_one_that_closes_without_a_word_is_not_jax():
     site = Site()
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(report, site.call(1), 20.0)
-        connection, _ = site.server.accept()
-        with connection:
-            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-            assert coming.result(20.0) is None
+        coming = pool.submit(report, site.call(1), 1.0)
+        while not coming.done():
+            site.server.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                connection, _ = site.server.accept()
+                connection.recv(4096)  # else it would be reset
+                connection.close()
+        with pytest.raises(BackendUnavailableError, match="closes the connection without an answer"):
+            coming.result()
     site.server.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", ""])
+def test_the_roll_is_called_where_jax_is_told_to_listen(host: str):
+    """Every other address stays closed: a network of strangers never sees the port."""
+    if host == "[::1]" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    site = Site()
+    site.server.close()
+    port = site.place.rpartition(":")[2]
+    told = {"JAX_COORDINATOR_BIND_ADDRESS": f"{host}:{port}"} if host else {}
+    with listen(site.call(0), told) as server:
+        bound = server.getsockname()
+    open_ = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
+    assert bound[:2] == ({"localhost": "127.0.0.1", "": open_}.get(host, host.strip("[]")), int(port))
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ("10.0.0.1", "JAX_COORDINATOR_BIND_ADDRESS='10.0.0.1' should be HOST:PORT"),
+        ("192.0.2.1:8476", "cannot listen at 192.0.2.1:8476, as JAX_COORDINATOR_BIND_ADDRESS says: "),
+    ],
+)
+def test_an_address_where_nobody_can_listen(told: str, says: str):
+    site = Site()
+    site.server.close()
+    with pytest.raises(BackendUnavailableError, match=says):
+        listen(site.call(0), {"JAX_COORDINATOR_BIND_ADDRESS": told})
 
 
 @pytest.mark.parametrize(

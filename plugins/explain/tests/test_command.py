@@ -47,7 +47,8 @@ def test_json_is_what_the_file_holds(run_dir, capsys):
         (["--metrics", "auc"], "There are no metrics ['auc']"),
         (["--features", "age"], "There are no features ['age']"),
         (["--attributions", "--output", "odds", "--repeats", "1"], "There is no prediction 'odds'"),
-        (["--repeats", "0"], "repeats must be positive"),
+        (["--repeats", "0"], "repeats must be at least 1"),
+        (["--seed", "-1"], "seed must be at least 0"),
     ],
 )
 def test_bad_usage_is_one_line(run_dir, capsys, words, said):

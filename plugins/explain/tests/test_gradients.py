@@ -92,6 +92,20 @@ def test_the_predicted_class_is_explained_or_the_one_that_is_named(tmp_path):
         integrated_gradients(estimator, rows, class_id=3)
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_numbers_of_half_precision_are_explained(tmp_path, precision):
+    def half(features, labels, mode):
+        y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={("head", "logits"): y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.0))
+
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(half, str(tmp_path), ec.RunConfig(precision=precision)).train(rows, steps=1)
+    found = integrated_gradients(estimator, rows, output="head/logits", baseline="zero")
+    np.testing.assert_allclose(found.values["x"], ROWS["x"], rtol=2e-2, atol=1e-3)
+
+
 def test_a_model_with_dropout_and_a_key_is_explained(tmp_path):
     def dropped(features, labels, mode):
         kept = jax.random.bernoulli(ec.next_rng_key(), 0.5, features["x"].shape) if mode == "train" else 1.0
@@ -112,7 +126,8 @@ def test_a_model_with_dropout_and_a_key_is_explained(tmp_path):
         ({"output": "odds"}, r"There is no prediction 'odds' to explain. The model predicts \['logits'\]"),
         ({"baseline": "median"}, 'baseline must be "mean", "zero" or numbers by feature'),
         ({"baseline": {"age": 1.0}}, r"there are no float features \['age'\]. There are \['useless', 'x'\]"),
-        ({"steps": 0}, "steps must be positive, given: 0"),
+        ({"steps": 0}, "steps must be at least 1, given: 0"),
+        ({"rows": 0}, "rows must be at least 1, given: 0"),
     ],
 )
 def test_wrong_arguments_are_refused(estimator, arguments, words):

@@ -78,6 +78,29 @@ def test_more_is_better_for_other_metrics(tmp_path):
     assert 0 < found[0].mean <= found[0].baseline
 
 
+def test_less_of_an_error_is_better_and_the_user_may_say_otherwise(tmp_path):
+    """The names of results of the data, also of a named head, are no metrics."""
+
+    def with_metrics(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        if mode != ec.ModeKeys.EVAL:
+            return spec
+        distance = abs(spec.predictions["logits"] - labels)
+        named = {"mae": distance, "wrongness": distance, "label/mean/click": labels, "probability_mean/class0": labels}
+        metrics = {name: ec.metrics.mean(value) for name, value in named.items()}
+        return ec.EstimatorSpec(mode, loss=spec.loss, eval_metric_ops=metrics)
+
+    trained(tmp_path)
+    with_metrics.host_transforms = model_fn.host_transforms
+    estimator = ec.Estimator(with_metrics, str(tmp_path))
+    found = permutation_importance(estimator, input_fn(), features=["x"], repeats=1)
+    by_metric = {one.metric: one.mean for one in found}
+    assert set(by_metric) == {"loss", "mae", "wrongness"}
+    assert by_metric["mae"] > 0 > by_metric["wrongness"]
+    (said,) = permutation_importance(estimator, input_fn(), features=["x"], metrics=["wrongness:min"], repeats=1)
+    assert said.mean == -by_metric["wrongness"]
+
+
 def test_nothing_is_written(tmp_path):
     estimator = trained(tmp_path)
     before = {path: path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file()}
@@ -102,7 +125,9 @@ def test_rows_are_limited(estimator):
     [
         ({"features": ["age"]}, r"There are no features \['age'\]. The input has \['useless', 'word', 'x'\]"),
         ({"metrics": ["auc"]}, r"There are no metrics \['auc'\]. The evaluation has \['loss'\]"),
-        ({"repeats": 0}, "repeats must be positive, given: 0"),
+        ({"repeats": 0}, "repeats must be at least 1, given: 0"),
+        ({"rows": 0}, "rows must be at least 1, given: 0"),
+        ({"seed": -1}, "seed must be at least 0, given: -1"),
     ],
 )
 def test_wrong_arguments_are_refused(estimator, arguments, words):

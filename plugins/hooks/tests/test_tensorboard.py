@@ -120,6 +120,7 @@ class Values:
         (Settings, {}),
         (Values(), {}),
         ([1, 2], {}),
+        ({"api_key": "abc", "url": "https://me:abc@host/"}, {"api_key": "***", "url": "https://***@host/"}),
         ({"a": [1, "b"], "c": [object()], "d": math.inf}, {"a": "[1, 'b']", "d": math.inf}),
     ],
 )

@@ -1,9 +1,11 @@
 """Small programs that launchers start in the tests."""
 
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 #: Ends as `<role>=<what>` words of its arguments say: a status, a signal, "freeze"; once, or always with `!`.
 ENDS = """
@@ -26,6 +28,32 @@ for word in sys.argv[2:]:
             sys.exit(int(what))
 print("done", flush=True)
 """
+
+#: Takes half a second to save after SIGTERM; a second SIGTERM ends it at once.
+SAVES = """
+import os, signal, sys, time
+def save(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    time.sleep(0.5)
+    print("saved", flush=True)
+    os._exit(75)
+signal.signal(signal.SIGTERM, save)
+print(os.getpid(), flush=True)
+for ready in sys.argv[1:]:
+    open(ready, "w").close()
+time.sleep(30)
+"""
+
+
+def shell(script: str, code: str = SAVES) -> Sequence[str]:
+    """The words of a shell script in which `$PROGRAM` is a program of Python; the shell stays its parent."""
+    return ("sh", "-c", f"{script.replace('$PROGRAM', shlex.join((sys.executable, '-c', code)))}; exit $?")
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs. One that has ended, and that nobody has waited for, does not."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
 def launch(*words: str, timeout: float = 120, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":

@@ -14,7 +14,7 @@ from estimator_launchers import JobSpec, LocalLauncher, launch
 from estimator_launchers.environment import SECRET, trainer_environment
 from estimator_launchers.outcome import outcome
 from plugins.launchers.tests import processes
-from plugins.launchers.tests.processes import ENDS, python, until
+from plugins.launchers.tests.processes import ENDS, python, runs, shell, until
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +63,21 @@ def test_those_that_are_left_go_on(ends: list[str], least: str, said: str, toget
     assert said in done.stderr
     last = sorted({line for line in done.stdout.splitlines() if f"] {together} together" in line})
     assert last == [f"[{index}] {together} together" for index in range(together)]
+
+
+def test_fewer_processes_start_again_although_none_is_lost() -> None:
+    code = (
+        "import os, signal, sys, time\n"
+        "me, attempt = os.environ['JAX_PROCESS_ID'], os.environ['ESTIMATOR_ATTEMPT']\n"
+        "if attempt == '0' and me == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if attempt == '1': sys.exit(75)\n"
+        "time.sleep(0.5)\n"
+    )
+    words = ("--processes", "3", "--max-restarts", "2", "--min-processes", "1", "--grace-secs", "5")
+    done = processes.launch(*words, *python(code))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "starting again without 1, 2 together (1 of 2), " in done.stderr
+    assert "starting again, 2 together (2 of 2), " in done.stderr
 
 
 @pytest.mark.slow
@@ -134,6 +149,18 @@ def test_sigterm_is_passed_on_and_the_job_can_go_on(tmp_path: Path) -> None:
     _, said = child.communicate(timeout=60)
     assert child.returncode == 75, said
     assert "starting all processes again" not in said
+
+
+def test_what_a_shell_has_started_saves_before_the_job_ends(tmp_path: Path) -> None:
+    """The shell ends at SIGTERM at once, and does not pass it on."""
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", "1", "--grace-secs", "20"]
+    with subprocess.Popen([*command, "--", *shell("$PROGRAM")], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        pid = int(child.stdout.readline().split()[1])
+        child.terminate()
+        assert child.wait(60) == 75
+        assert not runs(pid)
+        assert child.stdout.read() == "[0] saved\n"
 
 
 def test_a_killed_launcher_takes_its_processes_with_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from estimator_core.errors import ArgumentError
 from estimator_launchers import JobSpec, LaunchError, RayLauncher
 from estimator_launchers.launcher_suite import LauncherSuite
 from estimator_launchers.ray_board import Board
+from plugins.launchers.tests.processes import SAVES, runs, shell
 
 
 class TestRayPlans(LauncherSuite):
@@ -161,8 +163,8 @@ def test_training_that_has_failed_ends_the_evaluator():
     assert made.order(attempt, 3) == "kill"
 
 
-def leashed(*command: str) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "estimator_launchers.leash", *command]
+def leashed(*command: str, grace_secs: float = 20.0) -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-m", "estimator_launchers.leash", str(grace_secs), *command]
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -191,3 +193,45 @@ def test_the_leash_passes_on_sigterm_and_the_status():
         assert leash.wait(20) == 75
     with leashed("/no/such/program") as leash:
         assert leash.wait(20) == 127
+
+
+def test_what_a_shell_has_started_ends_with_the_leash():
+    """Else it would train beside the next attempt, and hold the pipe that its worker reads."""
+    with leashed(*shell("$PROGRAM")) as leash:
+        assert leash.stdout is not None
+        assert leash.stdin is not None
+        pid = int(leash.stdout.readline())
+        assert runs(pid)
+        leash.stdin.close()
+        assert leash.wait(20) == 128 + signal.SIGKILL
+        assert not runs(pid)
+        assert leash.stdout.read() == b""
+
+
+def test_what_a_shell_has_started_saves_before_the_leash_ends():
+    """The shell ends at SIGTERM at once. Its program hears it once."""
+    with leashed(*shell("$PROGRAM")) as leash:
+        assert leash.stdout is not None
+        pid = int(leash.stdout.readline())
+        leash.terminate()
+        assert leash.wait(20) == 128 + signal.SIGTERM
+        assert not runs(pid)
+        assert leash.stdout.read() == b"saved\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "grace_secs", "says"),
+    [
+        (SAVES, 20.0, b"saved\n"),
+        (SAVES.replace("time.sleep(0.5)", "time.sleep(99)"), 0.3, b""),
+    ],
+)
+def test_what_a_command_leaves_running_ends_with_it(code: str, grace_secs: float, says: bytes, tmp_path: Path):
+    ready = tmp_path / "ready"
+    script = f"$PROGRAM {ready} & while [ ! -e {ready} ]; do sleep 0.1; done; exit 3"
+    with leashed(*shell(script, code), grace_secs=grace_secs) as leash:
+        assert leash.stdout is not None
+        pid = int(leash.stdout.readline())
+        assert leash.wait(20) == 3
+        assert not runs(pid)
+        assert leash.stdout.read() == says

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
 from estimator_runs import capsule_differences, read_starts
+from estimator_runs.capsule.settings import environment_again, environment_flags, told
 from estimator_runs.capsule.shelf import keep
 from plugins.runs.tests import line_files
 
@@ -102,7 +104,7 @@ def test_the_same_weights_bit_for_bit(run, capfd):
     "kind", [pytest.param(kind, marks=[] if kind == "data" else [pytest.mark.slow]) for kind in CHANGES]
 )
 def test_one_change_is_named(run, kind, capfd):
-    change, words, told = CHANGES[kind]
+    change, words, said = CHANGES[kind]
     change(run.parent)
     assert main(["reproduce", "run", "--here", "--json", *words]) == 1
     found = json.loads(capfd.readouterr().out)
@@ -110,7 +112,7 @@ def test_one_change_is_named(run, kind, capfd):
     assert found["step"] == 20
     assert "values differ" in found["weights"]
     assert first["kind"] == kind
-    assert told in f"{first['name']}: {first['text']}"
+    assert said in f"{first['name']}: {first['text']}"
 
 
 def test_a_flag_of_the_environment_is_named_and_harmless_here(run, capfd, monkeypatch):
@@ -155,3 +157,82 @@ def test_a_record_that_cannot_be_written_stops_no_run(run, caplog):
     (run.parent / "blocked" / "capsules").write_text("a file where the folder should be")
     assert main(["run", "line.toml", "--model-dir", "blocked", "--predictions", "0"]) == 0
     assert "`estimator reproduce` will not know this start" in caplog.text
+
+
+def test_the_directory_of_a_run_may_be_named_by_a_dot(run, capfd, monkeypatch):
+    monkeypatch.chdir(run)
+    (run.parent / "run-reproduced").mkdir()
+    (run.parent / "run-reproduced" / "file").write_text("")
+    assert main(["reproduce", ".", "--here"]) == 2
+    assert "run-reproduced is not empty. Remove it" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["gs://bucket/run"], ["run", "--output", "s3://bucket/again"]])
+def test_urls_are_refused_by_name(run, words, capfd):
+    assert main(["reproduce", *words, "--here"]) == 2
+    assert f"{words[-1]} is a URL, and `estimator reproduce` needs directories" in capfd.readouterr().err
+
+
+def test_a_run_that_was_stopped_is_run_again_up_to_its_newest_checkpoint(run, capfd):
+    """The record of a run of 1,000 steps that was stopped at step 20."""
+    words = ["--set", "train.max_steps=1000", "--set", "run_config.save_checkpoints_steps=1000"]
+    (stopped,) = read_starts(run)
+    command = {**stopped.capsule["command"], "words": [*stopped.capsule["command"]["words"], *words]}
+    early = run.parent / "early"
+    shutil.copytree(run, early)
+    shutil.rmtree(early / "capsules")
+    keep(early, {**stopped.capsule, "command": command}, epoch=stopped.epoch, step=0)
+    assert main(["reproduce", "early", "--here", "--output", "early-again"]) in (0, 1)
+    assert capfd.readouterr().out.startswith("The weights of step 20 are equal, bit for bit.\n")
+    assert not [path for path in (run.parent / "early-again" / "run" / "checkpoints").iterdir() if path.name == "1000"]
+
+
+def test_a_run_of_several_processes_is_refused_by_name(run, capfd):
+    (start,) = read_starts(run)
+    shutil.copytree(run, run.parent / "several", dirs_exist_ok=True)
+    hardware = {**start.capsule["hardware"], "processes": 2}
+    keep(run.parent / "several", {**start.capsule, "hardware": hardware}, epoch=9, step=0)
+    assert main(["reproduce", "several"]) == 2
+    assert "several was trained by 2 processes together" in capfd.readouterr().err
+
+
+def test_variables_of_a_job_are_not_recorded_and_not_set_again(monkeypatch):
+    job = {
+        "JAX_COORDINATOR_ADDRESS": "host:9",
+        "JAX_NUM_PROCESSES": "1",
+        "JAX_PROCESS_ID": "0",
+        "ESTIMATOR_RUN_ID": "r1",
+        "ESTIMATOR_RUN_SECRET": "abc",
+        "ESTIMATOR_ATTEMPT": "2",
+    }
+    for name, value in {**job, "XLA_FLAGS": "--now", "JAX_API_KEY": "abc", "OMP_NUM_THREADS": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert not job.keys() & environment_flags().keys()
+    assert environment_flags()["JAX_API_KEY"] == "***"
+    recorded = {**dict.fromkeys(job, "old"), "XLA_FLAGS": "--then", "JAX_API_KEY": "***", "KERAS_API_KEY": "***"}
+    flags = {f"environment.{name}": value for name, value in recorded.items()}
+    again = environment_again({**flags, "hparams.rate": 0.1}, os.environ)
+    assert not again.keys() & {*job, "OMP_NUM_THREADS", "KERAS_API_KEY"}
+    assert again["PATH"] == os.environ["PATH"]
+    assert (again["XLA_FLAGS"], again["JAX_API_KEY"]) == ("--then", "abc")
+
+
+def test_secrets_inside_of_values_are_masked():
+    hooks = ["tracker(api_key=abc123)", {"token": "abc123", "name": "a"}]
+    flags, _ = told({}, {"train.hooks": hooks})
+    assert flags["train.hooks"] == ["tracker(api_key=***", {"token": "***", "name": "a"}]
+
+
+def test_a_torn_line_takes_no_start_with_it(tmp_path):
+    starts = tmp_path / "capsules" / "starts.jsonl"
+    starts.parent.mkdir()
+    for content in ("", '{"epoch": 1, "st'):
+        starts.write_text(content)
+        with pytest.raises(ArgumentError, match="there is no whole line in it"):
+            read_starts(tmp_path)
+    keep(tmp_path, {"flags": {}}, epoch=2, step=5)
+    assert [start.epoch for start in read_starts(tmp_path)] == [2]
+    with starts.open("a") as file:
+        file.write('{"epoch": 3, "step": {}')
+    keep(tmp_path, {"flags": {}}, epoch=4, step=5)
+    assert [start.epoch for start in read_starts(tmp_path)] == [2, 4]

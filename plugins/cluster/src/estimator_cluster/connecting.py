@@ -6,7 +6,6 @@ import atexit
 import json
 import logging
 import os
-import socket
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ from estimator_cluster import service
 from estimator_cluster.coordinator import JaxCoordinator
 from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
 from estimator_cluster.identity import SECRET, Identity, identity_of
-from estimator_cluster.roll_call import RollCall, hosts_of, report, wait_for_all
+from estimator_cluster.roll_call import RollCall, hosts_of, listen, report, wait_for_all
 from estimator_cluster.store import SealedStore, Store
 from estimator_cluster.watch import Watch
 from estimator_core import Processes
@@ -174,16 +173,7 @@ def _call_the_roll(processes: Processes, seconds: float) -> None:
     if processes.index:
         report(call, seconds)
         return
-    host, _, port = processes.coordinator.rpartition(":")
-    both = socket.has_dualstack_ipv6()
-    family = socket.AF_INET6 if both else socket.AF_INET
-    try:
-        server = socket.create_server(("", int(port)), family=family, dualstack_ipv6=both, backlog=processes.count)
-    except OSError as error:
-        raise BackendUnavailableError(
-            f"Process 0 cannot listen on port {port} of {host}: {error}. Choose a free port for the coordinator."
-        ) from error
-    wait_for_all(call, server, seconds)
+    wait_for_all(call, listen(call, os.environ), seconds)
 
 
 def _introduced(store: SealedStore, identity: Identity, index: int, count: int, *, timeout: float) -> list[str]:

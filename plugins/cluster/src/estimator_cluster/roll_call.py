@@ -21,6 +21,8 @@ from typing import Any
 from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_cluster")
+#: jax reads it too.
+BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
 _LONGEST_LINE = 1 << 20
 _POLL_SECS = 0.2
 
@@ -96,6 +98,35 @@ def hosts_of(environ: Mapping[str, str], count: int) -> tuple[str, ...]:
     return tuple(map(str, found)) if len(found) == count else ()
 
 
+def listen(call: RollCall, environ: Mapping[str, str]) -> socket.socket:
+    """Process 0: a server where jax's service is to listen: `JAX_COORDINATOR_BIND_ADDRESS`, else the port everywhere.
+
+    Args:
+        call: of process 0.
+        environ: the environment.
+
+    Raises:
+        BackendUnavailableError: the address is not `host:port`, or cannot be listened at.
+    """
+    given = environ.get(BIND_ADDRESS, "")
+    host, _, port = (given or f"[::]:{call.place.rpartition(':')[2]}").rpartition(":")
+    if not host or not port.isdigit():
+        raise BackendUnavailableError(f"{BIND_ADDRESS}={given!r} should be HOST:PORT, for example 10.0.0.1:8476.")
+    try:
+        if host == "[::]" and not socket.has_dualstack_ipv6():
+            host = "0.0.0.0"
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, place = min(found, key=lambda one: one[0] == socket.AF_INET6)
+        both = host == "[::]"
+        return socket.create_server(place, family=family, dualstack_ipv6=both, backlog=call.count)
+    except OSError as error:
+        where = f"{given}, as {BIND_ADDRESS} says" if given else f"port {port}"
+        raise BackendUnavailableError(
+            f"Process 0 cannot listen at {where}: {error}. Choose a free port for the coordinator, and an address of "
+            "this host."
+        ) from error
+
+
 def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
     """Process 0: returns when all have come, and has told them so. It closes the server.
 
@@ -148,27 +179,35 @@ def report(call: RollCall, seconds: float) -> None:
                         return
                     if told.get("end"):
                         raise call.missing(here, seconds)
+            error = None
         except OSError as failed:
             error = failed
         time.sleep(0.1)
     if here:
         raise call.missing(here, seconds)
     raise BackendUnavailableError(
-        f"Process {call.index} of {call.count} cannot reach process 0 at {call.place}: {error}. Start all processes, "
+        f"Process {call.index} of {call.count} cannot reach process 0 at {call.place}: "
+        f"{error or 'who listens there closes the connection without an answer'}. Start all processes, "
         "and give them an address of process 0 that they can reach."
     )
 
 
 def _lines(connection: socket.socket, deadline: float) -> Iterator[bytes]:
-    rest = b""
+    """What comes, by lines. If the end comes before any line, all of it: jax's service sends bytes without a newline,
+    and closes, because no roll is what it expects.
+    """
+    rest, came = b"", False
     while time.monotonic() < deadline:
         try:
             data = connection.recv(1 << 16)
         except TimeoutError:
             continue
         if not data:
+            if rest and not came:
+                yield rest
             return
         *lines, rest = (rest + data).split(b"\n")
+        came = came or bool(lines)
         yield from lines
         if len(rest) > _LONGEST_LINE:
             return

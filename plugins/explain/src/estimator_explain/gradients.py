@@ -72,7 +72,7 @@ def integrated_gradients(
     Args:
         estimator: a trained Estimator whose predictions are a dict.
         input_fn: returns batches whose features are a flat dict.
-        output: the prediction to explain, [batch], [batch, 1] or [batch, classes].
+        output: the prediction to explain, [batch], [batch, 1] or [batch, classes]; of several heads "head/logits".
         class_id: the class to explain; None: the one that the model predicts for the row.
         baseline: the mean of each number over the rows, zero, or a number by feature.
         steps: points on the line, at which gradients are computed.
@@ -85,8 +85,9 @@ def integrated_gradients(
 
     Source: Sundararajan, Taly and Yan, "Axiomatic Attribution for Deep Networks", 2017.
     """
-    if steps < 1:
-        raise ArgumentError(f"steps must be positive, given: {steps}.")
+    for argument, value in (("steps", steps), ("rows", rows)):
+        if value < 1:
+            raise ArgumentError(f"{argument} must be at least 1, given: {value}.")
     table = read_rows(estimator, input_fn, rows)
     seen = _predicted(estimator, _numbers_of, table.input_fn(), checkpoint_path)
     if not seen:
@@ -129,12 +130,13 @@ def _explaining(
 
     def model_fn(features: Mapping[str, Any], labels: Any, mode: str, config: Any) -> ec.EstimatorSpec:
         def scores(numbers: Numbers) -> jax.Array:
-            return _matrix(inner({**features, **numbers}, None, mode, config).predictions, output)
+            own = {name: number.astype(features[name].dtype) for name, number in numbers.items()}
+            return _matrix(inner({**features, **own}, None, mode, config).predictions, output)
 
         def score(numbers: Numbers) -> jax.Array:
             return jnp.take_along_axis(scores(numbers), chosen, axis=1)[:, 0]
 
-        ends = _floats(features)
+        ends = {name: jnp.asarray(array, jnp.float32) for name, array in _floats(features).items()}
         whole = scores(ends)
         chosen = _chosen(whole, class_id)
         starts = {name: jnp.where(jnp.isnan(end), end, start[name]) for name, end in ends.items()}
@@ -155,15 +157,22 @@ def _explaining(
 
 def _matrix(predictions: Any, output: str) -> jax.Array:
     """The prediction to explain, [batch, classes]."""
-    if not isinstance(predictions, Mapping) or output not in predictions:
-        named = sorted(map(str, predictions)) if isinstance(predictions, Mapping) else "one array"
-        raise ArgumentError(f"There is no prediction {output!r} to explain. The model predicts {named}.")
-    array = jnp.asarray(predictions[output], jnp.float32)
+    named = {_name(key): array for key, array in predictions.items()} if isinstance(predictions, Mapping) else {}
+    if output not in named:
+        raise ArgumentError(
+            f"There is no prediction {output!r} to explain. The model predicts {sorted(named) or 'one array'}."
+        )
+    array = jnp.asarray(named[output], jnp.float32)
     if array.ndim not in (1, 2):
         raise ArgumentError(
             f"Prediction {output!r} has the shape {array.shape}; [batch] or [batch, classes] is needed."
         )
     return array[:, None] if array.ndim == 1 else array
+
+
+def _name(key: object) -> str:
+    """The predictions of several heads are named by tuples of head and name."""
+    return "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def _chosen(scores: jax.Array, class_id: int | None) -> jax.Array:

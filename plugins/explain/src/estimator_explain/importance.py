@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +17,12 @@ from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 from estimator_core.estimator import Estimator
 from estimator_explain.rows import Rows, read_rows
 
-#: Metrics of which less is better; of all others more is assumed to be better.
-_ERRORS = ("loss", "error", "perplexity", "brier")
-#: Results that do not say how good a model is.
-_NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline")
+#: Words in the names of metrics of which less is better; of all others more is assumed to be better.
+_LESS_IS_BETTER = frozenset(
+    ["loss", "error", "perplexity", "brier", "mae", "mse", "rmse", "msle", "mape", "nll", "deviance", "entropy", "wer"]
+)
+#: Results that do not say how good a model is; of named heads the name follows.
+_NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +90,9 @@ def permutation_importance(
         estimator: a trained Estimator.
         input_fn: returns batches whose features are a flat dict.
         features: names, and groups of names that are shuffled together; None: each feature by itself.
-        metrics: names of results of an evaluation; None: all numbers that say how good the model is.
+        metrics: names of results of an evaluation; None: all numbers that say how good the model is. Less is better of
+            losses, errors and their like, by the words of the name, of all others more. "name:min" and "name:max" say
+            it otherwise.
         repeats: shuffles of each feature.
         seed: of the shuffles.
         rows: the largest number of rows, which are held in memory.
@@ -103,8 +108,9 @@ def permutation_importance(
     Source: Breiman, "Random Forests", 2001; Fisher, Rudin and Dominici, "All Models are Wrong, but Many are Useful",
     2019.
     """
-    if repeats < 1:
-        raise ArgumentError(f"repeats must be positive, given: {repeats}.")
+    for argument, value, least in (("repeats", repeats, 1), ("rows", rows, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ArgumentError(f"{argument} must be at least {least}, given: {value}.")
     table = read_rows(estimator, input_fn, rows)
     groups = _groups(features, table)
     path = checkpoint_path or estimator.latest_checkpoint()
@@ -124,10 +130,10 @@ def permutation_importance(
             orders = [random.permutation(table.count) for _ in range(repeats)]
             after = [evaluated({name: table.features[name][order] for name in group}) for order in orders]
             for metric in chosen:
-                sign = 1.0 if any(word in metric for word in _ERRORS) else -1.0
+                sign = 1.0 if chosen[metric] else -1.0
                 losses = tuple(sign * (float(one[metric]) - float(before[metric])) for one in after)
                 found.append(Importance(features=group, metric=metric, baseline=float(before[metric]), losses=losses))
-    first = {one.features: one.mean for one in found if one.metric == chosen[0]}
+    first = {one.features: one.mean for one in found if one.metric == next(iter(chosen))}
     return sorted(found, key=lambda one: -first[one.features])
 
 
@@ -139,9 +145,32 @@ def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list
     return groups
 
 
-def _metrics(metrics: Sequence[str] | None, results: Mapping[str, Any]) -> list[str]:
-    numbers = [name for name, value in results.items() if np.ndim(value) == 0 and name not in _NOT_QUALITY]
-    unknown = sorted(set(metrics or ()) - set(numbers))
+def _metrics(metrics: Sequence[str] | None, results: Mapping[str, Any]) -> dict[str, bool]:
+    """The metrics to look at, and of which of them less is better."""
+    numbers = [name for name, value in results.items() if np.ndim(value) == 0 and not _is_of_data(name)]
+    asked = [_direction(one) for one in (numbers if metrics is None else metrics)]
+    unknown = sorted({name for name, _ in asked} - set(numbers))
     if unknown:
         raise ArgumentError(f"There are no metrics {unknown}. The evaluation has {numbers}.")
-    return list(metrics or numbers)
+    if not asked:
+        raise ArgumentError("The evaluation has no metric that says how good the model is.")
+    return {name: less_is_better(name) if less is None else less for name, less in asked}
+
+
+def _direction(asked: str) -> tuple[str, bool | None]:
+    name, colon, direction = asked.rpartition(":")
+    return (name, direction == "min") if colon and direction in ("min", "max") else (asked, None)
+
+
+def less_is_better(metric: str) -> bool:
+    """Whether the name of a metric says that it measures what is wrong.
+
+    Example:
+        >>> [less_is_better(name) for name in ("average_loss", "mae", "loss/click", "accuracy", "closs")]
+        [True, True, True, False, False]
+    """
+    return not _LESS_IS_BETTER.isdisjoint(re.split(r"[^a-z0-9]+", metric.lower()))
+
+
+def _is_of_data(name: str) -> bool:
+    return any(name == known or name.startswith(f"{known}/") for known in _NOT_QUALITY)

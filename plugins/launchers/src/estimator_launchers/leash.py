@@ -1,37 +1,49 @@
-"""Runs a command for as long as the process that started it lives: `python -m estimator_launchers.leash COMMAND`.
+"""Runs a command for as long as the process that started it lives: `python -m estimator_launchers.leash SECS COMMAND`.
 
 Its standard input is a pipe of that process; the pipe closes however the process ends, by SIGKILL too. Then the command
-is killed: a new attempt may begin elsewhere, and two must not write into one directory. SIGTERM is passed on.
+is killed with all that it has started: a new attempt may begin elsewhere, and two must not write into one directory.
+SIGTERM is passed on. SECS is the grace of what the command leaves running.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
+import time
+
+from estimator_launchers.family import Family
+
+_POLL_SECS = 0.05
 
 
-def main(command: list[str]) -> int:
+def main(grace_secs: float, command: list[str]) -> int:
     """The exit status of the command; 128 and the signal where one has ended it."""
+    asked, let_go = threading.Event(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked.set())
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        family = Family(command, grace_secs=grace_secs)
     except OSError as error:
         sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         sys.stderr.flush()
         return 127
-    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
 
     def hold() -> None:
         while os.read(0, 1):
             pass
-        child.kill()
+        let_go.set()
 
     threading.Thread(target=hold, daemon=True).start()
-    status = child.wait()
+    while (status := family.poll()) is None:
+        if let_go.is_set():
+            family.kill()
+        elif asked.is_set():
+            asked.clear()
+            family.terminate()
+        time.sleep(_POLL_SECS)
     return status if status >= 0 else 128 - status
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # the thread sits in a read
+    os._exit(main(float(sys.argv[1]), sys.argv[2:]))  # the thread sits in a read

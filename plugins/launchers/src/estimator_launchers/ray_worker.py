@@ -23,6 +23,7 @@ from estimator_launchers.ray_board import Order
 from estimator_launchers.supervise import free_port
 
 _ASK_SECS = 0.5
+_READ_SECS = 10.0
 
 
 class CanGoOnError(EstimatorError):
@@ -91,20 +92,22 @@ def _run(job: JobSpec, told: Mapping[str, Any], ask: Ask, index: int, attempt: i
     run = {"ESTIMATOR_RUN_ID": told["run_id"], "PYTHONUNBUFFERED": "1", SECRET: ask("secret")}
     folder = told["folder"]
     child = subprocess.Popen(
-        [sys.executable, "-m", "estimator_launchers.leash", *job.command],
+        [sys.executable, "-m", "estimator_launchers.leash", str(job.grace_secs), *job.command],
         env={**os.environ, **job.env, **run, **env},
         # Of the submission, where this node has it; else the folder that Ray has prepared.
         cwd=folder if Path(folder).is_dir() else None,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        start_new_session=True,  # Ray may kill the group of its worker; the leash is what ends the command
     )
     assert child.stdout is not None
     assert child.stdin is not None
-    reader = threading.Thread(target=_pass_on, args=(child.stdout, lambda lines: ask("write", index, lines)))
+    passed_on = (child.stdout, lambda lines: ask("write", index, lines))
+    reader = threading.Thread(target=_pass_on, args=passed_on, daemon=True)
     reader.start()
     status = _watched(child, lambda: ask("order", attempt, index))
-    reader.join()
+    reader.join(timeout=_READ_SECS)  # who has left the session of the command may hold the pipe
     return status
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -17,17 +16,17 @@ from pathlib import Path
 
 from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import cards_here, evaluator_environment, trainer_environment
+from estimator_launchers.family import Family
 from estimator_launchers.jobs import JobFolder
 from estimator_launchers.outcome import RESUMABLE, in_words, outcome
 
 _POLL_SECS = 0.05
-_Child = subprocess.Popen[bytes]
 
 
 class Group:
     """The children of one attempt, in the order in which they end."""
 
-    def __init__(self, children: Mapping[int, _Child], grace_secs: float, say: Callable[[str], None]) -> None:
+    def __init__(self, children: Mapping[int, Family], grace_secs: float, say: Callable[[str], None]) -> None:
         self._children, self._grace_secs, self._say = dict(children), grace_secs, say
         self.ended: list[tuple[int, int]] = []
         self.failed_at: float | None = None
@@ -48,12 +47,12 @@ class Group:
         """Notes the children that ended. Ends the others by force when the grace after a failure is over."""
         seen = {index for index, _ in self.ended}
         for index, child in self._children.items():
-            if index not in seen and child.poll() is not None:
-                self.ended.append((index, child.returncode))
-                if child.returncode and self.running and self._kill_at is None:
-                    self._say(f"process {index} has ended: {in_words(child.returncode)}")
+            if index not in seen and (status := child.poll()) is not None:
+                self.ended.append((index, status))
+                if status and self.running and self._kill_at is None:
+                    self._say(f"process {index} has ended: {in_words(status)}")
                     self._kill_at = now + self._grace_secs
-                if child.returncode and self.failed_at is None:
+                if status and self.failed_at is None:
                     self.failed_at = now
         if self._kill_at is not None and now > self._kill_at:
             self._kill_at = None
@@ -67,7 +66,7 @@ class Group:
             child.terminate()
         self._kill_at = now + self._grace_secs
 
-    def _alive(self) -> list[tuple[int, _Child]]:
+    def _alive(self) -> list[tuple[int, Family]]:
         return [(index, child) for index, child in self._children.items() if child.poll() is None]
 
 
@@ -117,7 +116,8 @@ class Supervisor:
         counted = f"({self._restarts} of {self._job.max_restarts}){passed}"
         if self._count == self._job.processes:
             return f"starting all processes again {counted}"
-        return f"starting again without {', '.join(map(str, lost))}, {self._count} together {counted}"
+        without = f" without {', '.join(map(str, lost))}" if lost else ""
+        return f"starting again{without}, {self._count} together {counted}"
 
     def _watch(self, trainers: Group, evaluator: Group | None) -> None:
         while trainers.running:
@@ -158,12 +158,12 @@ class Supervisor:
         child = self._start(place, evaluator_environment(self._job, cards=self._cards))
         return Group({place: child}, self._job.grace_secs, self._folder.say)
 
-    def _start(self, index: int, told: Mapping[str, str]) -> _Child:
+    def _start(self, index: int, told: Mapping[str, str]) -> Family:
         run = {"ESTIMATOR_RUN_ID": self._folder.path.name, "ESTIMATOR_ATTEMPT": str(self._restarts)}
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **self._job.env, **run, **told}
         with (self._folder.path / f"{index}.log").open("ab") as log:
             try:
-                return subprocess.Popen(self._job.command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+                return Family(self._job.command, grace_secs=self._job.grace_secs, env=environment, output=log)
             except OSError as error:
                 self._folder.write(JobStatus(phase="failed", why=f"{self._job.command[0]}: {error.strerror}"))
                 raise SystemExit(1) from error

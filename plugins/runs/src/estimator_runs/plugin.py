@@ -41,7 +41,7 @@ def estimator_commands() -> Sequence[Command]:
 
 @hookimpl(optionalhook=True)
 def estimator_program_hooks(command: RunCommand, experiment: Experiment) -> Sequence[Hook]:
-    """The hook that keeps the record of a start for `estimator reproduce`."""
-    from estimator_runs.capsule.hook import CapsuleHook
+    """The hook that keeps the record of a start for `estimator reproduce`, and the one that stops a second run."""
+    from estimator_runs.capsule.hook import CapsuleHook, stopping_hooks
 
-    return [CapsuleHook(command, experiment)]
+    return [CapsuleHook(command, experiment), *stopping_hooks(command)]

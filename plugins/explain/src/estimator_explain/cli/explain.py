@@ -28,12 +28,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FEATURE[,FEATURE...]",
         help="features to shuffle; a comma shuffles features together (default: each by itself)",
     )
-    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="metrics (default: all)")
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        metavar="NAME",
+        help="metrics; NAME:min and NAME:max say which way is good (default: all)",
+    )
     parser.add_argument("--repeats", type=int, default=5, help="shuffles of each feature (default: 5)")
     parser.add_argument("--rows", type=int, default=10_000, help="the largest number of rows (default: 10000)")
     parser.add_argument("--seed", type=int, default=0, help="of the shuffles (default: 0)")
     parser.add_argument("--attributions", action="store_true", help="integrated gradients of the float features, too")
-    parser.add_argument("--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits)")
+    parser.add_argument(
+        "--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits); HEAD/NAME too"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -54,6 +61,12 @@ def run(args: argparse.Namespace) -> int:
     path = estimator.latest_checkpoint()
     if path is None:
         raise ArgumentError(f"There is no checkpoint in {args.model_dir}. Train first, or give another --model-dir.")
+    # Attributions first: they are quick, and a wrong --output ends the command before the long part.
+    strengths: dict[str, float] = {}
+    residual = 0.0
+    if args.attributions:
+        parts = integrated_gradients(estimator, input_fn, output=args.output, rows=args.rows, checkpoint_path=path)
+        strengths, residual = parts.strength, parts.residual
     importances = permutation_importance(
         estimator,
         input_fn,
@@ -64,17 +77,7 @@ def run(args: argparse.Namespace) -> int:
         rows=args.rows,
         checkpoint_path=path,
     )
-    found = Explanations(step=checkpoint_step(path), importances=importances)
-    if args.attributions:
-        attributions = integrated_gradients(
-            estimator, input_fn, output=args.output, rows=args.rows, checkpoint_path=path
-        )
-        found = Explanations(
-            step=found.step,
-            importances=importances,
-            strengths=attributions.strength,
-            residual=attributions.residual,
-        )
+    found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
     written = write_explanations(args.model_dir, found)
     print(json.dumps(asdict(found)) if args.json else f"{table_of(found)}\nwritten to {Path(written)}")
     return 0

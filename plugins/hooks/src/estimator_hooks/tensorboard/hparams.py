@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from estimator_core.hooks import Hook, Run
+from estimator_core.summaries import without_secrets
 
 _VERSION = 0
 _PREFIX = "_hparams_/"
@@ -82,7 +83,7 @@ def plain_hparams(given: Any) -> dict[str, Any]:
 
     Args:
         given: a mapping, a dataclass, an object with `values()` that returns a mapping (as `HParams` has), or anything
-            else, which has none. Values of other types are left out.
+            else, which has none. Values of other types are left out, and secrets masked as in the run record.
 
     Example:
         >>> plain_hparams({"rate": 0.1, "units": (8, 4), "decay": None, "function": print})
@@ -98,10 +99,16 @@ def plain_hparams(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         return {}
     return {
-        str(name): value if _is_plain(value) else str(value)
+        str(name): _shown(str(name), value if _is_plain(value) else str(value))
         for name, value in given.items()
         if _is_plain(value) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
     }
+
+
+def _shown(name: str, value: Any) -> Any:
+    """The value, or the mask where the run record has one."""
+    masked = without_secrets([f"--{name}={value}"])[0].partition("=")[2]
+    return value if masked == str(value) else masked
 
 
 def _is_plain(value: object) -> bool:

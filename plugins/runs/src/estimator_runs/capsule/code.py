@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.summaries import without_secrets
 
-_MOST_DIFF = 1 << 20
+_MOST_DIFF, _MOST_SECONDS = 1 << 20, 20
+_NAME = re.compile(r"\w[\w-]*")
 
 
 def program_code(path: Path, folders: Sequence[Path]) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def program_code(path: Path, folders: Sequence[Path]) -> dict[str, Any]:
     """
     home = path.resolve().parent
     files = {_relative(file, home): _digest(file) for file in sorted({*_own_modules(folders), *_itself(path)})}
-    return {"files": files, "git": _git(home)}
+    return {"files": files, "git": _git(home, list(files))}
 
 
 def _itself(path: Path) -> list[Path]:
@@ -49,32 +51,54 @@ def _digest(file: Path) -> str:
     return f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
 
 
-def _git(folder: Path) -> dict[str, Any]:
-    """Commit and diff of the folder's repository; empty where there is none."""
+def _git(folder: Path, files: Sequence[str]) -> dict[str, Any]:
+    """Commit and diff of the folder's repository, and which files it does not track; empty where there is none."""
     if shutil.which("git") is None:
         return {}
 
     def asked(*words: str) -> str | None:
-        told = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, errors="replace", timeout=20
-        )
+        command = ["git", "--literal-pathspecs", "-C", str(folder), *words]
+        try:
+            told = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
         return told.stdout if told.returncode == 0 else None
 
-    commit = asked("rev-parse", "HEAD")
-    if commit is None:
+    commit, top = asked("rev-parse", "HEAD"), asked("rev-parse", "--show-toplevel")
+    if commit is None or top is None:
         return {}
-    diff = asked("diff", "HEAD", "--no-color", "--no-ext-diff") or ""
-    kept = "\n".join(map(_masked, diff[:_MOST_DIFF].split("\n")))
-    return {"commit": commit.strip(), "diff": kept, **({} if kept == diff else {"diff_changed": True})}
+    diff = asked("diff", "HEAD", "--no-color", "--no-ext-diff")
+    untracked = _untracked(asked, Path(top.removesuffix("\n")).resolve(), [folder / file for file in files])
+    return {
+        "commit": commit.strip(),
+        **({"not_read": "git diff failed or took too long"} if diff is None else _kept(diff)),
+        **({} if untracked is None else {"untracked": [_relative(file, folder) for file in untracked]}),
+    }
+
+
+def _untracked(asked: Callable[..., str | None], top: Path, files: Sequence[Path]) -> list[Path] | None:
+    """The files that neither a commit nor a diff of the repository holds; None: git does not say."""
+    within = [str(file) for file in files if file.is_relative_to(top)]
+    listed = asked("ls-files", "-z", "--full-name", "--", *within) if within else ""
+    if listed is None:
+        return None
+    tracked = {top / name for name in listed.split("\0") if name}
+    return [file for file in files if file not in tracked]
+
+
+def _kept(diff: str) -> dict[str, Any]:
+    # A line that is cut may have lost the name of its secret.
+    held = diff if len(diff) <= _MOST_DIFF else diff[:_MOST_DIFF].rpartition("\n")[0]
+    kept = "\n".join(map(_masked, held.split("\n")))
+    return {"diff": kept, **({} if kept == diff else {"diff_changed": True})}
 
 
 def _masked(line: str) -> str:
-    """A line of a diff without the values of secrets.
+    """A line of a diff; of one that names a secret anywhere, only its first character.
 
     Example:
-        >>> _masked("+api_key = 'abc'"), _masked("+rate = 0.1")
-        ('+api_key =***', '+rate = 0.1')
+        >>> [_masked(line) for line in ("+api_key: str = 'abc'", "-export WANDB_API_KEY=abc", "+rate = 0.1")]
+        ['+***', '-***', '+rate = 0.1']
     """
-    before, equals, _ = line.partition("=")
-    hidden = equals and "***" in without_secrets([f"{before.lstrip('+- ').strip()}=value"])[0]
-    return f"{before}=***" if hidden else without_secrets([line])[0]
+    named = without_secrets([f"{name}=" for name in _NAME.findall(line)])
+    return f"{line[:1]}***" if any(word.endswith("***") for word in named) else without_secrets([line])[0]

@@ -6,19 +6,21 @@ Pieces say where a byte has changed, not only that one has.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_core.inputs import ArrayInput
+from estimator_runs.capsule.arrays import leaves_digest, step_of
 
-#: What is digested at the start of a run; of files beyond it the size is kept.
+#: What is digested at the start of a run; of files beyond it the size is kept, of arrays a sample is digested.
 MOST_BYTES = 1 << 30
 #: How the keys of batches begin; two starts need not have one in common.
 BATCH = "batch of step "
-_PIECES, _SMALLEST = 64, 64
 
 
 def data_fingerprint(input_fn: Callable[..., Any], batch: Any, *, step: int = 1) -> dict[str, Any]:
@@ -32,21 +34,47 @@ def data_fingerprint(input_fn: Callable[..., Any], batch: Any, *, step: int = 1)
     """
     source = _innermost(input_fn)
     drawn = {"features": batch.features, "labels": batch.labels, "host": dict(batch.host)}
-    found = {f"{BATCH}{step}": _digest_of(_leaves(drawn))}
+    found = {f"{BATCH}{step}": leaves_digest(_leaves(drawn), most=MOST_BYTES)}
     if isinstance(source, ArrayInput):
-        found |= {f"array {name}": _digest_of([(name, array)]) for name, array in _arrays(source)}
+        found |= _array_digests(_arrays(source))
     left = MOST_BYTES
-    for path in getattr(source, "files", ()):
-        size = Path(path).stat().st_size
+    for path in map(Path, getattr(source, "files", ())):
+        size = path.stat().st_size
         left -= size
-        found[f"file {path}"] = file_digest(Path(path)) if left >= 0 else {"size": size}
+        name = _without_holder(path)
+        key = next(key for key in chain([name], (f"{name} ({n})" for n in count(2))) if key not in found)
+        found[key] = file_digest(path) if left >= 0 else {"size": size}
     return found
+
+
+def _array_digests(arrays: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
+    """The small arrays come first, so that the labels are digested whole beside features that are not."""
+    found: dict[str, Any] = {}
+    left = MOST_BYTES
+    for place, (name, array) in enumerate(sorted(arrays, key=lambda one: one[1].nbytes)):
+        digest = leaves_digest([(name, array)], most=left // (len(arrays) - place))
+        left -= digest.get("sampled", digest["size"])
+        found[f"array {name}"] = digest
+    return found
+
+
+def _without_holder(path: Path) -> str:
+    """The key of a file. Copies of what is at a URL lie in a directory of another name in each process.
+
+    Example:
+        >>> _without_holder(Path(tempfile.gettempdir(), "estimator-copy-1x", "a", "rows.csv"))
+        'file a/rows.csv of a URL'
+    """
+    home, whole = Path(tempfile.gettempdir()).resolve(), path.resolve()
+    if not whole.is_relative_to(home) or not whole.relative_to(home).parts[0].startswith("estimator-copy-"):
+        return f"file {path}"
+    return f"file {'/'.join(whole.relative_to(home).parts[1:])} of a URL"
 
 
 def file_digest(path: Path) -> dict[str, Any]:
     """The size of a file, its digest, and those of its pieces."""
     size = path.stat().st_size
-    step = _step(size)
+    step = step_of(size)
     whole, pieces = hashlib.sha256(), list[str]()
     with path.open("rb") as file:
         for _ in range(0, size, step):
@@ -83,10 +111,6 @@ def _parts(file: Any, size: int) -> Iterator[bytes]:
         yield part
 
 
-def _step(size: int) -> int:
-    return max(_SMALLEST, -(-size // _PIECES))
-
-
 def _innermost(input_fn: Any) -> Any:
     while hasattr(input_fn, "input_fn"):
         input_fn = input_fn.input_fn
@@ -104,21 +128,6 @@ def _arrays(source: ArrayInput) -> list[tuple[str, np.ndarray]]:
     iterator = source().mapped(see)
     assert iterator.fingerprint, "reading it loads the arrays"
     return found
-
-
-def _digest_of(leaves: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
-    whole, pieces = hashlib.sha256(), list[str]()
-    size = sum(array.nbytes for _, array in leaves)
-    step = _step(size)
-    for name, array in leaves:
-        whole.update(f"{name} {array.dtype} {array.shape}".encode())
-        plain: Any = repr(array.tolist()).encode()
-        if not array.dtype.hasobject:
-            plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        whole.update(plain)
-        if len(leaves) == 1:
-            pieces = [hashlib.sha256(plain[at : at + step]).hexdigest()[:16] for at in range(0, len(plain), step)]
-    return {"size": size, "sha256": whole.hexdigest(), "step": step, "pieces": pieces}
 
 
 def _leaves(tree: Any) -> list[tuple[str, np.ndarray]]:

@@ -71,12 +71,29 @@ def _packages(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Dif
 
 def _code(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
     old, new = before.get("files", {}), now.get("files", {})
-    commit = before.get("git", {}).get("commit")
-    cure = f" (it was commit {commit[:12]}, with the diff of the record)" if commit else ""
+    git: Mapping[str, Any] = before.get("git", {})
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
             what = "is not loaded now" if name not in new else "was not loaded" if name not in old else "has changed"
-            yield Difference(kind="code", name=name, text=f"{what}{cure}")
+            yield Difference(kind="code", name=name, text=f"{what}{_source(git, name) if name in old else ''}")
+
+
+def _source(git: Mapping[str, Any], name: str) -> str:
+    """Where the code of a start is found, as far as its record knows.
+
+    Example:
+        >>> _source({"commit": "1f", "diff": "", "untracked": ["a.py"]}, "a.py")
+        ' (git did not track it: neither commit 1f nor the diff of the record holds it)'
+    """
+    if "commit" not in git:
+        return ""
+    commit = git["commit"][:12]
+    if name in git.get("untracked", ()):
+        return f" (git did not track it: neither commit {commit} nor the diff of the record holds it)"
+    diff = "the diff of the record" if "diff" in git else "changes that git did not tell in time"
+    masked = ", in which lines are masked or left out" if git.get("diff_changed") else ""
+    tracked = "" if "untracked" in git else ", if git tracked it"
+    return f" (it was commit {commit}, with {diff}{masked}{tracked})"
 
 
 def _values(kind: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from estimator_core.builtin_hooks import StopAtStepHook
 from estimator_core.hooks import Hook
 from estimator_core.journal import read_lineage
 from estimator_core.storage import LocalStorage
@@ -15,7 +17,7 @@ from estimator_experiment.hookspecs import RunCommand
 from estimator_runs.capsule.code import program_code
 from estimator_runs.capsule.data import data_fingerprint
 from estimator_runs.capsule.packages import environment, folders_of, installed
-from estimator_runs.capsule.settings import hardware, told
+from estimator_runs.capsule.settings import LAST_STEP, hardware, told
 from estimator_runs.capsule.shelf import keep
 
 if TYPE_CHECKING:
@@ -67,6 +69,17 @@ class CapsuleHook(Hook):
             "hardware": hardware(),
             "data": data_fingerprint(self._experiment.train_input_fn, run.batch, step=run.first_step + 1),
         }
+
+
+def stopping_hooks(command: RunCommand) -> list[Hook]:
+    """What stops a run that is run again at the newest step that its first run kept; [] in other runs.
+
+    `continuous_train_and_eval` ends by itself alone: it would train again after each stop.
+    """
+    last_step = os.environ.get(LAST_STEP)
+    if last_step is None or command.schedule == "continuous_train_and_eval":
+        return []
+    return [StopAtStepHook(last_step=int(last_step))]
 
 
 def program_path(file: str) -> Path:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from estimator_core.plugins import code_hash
 
@@ -93,17 +94,22 @@ def requirements(packages: Mapping[str, Any]) -> Iterator[str]:
     Example:
         >>> list(requirements({"python": "3.11.9", "numpy": {"version": "2.3.0"}}))
         ['numpy==2.3.0']
+        >>> origin = {"url": "https://host/a.zip", "archive_info": {}, "subdirectory": "core"}
+        >>> list(requirements({"a": {"version": "1", "origin": origin}}))
+        ['a @ https://host/a.zip#subdirectory=core']
     """
     for name, one in packages.items():
         if not isinstance(one, Mapping):
             continue
         origin: Any = one.get("origin", {})
         url = str(origin.get("url", ""))
+        part = f"#subdirectory={origin['subdirectory']}" if origin.get("subdirectory") else ""
         if origin.get("dir_info", {}).get("editable"):
-            yield f"-e {url.removeprefix('file://')}"
+            path = PurePosixPath(unquote(url.removeprefix("file://")), str(origin.get("subdirectory", "")))
+            yield f"-e {path}"
         elif "vcs_info" in origin:
-            yield f"{name} @ {origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+            yield f"{name} @ {origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}{part}"
         elif url:
-            yield f"{name} @ {url}"
+            yield f"{name} @ {url}{part}"
         else:
             yield f"{name}=={one['version']}"

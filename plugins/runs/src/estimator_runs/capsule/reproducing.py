@@ -14,7 +14,7 @@ from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.errors import ArgumentError
 from estimator_runs.capsule.differences import Difference, capsule_differences
 from estimator_runs.capsule.rebuilding import build_environment
-from estimator_runs.capsule.settings import environment_flags
+from estimator_runs.capsule.settings import LAST_STEP, PLACEMENT, environment_again
 from estimator_runs.capsule.shelf import Start, read_starts
 from estimator_runs.capsule.weights import first_difference
 
@@ -48,13 +48,15 @@ def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence
         settings: more texts of `--set`, to see what they change.
 
     Raises:
-        ArgumentError: the run has no record, no seed or no checkpoint, the folder is not empty, or the program fails.
+        ArgumentError: the run has no record, no seed or no checkpoint, or was one of several processes; the folder is
+            not empty; or the program fails.
     """
     starts = read_starts(run)
     newest = starts[-1].capsule
     checkpoints = {checkpoint_step(path): Path(path) for path in all_checkpoints(str(run))}
     if not checkpoints:
         raise ArgumentError(f"{run} has no checkpoint to compare with.")
+    _refuse_several(run, newest)
     if newest["seeds"].get(_SEED) is None and not any(text.startswith(f"{_SEED}=") for text in settings):
         raise ArgumentError(f"The seed of {run} was drawn, so no other run has its numbers: set {_SEED} in new runs.")
     if folder.exists() and any(folder.iterdir()):
@@ -62,7 +64,9 @@ def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence
     folder.mkdir(parents=True, exist_ok=True)
     new = folder.resolve() / "run"
     python = Path(sys.executable) if here else build_environment(newest["packages"], folder.resolve() / "environment")
-    _run_again(python, newest, new, settings, None if here else newest["flags"])
+    present = {name: value for name, value in os.environ.items() if name not in PLACEMENT}
+    environ = present if here else environment_again({**newest["flags"], **newest["seeds"]}, os.environ)
+    _run_again(python, newest, new, settings, {**environ, LAST_STEP: str(max(checkpoints))})
     return compare(starts, checkpoints, new)
 
 
@@ -93,8 +97,18 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
     )
 
 
+def _refuse_several(run: Path, capsule: Mapping[str, Any]) -> None:
+    processes = capsule["hardware"].get("processes", 1)
+    if processes > 1:
+        raise ArgumentError(
+            f"{run} was trained by {processes} processes together, and `estimator reproduce` runs one. Launch the "
+            "program again as it was launched, into another model_dir, and compare what `estimator_runs.read_starts` "
+            "and `capsule_differences` return for both."
+        )
+
+
 def _run_again(
-    python: Path, capsule: Mapping[str, Any], model_dir: Path, settings: Sequence[str], flags: Mapping[str, Any] | None
+    python: Path, capsule: Mapping[str, Any], model_dir: Path, settings: Sequence[str], environ: Mapping[str, str]
 ) -> None:
     """Runs the program of a record as a process.
 
@@ -103,7 +117,7 @@ def _run_again(
         capsule: the record.
         model_dir: where it writes.
         settings: more texts of `--set`.
-        flags: the flags of the environment are set to these; None: they stay as they are.
+        environ: its environment.
     """
     told = capsule["command"]
     words = _words(told["words"], model_dir, settings)
@@ -112,13 +126,6 @@ def _run_again(
             f"The run was started with a secret that its record does not hold: {words}. Run it with a setting that "
             "holds none, such as the name of a variable of the environment."
         )
-    environ = dict(os.environ)
-    if flags is not None:
-        for name in environment_flags():
-            environ.pop(name)
-        prefix = "environment."
-        told_flags = {**flags, **capsule["seeds"]}
-        environ |= {name.removeprefix(prefix): v for name, v in told_flags.items() if name.startswith(prefix)}
     directory = Path(told["directory"])
     # -P: the command `estimator` has no directory of modules either. What it prints goes to the standard error.
     command = [str(python), "-P", "-c", _MAIN, *words]

@@ -15,6 +15,20 @@ from estimator_core.summaries import without_secrets
 _OF_THE_RUN = ("run_config.model_dir",)
 _FLAGS = ("XLA_", "JAX_", "LIBTPU_", "NVIDIA_", "CUDA_VISIBLE", "OMP_", "MKL_", "OPENBLAS_", "ESTIMATOR_", "KERAS_")
 _SEEDS = ("PYTHONHASHSEED",)
+#: The step at which a run that is run again stops.
+LAST_STEP = "ESTIMATOR_REPRODUCE_LAST_STEP"
+#: Variables that place a process in its job: another job has others.
+PLACEMENT = (
+    "JAX_COORDINATOR_ADDRESS",
+    "JAX_COORDINATOR_BIND_ADDRESS",
+    "JAX_NUM_PROCESSES",
+    "JAX_PROCESS_ID",
+    "ESTIMATOR_RUN_ID",
+    "ESTIMATOR_RUN_SECRET",
+    "ESTIMATOR_ATTEMPT",
+    LAST_STEP,
+)
+_PREFIX = "environment."
 #: Flags that say where something is kept or told, and change no number.
 _HARMLESS = ("CACHE", "LOG", "TRACEBACK", "DUMP", "QUIET")
 _OF_JAX = (
@@ -35,7 +49,7 @@ def told(record: Mapping[str, Any], configuration: Mapping[str, Any]) -> tuple[d
         record: the run record, whose secrets are masked already.
         configuration: the effective values of a configuration file by key; empty for a program in Python.
     """
-    values: dict[str, Any] = {f"environment.{name}": value for name, value in environment_flags().items()}
+    values: dict[str, Any] = {f"{_PREFIX}{name}": value for name, value in environment_flags().items()}
     values |= {f"jax.{name}": value for name, value in _of_jax()}
     for table in ("run_config", "hparams"):
         found = record.get(table)
@@ -51,8 +65,24 @@ def environment_flags() -> dict[str, str]:
     return {
         name: without_secrets([f"{name}={value}"])[0].partition("=")[2]
         for name, value in sorted(os.environ.items())
-        if name.startswith((*_FLAGS, *_SEEDS)) and not any(word in name for word in _HARMLESS)
+        if name.startswith((*_FLAGS, *_SEEDS)) and name not in PLACEMENT and not any(word in name for word in _HARMLESS)
     }
+
+
+def environment_again(flags: Mapping[str, Any], present: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a run that is run again: the present one, with the flags of a record and without a job.
+
+    A flag whose value the record masks stays as it is.
+
+    Args:
+        flags: those of the record, with its seeds.
+        present: the variables of this process.
+    """
+    recorded = {key.removeprefix(_PREFIX): str(flags[key]) for key in flags if key.startswith(_PREFIX)}
+    masked = {name for name, value in recorded.items() if "***" in value}
+    kept = {name: present[name] for name in present if name in masked or name not in environment_flags()}
+    told = {name: recorded[name] for name in recorded if name not in masked}
+    return {name: value for name, value in {**kept, **told}.items() if name not in PLACEMENT}
 
 
 def hardware() -> dict[str, Any]:
@@ -97,4 +127,8 @@ def _is_seed(key: str) -> bool:
 def _plain(key: str, value: Any) -> Any:
     if isinstance(value, str):
         return without_secrets([f"{key}={value}"])[0].partition("=")[2]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(f"{key}.{name}", item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(key, item) for item in value]
     return json.loads(json.dumps(value, default=repr))

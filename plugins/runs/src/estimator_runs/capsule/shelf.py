@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,11 @@ def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) 
         draft = folder / f".{name}.{os.getpid()}"
         draft.write_text(text + "\n")
         draft.replace(path)
-    with (folder / _STARTS).open("a") as file:
+    starts = folder / _STARTS
+    # A line that a kill has torn ends here, or it would take this one with it.
+    torn = starts.is_file() and starts.read_bytes()[-1:] not in (b"", b"\n")
+    with starts.open("a") as file:
+        file.write("\n" if torn else "")
         file.write(json.dumps({"epoch": epoch, "step": step, "capsule": name}) + "\n")
     return path
 
@@ -54,17 +59,26 @@ def read_starts(model_dir: Path) -> Sequence[Start]:
     """
     folder = model_dir / _FOLDER
     try:
-        lines = [json.loads(line) for line in (folder / _STARTS).read_text().splitlines() if line.endswith("}")]
-        return [
+        found = [
             Start(
                 epoch=line["epoch"],
                 step=line["step"],
                 capsule=json.loads((folder / f"{line['capsule']}.json").read_text()),
             )
-            for line in lines
+            for line in _whole((folder / _STARTS).read_bytes())
         ]
+        if not found:
+            raise ValueError("there is no whole line in it")
+        return found
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ArgumentError(
             f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {error}. Runs of "
             "`estimator run` have one where estimator-runs is installed."
         ) from error
+
+
+def _whole(text: bytes) -> Iterator[Any]:
+    """The lines that a kill has not torn."""
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)

@@ -36,10 +36,19 @@ def run(args: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
+    from estimator_core.errors import ArgumentError
+    from estimator_core.storage import is_url
     from estimator_runs.capsule.reproducing import reproduce
 
+    for place in (args.run, args.output or ""):
+        if is_url(place):
+            raise ArgumentError(
+                f"{place} is a URL, and `estimator reproduce` needs directories of this machine. Copy the run to one, "
+                "and give that as RUN."
+            )
     model_dir = Path(args.run)
-    folder = Path(args.output) if args.output else model_dir.with_name(f"{model_dir.name}-reproduced")
+    whole = model_dir.resolve()  # "." has no name
+    folder = Path(args.output) if args.output else whole.parent / f"{whole.name}-reproduced"
     found = reproduce(model_dir, folder, here=args.here, settings=args.settings)
     if args.json:
         print(json.dumps(asdict(found)))
