@@ -159,7 +159,7 @@ class Estimator:
     @property
     def variables(self) -> dict[str, np.ndarray]:
         """Copies of all variables of the newest state, by path."""
-        state = self._states.get(self._context(ModeKeys.PREDICT), None, None)
+        state = self._states.at_hand(self._context(ModeKeys.PREDICT))
         return {name: np.array(value) for name, value in {**state.variables, **state.model_state}.items()}
 
     @property

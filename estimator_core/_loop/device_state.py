@@ -28,6 +28,12 @@ def whole_on_host(value: Any) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(value, tiled=True))
 
 
+def is_readable(state: TrainState) -> bool:
+    """Whether this process can read the variables without the others."""
+    values = (*state.variables.values(), *state.model_state.values())
+    return all(value.is_fully_addressable or value.is_fully_replicated for value in values)
+
+
 class DeviceState:
     """The newest state of a run. An Estimator has one, which its calls fill, train and drop.
 

@@ -17,7 +17,7 @@ from estimator_core._checkpoint.read import open_checkpoint
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext
-from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.device_state import DeviceState, is_readable
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.starting import placed
 from estimator_core._step import Discovery, TrainState
@@ -91,6 +91,15 @@ class InferenceStates:
         live.start(self._fresh(context.devices, discovery))
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
+    def at_hand(self, context: RunContext) -> TrainState:
+        """As `get` without a batch, but one of several processes may ask: it waits for no other."""
+        if context.devices.processes.count == 1:
+            return self.get(context, None, None)
+        newest = None if context.training else latest_checkpoint(self._model_dir)
+        if self._is_live(context, newest) and (context.training or is_readable(self._live.ready)):
+            return self._live.ready
+        return self.get(context.within(devices=context.devices.alone()), None, None)
+
     def _is_live(self, context: RunContext, newest: str | None) -> bool:
         """Whether the live state is there, counts, and can be read without asking other processes."""
         live = self._live
@@ -111,7 +120,8 @@ class InferenceStates:
             self._programs.discovery(devices, context.mode, batch)
         with reading(Path(path)):
             state = placed(placement, self._programs, read())
-        if batch is not None or placement.single:  # else it is not split as the model asks
+        # Without a batch it is not split as the model asks. What one process reads alone, the others do not have.
+        if (batch is not None or placement.single) and not devices.apart:
             self._kept = path, placement, state
         return state
 

@@ -1,5 +1,7 @@
 """The state of an Estimator: which version it is, and what one process of several may read of it."""
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,6 +9,8 @@ import numpy as np
 import pytest
 
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.inference import InferenceStates
+from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState, initial_clock
 
 
@@ -46,3 +50,14 @@ def test_a_start_drops_what_was_there(live: DeviceState) -> None:
     live.forget()
     assert (live.state, live.step, live.checkpoint_step, live.has_slots) == (None, 0, None, False)
     assert live.version != before
+
+
+def test_one_of_several_processes_may_ask_for_the_live_state(live: DeviceState, tmp_path: Path) -> None:
+    def agree(processes: object) -> None:
+        raise AssertionError("the others have not asked")
+
+    programs: Any = Programs(SimpleNamespace())  # type: ignore[arg-type]
+    states = InferenceStates(programs, live, str(tmp_path), None, agree)
+    devices = SimpleNamespace(processes=SimpleNamespace(count=2, index=0), apart=False)
+    context: Any = SimpleNamespace(devices=devices, training=False)
+    assert states.at_hand(context) is live.ready

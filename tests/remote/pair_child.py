@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,16 @@ def main(settings: dict[str, Any]) -> None:
     fresh = ec.Estimator(model_fn, config=config, plugins=plugins)
     evaluated = fresh.evaluate(inputs(rows, once=True))
     predicted = np.asarray(list(fresh.predict(inputs(rows, once=True))))
+    read_together = read[0]
+    asked = [run.get_variable_value("table"), fresh.variables["table"]] if INDEX == 0 else []
+    again = np.asarray(list(fresh.predict(inputs(rows, once=True))))
     found = {
         "step": int(evaluated["global_step"]),
         "loss": float(evaluated["loss"]),
         "predicted": predicted.tolist(),
-        "read": read[0],
+        "read": read_together,
+        "asked_alone": [zlib.crc32(table.tobytes()) for table in asked],
+        "predicted_again": again.tolist(),
         "folder": run.model_dir,
     }
     Path(settings["folder"], f"outcome-{INDEX}.json").write_text(json.dumps(found))

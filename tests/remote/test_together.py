@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ def test_each_writes_its_own_and_sees_the_same(undisturbed: Path) -> None:
     for saved in lineage.saved.values():
         for process in (0, 1):
             assert STATE_BYTES / 2 <= sizes[f"{saved.place}/arrays-{process}.pack"] < 0.6 * STATE_BYTES
+
+
+def test_the_chief_alone_may_ask_for_variables(undisturbed: Path) -> None:
+    first, second = (outcome(undisturbed, process) for process in (0, 1))
+    assert first["asked_alone"] == [zlib.crc32(table(undisturbed))] * 2
+    assert second["asked_alone"] == []
+    for process in (first, second):
+        assert process["predicted_again"] == process["predicted"]
 
 
 def goes_on(folder: Path, undisturbed: Path, count: int) -> None:

@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1588,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 724,
-    "_loop": 4379,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4389,  # what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1000,
     "_model_dir": 487,
