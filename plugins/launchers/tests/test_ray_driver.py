@@ -1,6 +1,7 @@
 """A job that Ray does not take ends as failed, not as one to be tried again; a held pipe does not hold its worker."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from estimator_launchers.ray_address import reach
 from plugins.launchers.tests import fake_ray
 from plugins.launchers.tests.processes import launch
 
@@ -34,15 +36,36 @@ def env(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("fails", "says"),
     [
-        ("init", "does not start: Ray does not connect this driver: ConnectionError: no cluster at here:1"),
+        ("init", "does not start: Ray does not connect this driver: ConnectionError: init fails"),
         ("trainer", "the job cannot be handed to Ray: ValueError: no such storage"),
     ],
 )
 def test_what_ray_refuses_has_failed(fails: str, says: str, env: dict[str, str]):
-    words = ("--on", "ray", "--processes", "1", "--max-restarts", "1", "--option", "address=here:1", "--", "true")
+    words = ("--on", "ray", "--processes", "1", "--max-restarts", "1", "--option", "address=auto", "--", "true")
     done = launch(*words, env={**env, "FAKE_RAY": fails})
     assert done.returncode == 1, done.stdout + done.stderr
     assert says in done.stderr
+
+
+def test_a_cluster_out_of_reach_is_named_in_time(env: dict[str, str]):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    began = time.monotonic()
+    told = {"FAKE_RAY": "init", "RAY_ADDRESS": address}
+    done = launch("--on", "ray", "--processes", "1", "--", "true", env={**env, **told})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"Ray does not connect this driver: ConnectionError: no cluster listens at {address}: " in done.stderr
+    assert time.monotonic() - began < 60.0
+
+
+def test_where_somebody_listens_or_ray_finds_the_cluster_nobody_waits():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        reach(address, 1.0)
+    for found in ("auto", "local", "", f"ray://{address}"):
+        reach(found, 0.0)
+    with pytest.raises(ConnectionError, match="no cluster listens at"):
+        reach(address, 0.0)
 
 
 def test_who_leaves_the_session_of_a_command_does_not_hold_its_worker(env: dict[str, str]):

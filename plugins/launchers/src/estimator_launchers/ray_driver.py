@@ -21,11 +21,13 @@ from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.jobs import JobFolder
 from estimator_launchers.outcome import RESUMABLE
+from estimator_launchers.ray_address import reach
 from estimator_launchers.ray_board import Board
 from estimator_launchers.ray_worker import Ask, CanGoOnError, asking, evaluate_process, train_process
 
 _POLL_SECS = 0.2
 _WAITING_SECS = 30.0
+_REACH_SECS = 10.0
 
 
 class Losses(ray.train.UserCallback):
@@ -55,6 +57,7 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
     folder = JobFolder(Path(sys.argv[1] if len(sys.argv) > 1 else ".").absolute())
     parent = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     try:
+        reach(cluster.get("address") or os.environ.get("RAY_ADDRESS", ""), _REACH_SECS)
         ray.init(**cluster, log_to_driver=False, ignore_reinit_error=True)
     except Exception as error:  # the job does not exist: whoever submits it is told, as of one without a state
         raise SystemExit(f"Ray does not connect this driver: {_in_words(error)}") from error
