@@ -37,6 +37,7 @@ def save(*_):
     time.sleep(0.5)
     print("saved", flush=True)
     os._exit(75)
+
 signal.signal(signal.SIGTERM, save)
 print(os.getpid(), flush=True)
 for ready in sys.argv[1:]:

@@ -362,13 +362,8 @@ MUTANTS = (
         name="a-later-trace-may-decide-otherwise",
         guarantee="rule 83",
         file=_ROOM + "discovery.py",
-<<<<<<< HEAD
         old="if names != others and not (told in _BY_SHAPE and first.batch != later.batch):",
         new="if False:",
-=======
-        old="if names != others and not",
-        new="if False and not",
->>>>>>> review-core
         in_cut=False,
     ),
 )

@@ -21,11 +21,13 @@ from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.jobs import JobFolder
 from estimator_launchers.outcome import RESUMABLE
+from estimator_launchers.ray_address import reach
 from estimator_launchers.ray_board import Board
 from estimator_launchers.ray_worker import Ask, CanGoOnError, asking, evaluate_process, train_process
 
 _POLL_SECS = 0.2
 _WAITING_SECS = 30.0
+_REACH_SECS = 10.0
 
 
 class Losses(ray.train.UserCallback):
@@ -54,11 +56,41 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
     """
     folder = JobFolder(Path(sys.argv[1] if len(sys.argv) > 1 else ".").absolute())
     parent = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    folder.write(JobStatus(phase="pending"))
-    ray.init(**cluster, log_to_driver=False, ignore_reinit_error=True)
+    try:
+        reach(cluster.get("address") or os.environ.get("RAY_ADDRESS", ""), _REACH_SECS)
+        ray.init(**cluster, log_to_driver=False, ignore_reinit_error=True)
+    except Exception as error:  # the job does not exist: whoever submits it is told, as of one without a state
+        raise SystemExit(f"Ray does not connect this driver: {_in_words(error)}") from error
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # Ray has set its own
         signal.signal(number, lambda *_: asked.set())
+    folder.write(JobStatus(phase="pending"))
+    errors: list[Exception] = []
+    try:
+        ask, training, beside = _started(job, folder, scaling, evaluator, errors)
+    except Exception as error:  # without a state it would look like a driver that is gone, and would be tried for ever
+        folder.write(JobStatus(phase="failed", why=f"the job cannot be handed to Ray: {_in_words(error)}"))
+        raise
+    writer = _Writer(folder, ask)
+    while training.is_alive():
+        writer.look(asked=asked.is_set() or bool(parent and os.getppid() != parent))
+        time.sleep(_POLL_SECS)
+    status = _ended(ask, errors)
+    if beside is not None:
+        if status.phase != "succeeded":
+            ask("close")
+        while not ray.wait([beside], timeout=_POLL_SECS)[0]:
+            writer.look(asked=asked.is_set())
+        status = _with_evaluator(status, beside, ask)
+    writer.look(asked=False)
+    ray.shutdown()
+    os._exit(folder.write(status).exit_status)  # a thread of Ray may sit in a wait
+
+
+def _started(
+    job: JobSpec, folder: JobFolder, scaling: ScalingConfig, evaluator: Mapping[str, Any], errors: list[Exception]
+) -> tuple[Ask, threading.Thread, Any]:
+    """Hands the job to Ray: the board, the thread of Ray Train, and the evaluator or None."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     secret = os.environ.pop(SECRET, "") or new_secret()
     board = (
@@ -66,7 +98,6 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
         .options(num_cpus=0, scheduling_strategy=here)
         .remote(secret, evaluator=job.processes, grace_secs=job.grace_secs)
     )
-    ask = asking(board)
     told = {"job": job.to_json(), "board": board, "folder": os.getcwd(), "run_id": folder.path.name}
     failures = FailureConfig(max_failures=job.max_restarts)
     trainer = DataParallelTrainer(
@@ -84,23 +115,13 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
     if job.evaluator:
         options = {"num_cpus": 1, **evaluator, "max_retries": job.max_restarts}
         beside = ray.remote(evaluate_process).options(**options).remote(told)
-    errors: list[Exception] = []
     training = threading.Thread(target=_fitted, args=(trainer, errors), daemon=True)
     training.start()
-    writer = _Writer(folder, ask)
-    while training.is_alive():
-        writer.look(asked=asked.is_set() or bool(parent and os.getppid() != parent))
-        time.sleep(_POLL_SECS)
-    status = _ended(ask, errors)
-    if beside is not None:
-        if status.phase != "succeeded":
-            ask("close")
-        while not ray.wait([beside], timeout=_POLL_SECS)[0]:
-            writer.look(asked=asked.is_set())
-        status = _with_evaluator(status, beside, ask)
-    writer.look(asked=False)
-    ray.shutdown()
-    os._exit(folder.write(status).exit_status)  # a thread of Ray may sit in a wait
+    return asking(board), training, beside
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 class _Writer:

@@ -1,0 +1,77 @@
+"""A job that Ray does not take ends as failed, not as one to be tried again; a held pipe does not hold its worker."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from estimator_launchers.ray_address import reach
+from plugins.launchers.tests import fake_ray
+from plugins.launchers.tests.processes import launch
+
+# Reads what a command of a worker writes, as Ray Train would.
+WORKER = """
+import sys
+from estimator_launchers import JobSpec, ray_worker
+ray_worker._READ_SECS = 0.5
+def ask(method, *arguments):
+    if method == "write": print("written", arguments[1], flush=True)
+    return "go on"
+job = JobSpec(command=tuple(sys.argv[1:]))
+print("ended", ray_worker._run(job, {"run_id": "run", "folder": "."}, ask, 0, 0, {}), flush=True)
+"""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """The environment in which Ray is the false one."""
+    path = [fake_ray.write(tmp_path / "fake"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+@pytest.mark.parametrize(
+    ("fails", "says"),
+    [
+        ("init", "does not start: Ray does not connect this driver: ConnectionError: init fails"),
+        ("trainer", "the job cannot be handed to Ray: ValueError: no such storage"),
+    ],
+)
+def test_what_ray_refuses_has_failed(fails: str, says: str, env: dict[str, str]):
+    words = ("--on", "ray", "--processes", "1", "--max-restarts", "1", "--option", "address=auto", "--", "true")
+    done = launch(*words, env={**env, "FAKE_RAY": fails})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert says in done.stderr
+
+
+def test_a_cluster_out_of_reach_is_named_in_time(env: dict[str, str]):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    began = time.monotonic()
+    told = {"FAKE_RAY": "init", "RAY_ADDRESS": address}
+    done = launch("--on", "ray", "--processes", "1", "--", "true", env={**env, **told})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"Ray does not connect this driver: ConnectionError: no cluster listens at {address}: " in done.stderr
+    assert time.monotonic() - began < 60.0
+
+
+def test_where_somebody_listens_or_ray_finds_the_cluster_nobody_waits():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        reach(address, 1.0)
+    for found in ("auto", "local", "", f"ray://{address}"):
+        reach(found, 0.0)
+    with pytest.raises(ConnectionError, match="no cluster listens at"):
+        reach(address, 0.0)
+
+
+def test_who_leaves_the_session_of_a_command_does_not_hold_its_worker(env: dict[str, str]):
+    """It holds the pipe that the worker reads."""
+    began = time.monotonic()
+    command = [sys.executable, "-c", WORKER, "sh", "-c", "echo hello; setsid sleep 25 & exit 3"]
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines() == ["written ['hello']", "ended 3"]
+    assert time.monotonic() - began < 20.0
