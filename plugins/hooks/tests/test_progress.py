@@ -99,8 +99,10 @@ def test_a_short_evaluation_inside_gives_no_line():
 
     drive([eh.ProgressBarHook(output), Evaluates()], steps=3)
     assert [line.split(":")[0] for line in output.getvalue().splitlines()] == ["train"]
-    drive([eh.ProgressBarHook(output)], steps=4, run=FakeRun(mode="eval", name="val"))
+    drive([eh.ProgressBarHook(output)], steps=4, run=FakeRun(mode="eval", name="val", last_step=4))
     assert output.getvalue().splitlines()[-1].startswith("evaluate val: 4/4")
+    drive([eh.ProgressBarHook(output)], steps=4, run=FakeRun(mode="eval", name="val"))
+    assert output.getvalue().splitlines()[-1].startswith("evaluate val: 4,")
 
 
 def test_a_failed_run_gives_its_display_back():

@@ -63,8 +63,11 @@ class FileCoordinator:
 
     def lost(self):
         for index in range(self.count):
-            left = self.file(f"left-{index}").exists()
-            if self.gone is not None or index == self.index or (left and "nervous" not in self.broken):
+            if self.gone is not None or index == self.index:
+                continue
+            if self.file(f"left-{index}").exists():
+                if "nervous" in self.broken:
+                    self.gone = Lost(index, "somebody", "it has ended")
                 continue
             if self.file(f"failed-{index}").exists():
                 self.gone = Lost(index, "somebody", self.file(f"failed-{index}").read_text())

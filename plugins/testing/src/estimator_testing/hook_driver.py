@@ -55,7 +55,8 @@ def drive(
     compute = dict(outputs) if outputs is not None else {"loss": lambda step: np.float32(1.0 / (1 + step))}
     run.output_names, run.output_kinds = frozenset(compute), dict.fromkeys(compute, "scalar")
     end = run.step + steps
-    run.first_step, run.last_step, run.resumed = run.step, end if run.mode == ModeKeys.TRAIN else None, bool(resume)
+    last = end if run.mode == ModeKeys.TRAIN else run.last_step  # other calls know it if they were given steps
+    run.first_step, run.last_step, run.resumed = run.step, last, bool(resume)
     calls = HookCalls(in_order(hooks), run)
     schedule = HookSchedule(
         calls,
