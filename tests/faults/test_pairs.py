@@ -42,8 +42,9 @@ def kill_and_resume(tmp_path: Path, runs: Any, whole: Any, left: Any, draw: Any)
             assert status in (-signal.SIGKILL, 0), (phases, (directory / "trace.log").read_text())
         assert runs.run(directory) == 0, (phases, (directory / "trace.log").read_text())
         assert left(directory) == whole[0], phases
-        assert all(finding.mendable for finding in audit(directory / "run").findings), phases
-        repair(directory / "run")  # a kill in the last save leaves retired checkpoints, which the next writer removes
+        # Nothing else than this: a kill in the last save leaves retired checkpoints, which the next writer removes.
+        assert {finding.text for finding in audit(directory / "run").findings} <= {"is retired and was not deleted"}
+        repair(directory / "run")
         assert audit(directory / "run").findings == (), phases
         shutil.rmtree(directory)
         return "+".join(phases)
