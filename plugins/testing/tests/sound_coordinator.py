@@ -4,7 +4,6 @@ import atexit
 import json
 import math
 import os
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -17,8 +16,8 @@ BEAT_SECS, SILENCE_SECS = 0.1, 4.0
 
 
 def connect(processes, options):
-    """Processes that share an address share a folder of this machine."""
-    place = Path(tempfile.gettempdir()) / f"coordinator-{processes.coordinator.replace(':', '-')}"
+    """Processes that share an address share a folder in the folder of the test: ports come again, and so would files."""
+    place = Path.cwd() / f"coordinator-{processes.coordinator.replace(':', '-')}"
     return FileCoordinator(place, processes, frozenset(options.get("broken", ())))
 
 
