@@ -16,7 +16,7 @@ BEAT_SECS, SILENCE_SECS = 0.1, 4.0
 
 
 def connect(processes, options):
-    """Processes that share an address share a folder in the folder of the test: ports come again, and so would files."""
+    """Processes that share an address share a folder of their test: ports come again, and so would files."""
     place = Path.cwd() / f"coordinator-{processes.coordinator.replace(':', '-')}"
     return FileCoordinator(place, processes, frozenset(options.get("broken", ())))
 
