@@ -66,6 +66,7 @@ class Checkpoints:
         position: the position of the input at the start of the call.
         timers: returns what a resumed call needs to keep its rhythm.
         recorded: returns what is recorded with the checkpoint of a step.
+        committed: called with the step of each checkpoint that is there.
     """
 
     def __init__(
@@ -79,10 +80,11 @@ class Checkpoints:
         position: InputPosition | None,
         timers: Callable[[], Mapping[str, Any]],
         recorded: Callable[[int], Sequence[Entry]],
+        committed: Callable[[int], None],
     ) -> None:
         self._context, self._run, self._state, self._store = context, run, state, store
         self._hook_states = hook_states
-        self._position, self._timers, self._recorded = position, timers, recorded
+        self._position, self._timers, self._recorded, self._committed = position, timers, recorded, committed
         self._commits = CommitEvents(self._tell)
 
     def save(self, step: int, ending: Ending | None = None) -> PendingCheckpoint:
@@ -140,5 +142,6 @@ class Checkpoints:
         self._store.wait()
 
     def _tell(self, step: int, path: str) -> None:
+        self._committed(step)
         with self._context.account.on(HOOKS):
             self._context.plugins.checkpoint_saved(self._run, step, path)

@@ -117,6 +117,7 @@ class TrainRun:
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
             recorded=ledger.for_save,
+            committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
         self._order = hook_order(

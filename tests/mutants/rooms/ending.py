@@ -50,4 +50,32 @@ MUTANTS = (
         tests=("test_the_evaluations_and_exports_at_the_end_are_made_up_for",),
         in_cut=False,
     ),
+    # What several say of one save
+    Mutant(
+        name="a-result-is-that-of-a-checkpoint-before-its-commit",
+        guarantee="rule 97",
+        file=_ROOM + "ledgers.py",
+        old="if result.step <= step]",
+        new="if True]",
+        tests=("test_a_result_is_written_as_that_of_a_checkpoint_once_this_is_there",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-process-that-cannot-follow-says-nothing",
+        guarantee="rule 97",
+        file="estimator_core/_checkpoint/commit_together.py",
+        old='        return {**_failure(error), "error": told}\n',
+        new="        return {} if told else {}\n",
+        tests=("test_one_that_cannot_bring_what_was_saved_ends_all",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-model-dir-that-is-gone-is-a-lost-process",
+        guarantee="rule 97",
+        file="estimator_core/_storage/contract.py",
+        old="class StorageGoneError(StorageError, SaidByEach):",
+        new="class StorageGoneError(StorageError):",
+        tests=("test_a_model_dir_that_is_gone_is_said_by_each",),
+        in_cut=False,
+    ),
 )
