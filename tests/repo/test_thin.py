@@ -22,14 +22,14 @@ CORE = ROOT / "estimator_core"
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
     "_backends": 549,  # meshes that follow the hardware and names of axes included
-    "_builtin_hooks": 545,
+    "_builtin_hooks": 547,
     "_checkpoint": 2666,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 460,  # every environment read and refused by name
     "_export": 1168,  # words of host transforms, requests made of them, metrics of what an export gives
-    "_inputs": 1588,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 724,
-    "_loop": 4389,  # what a hook may add to an evaluation, and the flags of a batch, included
+    "_inputs": 1590,  # how global batches are dealt out, and the contract with the data, included
+    "_journal": 739,  # the end of a killed call, looked up, included
+    "_loop": 4476,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1000,
     "_model_dir": 487,
