@@ -55,6 +55,13 @@ def serving(**limits):
 
 
 @contextlib.contextmanager
+def bare():
+    """A bare server of asyncio."""
+    with child(str(HERE / "bare.py")) as process:
+        yield Attacked(process, int(process.stdout.readline()))
+
+
+@contextlib.contextmanager
 def probed(*servers):
     """Yields a list; the answering times of each server, sorted, are in it afterwards."""
     found = []

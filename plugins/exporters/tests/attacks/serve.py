@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 from estimator_core.export import Feature
+from estimator_exporters.serving.heap import return_large_memory
 from estimator_exporters.serving.limits import Limits
 from plugins.exporters.tests.live_server import echo, function_model, running
 
@@ -20,7 +21,8 @@ if __name__ == "__main__":
     models = {"echo": {"1": echo("float32")}, "text": {"1": echo("string", (None,))}}
     large = function_model(wide, {"x": Feature((None, 2))}, {"y": Feature((None, WIDE))})
     models["wide"] = {"1": large}
-    sys.setswitchinterval(2e-4)  # as `serve` does
+    sys.setswitchinterval(2e-4)  # as `serve` does, and the next line
+    return_large_memory()
     with running(models, limits=Limits(**json.loads(sys.argv[1]))) as server:
         print(server.port, flush=True)
         sys.stdin.read()

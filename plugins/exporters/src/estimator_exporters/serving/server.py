@@ -18,6 +18,7 @@ from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
 from estimator_exporters.serving.decoding import Decoding
 from estimator_exporters.serving.ending import EndingServer
+from estimator_exporters.serving.heap import return_large_memory
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
@@ -110,6 +111,7 @@ def serve(
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
+    return_large_memory()
     try:
         server.run(sockets=[listening])
     finally:
