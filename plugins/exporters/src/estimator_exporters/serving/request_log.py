@@ -135,7 +135,8 @@ class RequestLog:
             try:
                 _write_whole(file, "".join(lines).encode())
             except OSError:
-                file.truncate(whole)  # half a line would spoil the next one
+                with suppress(OSError):
+                    file.truncate(whole)  # half a line would spoil the next one
                 raise
 
 
