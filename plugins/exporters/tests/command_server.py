@@ -3,9 +3,13 @@
 import contextlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 
+import pytest
+
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="asks by curl")
 PROGRAM = "import sys; from estimator_core.cli import main; sys.exit(main())"
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import estimator_core as ec
 from estimator_core.cli import main
-from plugins.exporters.tests.command_server import started
+from plugins.exporters.tests.command_server import needs_curl, started
 from plugins.exporters.tests.small_model import model_fn, rows
 
 FIRST, OTHER, LATER = "the-first-token-of-all", "a-token-for-spam-only", "the-token-that-follows"
 X = rows(2)[0]["x"]
 BODY = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 3], "data": X.tolist()}]}
-pytestmark = pytest.mark.libraries  # gRPC
+pytestmark = needs_curl
 
 
 def openssl(folder, *arguments):

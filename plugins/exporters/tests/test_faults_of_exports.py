@@ -103,7 +103,7 @@ def test_models_are_exchanged_under_attack(export, tmp_path):
                     wrong.append((status, outputs))
 
         def attack():
-            for one in ATTACKS:
+            for one in ATTACKS[:3]:
                 one(process)
 
         threads = [threading.Thread(target=ask), threading.Thread(target=attack)]

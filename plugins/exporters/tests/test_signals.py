@@ -12,9 +12,10 @@ import optax
 import pytest
 
 import estimator_core as ec
-from plugins.exporters.tests.command_server import started
+from plugins.exporters.tests.command_server import needs_curl, started
 
 PROBE = 2_000_000
+pytestmark = needs_curl
 
 
 def model_fn(features, labels, mode):
