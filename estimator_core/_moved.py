@@ -42,6 +42,9 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
+#: What works with a model_dir at a URL: module, distribution.
+MODEL_DIRS = ("estimator_storage.model_dirs", "estimator-storage")
+
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
+from estimator_core import _moved
 from estimator_core._paths import scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
 from estimator_core._storage.contract import Storage, StorageError
@@ -50,3 +52,15 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
             f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
         ) from error
     return make(text, options=found.options("storage", name))
+
+
+def model_dirs_at(url: str) -> Any:
+    """What works with the model_dir at a URL: its `WorkingCopy` is a `ModelDir`, and `fetched` copies checkpoints.
+
+    Raises:
+        ArgumentError: the package is not installed. The message names it.
+    """
+    try:
+        return _moved.import_moved(*_moved.MODEL_DIRS, f"A model_dir at {url}")
+    except ModuleNotFoundError as error:
+        raise ArgumentError(str(error)) from error
