@@ -42,8 +42,8 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
-#: What works with a model_dir at a URL: module, distribution.
-MODEL_DIRS = ("estimator_storage.model_dirs", "estimator-storage")
+#: What works with the things at a URL: module, distribution.
+AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {

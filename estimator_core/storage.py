@@ -18,8 +18,6 @@ from estimator_core._storage.copies import copied_files, local_copy, published_f
 from estimator_core._storage.keys import check_key, check_ranges, is_key
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import open_storage
-from estimator_core._storage.scratch import scratch_directory
-from estimator_core._storage.transfer import download_directory, download_file, upload_directory, upload_file
 
 __all__ = [
     "Data",
@@ -37,14 +35,9 @@ __all__ = [
     "check_key",
     "check_ranges",
     "copied_files",
-    "download_directory",
-    "download_file",
     "is_key",
     "is_url",
     "local_copy",
     "open_storage",
     "published_file",
-    "scratch_directory",
-    "upload_directory",
-    "upload_file",
 ]

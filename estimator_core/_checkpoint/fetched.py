@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from estimator_core._checkpoint.catalog import latest_checkpoint
@@ -11,10 +10,8 @@ from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
 from estimator_core._checkpoint.manifest import MANIFEST_FILE
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
-from estimator_core._storage.opening import model_dirs_at, open_storage
+from estimator_core._storage.opening import at_url
 from estimator_core.errors import CheckpointNotFoundError
-
-_ONE = re.compile(rf"(.+)/{CHECKPOINTS_DIR}/(\d+)")
 
 
 def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: Plugins | None = None) -> Path:
@@ -41,10 +38,7 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     text = os.fspath(location)
     if not is_url(text):
         return Path(location)
-    one = _ONE.fullmatch(text.rstrip("/"))
-    url = one[1] if one else text.rstrip("/").removesuffix(f"/{CHECKPOINTS_DIR}")
-    storage = open_storage(url, plugins)
-    copy: Path = model_dirs_at(url).fetched(storage, int(one[2]) if one else None, every=every)
+    copy: Path = at_url(text, plugins).fetched(text, plugins, every=every)
     return copy
 
 

@@ -63,11 +63,10 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     """
     if not is_url(location):
         return LocalModelDir(Path(location))
-    from estimator_core._storage.opening import model_dirs_at, open_storage
+    from estimator_core._storage.opening import at_url
 
     url = location.rstrip("/")
     with _lock:
         if url not in _copies:
-            storage = open_storage(url, plugins)  # names the package of the scheme, where it is missing
-            _copies[url] = model_dirs_at(url).WorkingCopy(storage)
+            _copies[url] = at_url(url, plugins).working_copy(url, plugins)
         return _copies[url]

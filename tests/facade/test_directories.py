@@ -46,13 +46,14 @@ def test_a_url_without_its_package_is_refused_and_no_folder_appears(
 def test_a_scheme_of_another_package_needs_the_one_that_keeps_working_copies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "estimator_storage", None)
+    for module in ("estimator_storage", "estimator_storage.at_urls"):
+        monkeypatch.setitem(sys.modules, module, None)
     plugin: Any = ModuleType("acme_box")
     plugin.ESTIMATOR_PLUGIN_API = (1, 0)
     record = Component(kind="storage", name="box", target="tests.facade.test_directories:box", summary="A box.")
     plugin.estimator_components = lambda: [record]
     plugins, url = ec.Plugins(autoload=False, environ={}, extra=[plugin]), f"box://{tmp_path}/run"
-    cure = f"A model_dir at {url} comes with estimator-storage: pip install estimator-storage"
+    cure = "Reading and writing at box:// comes with estimator-storage: pip install estimator-storage"
     with pytest.raises(ArgumentError, match=cure):
         ec.Estimator(model_fn, url, plugins=plugins)
     with using_plugins(plugins):

@@ -130,7 +130,7 @@ def die(where: str) -> None:
     """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
     from estimator_core._journal.entries import Saved
     from estimator_core._journal.writer import Journal
-    from estimator_storage.model_dirs import WorkingCopy
+    from estimator_storage.at_urls import WorkingCopy
 
     def before(real: Any, when: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:

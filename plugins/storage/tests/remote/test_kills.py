@@ -12,8 +12,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from estimator_core.checkpoint import load_variables
 from estimator_core.journal import read_lineage
-from estimator_core.storage import download_directory, open_storage
+from estimator_core.storage import open_storage
 from estimator_core.summaries import read_eval_metrics
+from estimator_storage.at_urls.directories import download_directory
 from plugins.storage.tests import emulators
 from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 

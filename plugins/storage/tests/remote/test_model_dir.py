@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError, CheckpointCorruptError, Checkpo
 from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
 from estimator_core.storage import StorageGoneError
-from estimator_storage.model_dirs import WorkingCopy
+from estimator_storage.at_urls import WorkingCopy
 from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 from plugins.storage.tests.remote.shelves import Shelf
 

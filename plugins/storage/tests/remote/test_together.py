@@ -13,8 +13,9 @@ import pytest
 
 from estimator_core.checkpoint import load_variables
 from estimator_core.journal import read_lineage
-from estimator_core.storage import download_directory, open_storage
+from estimator_core.storage import open_storage
 from estimator_core.testing import run_processes
+from estimator_storage.at_urls.directories import download_directory
 from plugins.storage.tests.remote.pair_child import ROWS
 from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 

@@ -44,17 +44,13 @@ from estimator_core.journal import (
     read_lineage,
     take_over,
 )
-from estimator_core.storage import (
-    Storage,
-    StorageDeniedError,
-    download_file,
-    scratch_directory,
-    upload_directory,
-    upload_file,
-)
-from estimator_storage.model_dirs.beside import Beside
-from estimator_storage.model_dirs.checkpoints import CHECKPOINTS, bring
-from estimator_storage.model_dirs.packs_in_store import PacksInStore
+from estimator_core.plugins import Plugins
+from estimator_core.storage import Storage, StorageDeniedError, open_storage
+from estimator_storage.at_urls.beside import Beside
+from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring
+from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
+from estimator_storage.at_urls.packs_in_store import PacksInStore
+from estimator_storage.at_urls.scratch import scratch_directory
 
 _log = logging.getLogger("estimator_core.storage")
 #: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
@@ -313,6 +309,11 @@ class WorkingCopy:
             saved = lineage.saved.get(step)
             if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
+
+
+def working_copy(url: str, plugins: Plugins) -> WorkingCopy:
+    """A working copy of the model_dir at a URL."""
+    return WorkingCopy(open_storage(url, plugins))
 
 
 def _chief_says(processes: Coordinator, topic: str, value: object) -> Any:

@@ -18,8 +18,9 @@ from estimator_core.journal import (
     results_in,
     write_results_files,
 )
-from estimator_core.storage import Storage, download_file, upload_directory, upload_file
-from estimator_storage.model_dirs.side_files import (
+from estimator_core.storage import Storage
+from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
+from estimator_storage.at_urls.side_files import (
     RESERVED,
     belongs_to_export,
     complete_exports,

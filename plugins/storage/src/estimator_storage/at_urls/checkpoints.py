@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 
 from estimator_core.checkpoint import manifest_digest
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 from estimator_core.journal import Lineage, Saved, lease, read_lineage
-from estimator_core.storage import Storage, StorageDeniedError, download_directory, scratch_directory
+from estimator_core.plugins import Plugins
+from estimator_core.storage import Storage, StorageDeniedError, open_storage
+from estimator_storage.at_urls.directories import download_directory
+from estimator_storage.at_urls.scratch import scratch_directory
 
 CHECKPOINTS = "checkpoints"
+_ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
 
 
-def fetched(storage: Storage, step: int | None, *, every: bool) -> Path:
+def fetched(location: str, plugins: Plugins | None, *, every: bool) -> Path:
     """A copy of checkpoints, which goes when the process ends.
 
     Args:
-        storage: of the model_dir.
-        step: of the one that is wanted; None: the newest.
-        every: brings all of them instead of the newest.
+        location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
+        plugins: where the storage is looked up.
+        every: brings all checkpoints of a model_dir, and not only the newest.
 
     Returns:
-        The checkpoint of the step, or a directory with a directory `checkpoints`.
+        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
 
     Raises:
         CheckpointNotFoundError: no run has recorded such a checkpoint.
         CheckpointCorruptError: it is not what was recorded.
         StorageError, JournalError: it cannot be read.
     """
+    one = _ONE.fullmatch(location.rstrip("/"))
+    url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
+    storage = open_storage(url, plugins)
     lineage = read_lineage(storage)
-    steps = sorted(lineage.saved)[0 if every else -1 :] if step is None else [step]
+    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if every else -1 :]
     if not steps or not lineage.saved.keys() >= set(steps):
         kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
-        place = storage.url if step is None else f"{storage.url}/{CHECKPOINTS}/{step}"
         raise CheckpointNotFoundError(
-            f"There is no checkpoint at {place}. The journal of {storage.url} names the steps {kept}."
+            f"There is no checkpoint at {location}. The journal of {url} names the steps {kept}."
         )
     holder = scratch_directory("checkpoints")
-    for one in steps:
-        saved = lineage.saved.get(one)
-        if saved is None or not bring(storage, lineage, saved, holder / CHECKPOINTS / str(one), "reader"):
-            return fetched(storage, step, every=every)  # a run has retired it meanwhile
-    return holder if step is None else holder / CHECKPOINTS / str(step)
+    for step in steps:
+        saved = lineage.saved.get(step)
+        if saved is None or not bring(storage, lineage, saved, holder / CHECKPOINTS / str(step), "reader"):
+            return fetched(location, plugins, every=every)  # a run has retired it meanwhile
+    return holder / CHECKPOINTS / str(steps[0]) if one else holder
 
 
 def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:
