@@ -104,9 +104,9 @@ def features_after(
         found = apply_transforms(transforms, batch)
     except InputError as error:
         raise ExportError(
-            "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what "
-            f"they give: {error} "
-            "Give the transforms to the receiver instead, with the features they give."
+            "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the form "
+            "of their results. Pass the transforms to the receiver instead, with the features that they return. "
+            f"The error was: {error}"
         ) from error
     batched = any(feature.shape[:1] == (None,) for feature in features.values())
     return {

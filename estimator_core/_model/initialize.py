@@ -88,9 +88,9 @@ def _first_values(specs: Mapping[str, VariableSpec], words: object) -> dict[str,
 def _checked(spec: VariableSpec, value: Any) -> Any:
     if tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
         raise VariableError(
-            f"The initializer of variable {spec.name!r} gave {value.dtype}{list(value.shape)}, declared is "
+            f"The initializer of variable {spec.name!r} returned {value.dtype}{list(value.shape)}, declared: "
             f"{spec.dtype}{list(spec.shape)}. "
-            "It is called with (key, shape, dtype) and must give an array of that shape and dtype."
+            "It is called with (key, shape, dtype) and must return an array of that shape and dtype."
         )
     return value
 
