@@ -1,10 +1,16 @@
-"""Traces of an Estimator without values: for devices that need not be there, and before a run begins."""
+"""Traces of an Estimator without values, before a run begins and for devices that need not be there, and what it takes to
+make its steps elsewhere: planners compile and count them, a population makes the steps of several runs together.
+"""
 
+from estimator_core._door import training_batches
+from estimator_core._loop.landing import land
 from estimator_core._loop.rehearsal import Rehearsal
 from estimator_core._loop.trace import TracedStep, trace_step
 
 __all__ = [
     "Rehearsal",
     "TracedStep",
+    "land",
     "trace_step",
+    "training_batches",
 ]
