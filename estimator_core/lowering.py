@@ -1,5 +1,5 @@
-"""Traces of an Estimator without values, before a run begins and for devices that need not be there, and what it takes to
-make its steps elsewhere: planners compile and count them, a population makes the steps of several runs together.
+"""Traces of an Estimator without values, before a run or for devices that need not be there, and what it takes to make
+its steps elsewhere: planners compile and count them, a population makes the steps of several runs together.
 """
 
 from estimator_core._door import training_batches
