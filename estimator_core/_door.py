@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._inputs import BatchSource, InputPosition, open_input
@@ -14,10 +14,14 @@ from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._types import Params, PyTree
 from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import CheckpointListener
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, EvalSpec, TrainSpec, check_hooks
+
+if TYPE_CHECKING:
+    from estimator_core._loop.rehearsal import Rehearsal
 
 # pyright: reportPrivateUsage=false
 
@@ -57,6 +61,44 @@ def _estimator(context: RunContext) -> Estimator:
     """The Estimator of a call, which the call itself knows only as far as it needs it."""
     assert isinstance(context.estimator, Estimator), "only an Estimator makes contexts"
     return context.estimator
+
+
+def rehearsal(estimator: Estimator) -> Rehearsal:
+    """An Estimator's inputs, model and exports, tried with nothing but shapes before a run begins.
+
+    Example:
+        >>> import estimator_core as ec, numpy as np
+        >>> def model_fn(features, mode):
+        ...     return ec.EstimatorSpec(mode, predictions=features["x"] * ec.get_variable("slope", ()))
+        >>> tried = rehearsal(ec.Estimator(model_fn, model_dir="unused"))
+        >>> inputs = ec.inputs.numpy_input_fn({"x": np.zeros(8)}, batch_size=4, shuffle=False)
+        >>> tried.trace("infer", next(tried.open(inputs, "infer")))
+    """
+    from estimator_core._loop.programs import Programs
+    from estimator_core._loop.rehearsal import Rehearsal
+
+    bound = estimator._bound
+    return Rehearsal(
+        context=estimator._context(ModeKeys.EVAL),
+        bound=bound,
+        preparation=estimator._preparation,
+        programs=Programs(bound),
+    )
+
+
+def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec]) -> None:
+    """Asks plugins what would fail later in a run, before anything is written.
+
+    Raises:
+        ArgumentError: there are several faults; it names all of them. A single one is raised itself.
+    """
+    faults = estimator._plugins.rehearse(estimator, train_spec, eval_specs)
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        told = (str(fault).replace("\n", "\n     ") for fault in faults)
+        lines = "".join(f"\n  {at}. {text}" for at, text in enumerate(told, 1))
+        raise ArgumentError(f"Nothing was started: {len(faults)} faults were found before the first step.{lines}")
 
 
 @contextlib.contextmanager

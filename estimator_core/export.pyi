@@ -35,6 +35,7 @@ from estimator_core._export import PendingExport as PendingExport
 from estimator_core._export import PredictOutput as PredictOutput
 from estimator_core._export import RawSignature as RawSignature
 from estimator_core._export import RegressionOutput as RegressionOutput
+from estimator_core._export import RehearsesExports as RehearsesExports
 from estimator_core._export import Rename as Rename
 from estimator_core._export import Reshape as Reshape
 from estimator_core._export import ServingInputReceiver as ServingInputReceiver

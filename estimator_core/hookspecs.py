@@ -35,6 +35,7 @@ __all__ = [
     "estimator_hookspecs",
     "estimator_kinds",
     "estimator_options",
+    "estimator_rehearse",
     "estimator_run_end",
     "estimator_run_hooks",
     "estimator_run_start",
@@ -44,7 +45,7 @@ __all__ = [
 PROJECT = "estimator"
 #: How the name of every hook specification begins.
 PREFIX = "estimator_"
-PLUGIN_API = (1, 2)
+PLUGIN_API = (1, 3)
 """The contract of this core, (major, minor). A plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
 
 #: Marks a function of a plugin that implements a hook specification.
@@ -129,6 +130,7 @@ def estimator_capabilities() -> Sequence[str]:
     - "adds_hooks": implements `estimator_run_hooks`.
     - "changes_batches": its hooks call `run.transform_batches`.
     - "reads_metrics": implements `estimator_evaluation_finished`.
+    - "rehearses": implements `estimator_rehearse`.
     - "network": sends or fetches something in runs.
     - "priority": its backends and module adapters are used before those of the core unless the user chooses.
 
@@ -154,6 +156,28 @@ def estimator_hookspecs() -> Any:
         ...     def acme_batch_drawn(self, size: int) -> None: ...
         >>> def estimator_hookspecs():
         ...     return Specifications
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def estimator_rehearse(
+    estimator: Any, train_spec: Any, eval_specs: Sequence[Any], options: Mapping[str, Any]
+) -> Sequence[Exception]:
+    """Returns what would fail later in a `train_and_evaluate`; since contract 1.3.
+
+    Called in a process that trains, before anything is written or computed. If there are faults, the run is refused
+    with all of them. `RunConfig.default_hooks` switches it off, all or by package.
+
+    Args:
+        estimator: the Estimator.
+        train_spec: the TrainSpec.
+        eval_specs: the EvalSpecs.
+        options: the plugin's own options by name.
+
+    Example:
+        >>> def estimator_rehearse(train_spec):
+        ...     return [] if train_spec.max_steps else [ValueError("This cluster needs TrainSpec(max_steps=...).")]
     """
     raise NotImplementedError
 

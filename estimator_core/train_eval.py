@@ -9,7 +9,7 @@ from typing import Any
 
 from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
-from estimator_core._door import check_slices, train_within
+from estimator_core._door import check_slices, rehearsal, rehearse, train_within
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
 from estimator_core.config import RunConfig
@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
 from estimator_core.specs import EvalSpec, TrainSpec
 
-__all__ = ["Evaluations", "new_checkpoints", "train", "train_and_evaluate"]
+__all__ = ["Evaluations", "new_checkpoints", "rehearsal", "rehearse", "train", "train_and_evaluate"]
 
 _log = logging.getLogger("estimator_core")
 
@@ -41,12 +41,15 @@ def train_and_evaluate(
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used; raised before anything is done.
+        EstimatorError: a plugin has found what would fail later (estimator-experiment tries inputs, model and exports);
+            raised before anything is written.
 
     Source: `tf.estimator.train_and_evaluate`.
     """
     specs = check_specs(estimator, train_spec, eval_spec)
     if estimator.config.task_type == "evaluator":
         return _as_asked(evaluate_continuously(estimator, specs, max_steps=train_spec.max_steps), eval_spec)
+    rehearse(estimator, train_spec, specs)
     evaluations = Evaluations(estimator, specs)
     if _evaluated_elsewhere(estimator.config):
         if any(spec.every_steps for spec in specs):

@@ -12,6 +12,7 @@ from estimator_core._export.contract import HoldsHostPart as HoldsHostPart
 from estimator_core._export.contract import KnowsEvaluation as KnowsEvaluation
 from estimator_core._export.contract import LoadedExport as LoadedExport
 from estimator_core._export.contract import LoadedSignature as LoadedSignature
+from estimator_core._export.contract import RehearsesExports as RehearsesExports
 from estimator_core._export.contract import SignatureSpec as SignatureSpec
 from estimator_core._export.directories import latest_export as latest_export
 from estimator_core._export.features import Feature as Feature

@@ -62,6 +62,15 @@ class ExportsInBackground(Protocol):
         ...
 
 
+@runtime_checkable
+class RehearsesExports(Protocol):
+    """An exporter that says before training what it will export; optional."""
+
+    def rehearse(self, check: Callable[..., None]) -> None:
+        """Calls `check` with the arguments of `Estimator.export_saved_model` but the directory, for each export."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class SignatureSpec:
     """One function of an export.

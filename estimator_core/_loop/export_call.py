@@ -62,18 +62,71 @@ def start_export(
         ArgumentError, ArgumentTypeError, ExportError: something cannot be exported; nothing is left on disk. `wait` of
             the returned object raises ExportError if the format failed, or if its outputs are not the estimator's.
     """
+    place = destination(export_dir_base, context.plugins)
+    check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
+    source = checkpoint_path or context.estimator.latest_checkpoint()
+    if not (context.training and live.state is not None and is_readable(live.ready)):
+        context = context.within(devices=context.devices.alone())  # any process may export, and asks no other one
+    request, chosen = export_request(
+        context,
+        programs=programs,
+        state=lambda: _current(context, live, source) or states.get(context, None, checkpoint_path),
+        values=np.array,
+        receivers=receivers,
+        assets_extra=assets_extra,
+        source=source,
+        format_name=format_name,
+        host_transforms=host_transforms,
+        label_transforms=label_transforms,
+    )
+
+    def write() -> str:
+        with context.devices.single().placement.context():
+            path = place(lambda base: write_export(request, chosen, base, check))
+        _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
+        context.plugins.export_written(context.estimator, path, format_name)
+        return path
+
+    return PendingExport(write)
+
+
+def export_request(
+    context: RunContext,
+    *,
+    programs: Programs,
+    state: Callable[[], TrainState],
+    values: Callable[[Any], np.ndarray],
+    receivers: Mapping[str, Callable[[], Any]],
+    assets_extra: Mapping[str, str] | None,
+    source: str | None,
+    format_name: str,
+    host_transforms: Sequence[Any],
+    label_transforms: Sequence[Any],
+) -> tuple[ExportRequest, ExportFormat]:
+    """What an export holds, checked by its format, and the format.
+
+    Args:
+        context: of the call.
+        programs: of the Estimator.
+        state: gives what is exported.
+        values: makes a host array of a variable.
+        receivers: by mode.
+        assets_extra: files to add.
+        source: the checkpoint of the state.
+        format_name: of the format.
+        host_transforms: of the Estimator, for features.
+        label_transforms: of the Estimator, for labels.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
+    """
     seen = seen_features(Path(context.estimator.model_dir))
     received = {mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers}
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
     assets = _assets(assets_extra)
-    place = destination(export_dir_base, context.plugins)
     chosen: ExportFormat = context.plugins.get("format", format_name)()
-    check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
-    source = checkpoint_path or context.estimator.latest_checkpoint()
-    if not (context.training and live.state is not None and is_readable(live.ready)):
-        context = context.within(devices=context.devices.alone())  # any process may export, and asks no other one
-    current = _current(context, live, source) or states.get(context, None, checkpoint_path)
+    current = state()
     modes: dict[str, ModeSignatures] = {}
     # What is exported runs on one device, whatever the mesh of the run.
     devices = context.devices.single()
@@ -86,7 +139,7 @@ def start_export(
     fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
     request = ExportRequest(
         signatures={name: spec for found in modes.values() for name, spec in found.signatures.items()},
-        variables={name: np.array(value) for name, value in {**current.variables, **current.model_state}.items()},
+        variables={name: values(value) for name, value in {**current.variables, **current.model_state}.items()},
         assets=assets,
         input_transforms=() if serving is None else (*_receiving(serving), *host_transforms),
         output_transforms=() if serving is None else modes[ModeKeys.PREDICT].prediction_transforms,
@@ -103,15 +156,7 @@ def start_export(
     )
     with devices.placement.context():
         check_request(request, chosen)
-
-    def write() -> str:
-        with devices.placement.context():
-            path = place(lambda base: write_export(request, chosen, base, check))
-        _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
-        context.plugins.export_written(context.estimator, path, format_name)
-        return path
-
-    return PendingExport(write)
+    return request, chosen
 
 
 def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:

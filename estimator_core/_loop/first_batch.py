@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator_core._inputs import open_input
+from estimator_core._inputs import BatchSource, open_input
 from estimator_core._inputs.batch import Batch
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.owner import Owner
@@ -15,16 +16,17 @@ from estimator_core._summaries import NO_SUMMARIES
 from estimator_core.modes import ModeKeys
 
 
-def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
-    """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty.
+def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any], mode: str) -> BatchSource:
+    """An input as a call of this mode opens it, at its beginning.
 
     Args:
         estimator: has the params and the config.
         input_fn: the input, with the transforms of the estimator.
         hooks: only `begin` of each is called, which prepares inputs and changes batches.
+        mode: one of `ModeKeys`.
     """
     run = LoopRun(
-        mode=ModeKeys.TRAIN,
+        mode=mode,
         estimator=estimator,
         config=estimator.config,
         params=estimator.params,
@@ -32,12 +34,16 @@ def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[
         summaries=NO_SUMMARIES,
         live=DeviceState(),
     )
-    source = open_input(
-        run.transformed(input_fn), mode=ModeKeys.TRAIN, params=estimator.params, config=estimator.config
-    )
-    try:
+    source = open_input(run.transformed(input_fn), mode=mode, params=estimator.params, config=estimator.config)
+    with contextlib.ExitStack() as failed:
+        failed.callback(source.close)
         for hook in hooks:
             hook.begin(run)
+        failed.pop_all()
+    return source
+
+
+def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
+    """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty."""
+    with contextlib.closing(opened(estimator, input_fn, hooks, ModeKeys.TRAIN)) as source:
         return next(source, None)
-    finally:
-        source.close()

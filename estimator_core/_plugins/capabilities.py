@@ -15,12 +15,17 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "adds_hooks": "hooks added to every run by",
         "changes_batches": "batches may be changed by",
         "reads_metrics": "results of evaluations are read by",
+        "rehearses": "runs are tried before they begin by",
         "network": "the network is used by",
         "priority": "chosen before built-ins where nobody chooses",
     }
 )
 #: Hook specification -> the capability that implementing it takes.
-_NEEDED = {"estimator_run_hooks": "adds_hooks", "estimator_evaluation_finished": "reads_metrics"}
+_NEEDED = {
+    "estimator_run_hooks": "adds_hooks",
+    "estimator_evaluation_finished": "reads_metrics",
+    "estimator_rehearse": "rehearses",
+}
 #: Since this contract plugins declare; those of an older one are taken to do what they implement.
 _DECLARED_SINCE = (1, 2)
 #: Members of a run that change it.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Configured(Protocol):
-    """What `export_written` reads from an Estimator."""
+    """What `rehearse` and `export_written` read from an Estimator."""
 
     @property
     def config(self) -> RunConfig:
@@ -264,6 +264,17 @@ class Plugins:
         `RunConfig.default_hooks` switches all or some of them off, and also the observers below.
         """
         return self._ready()[2].run_hooks(run)
+
+    def rehearse(self, estimator: Configured, train_spec: object, eval_specs: Sequence[object]) -> list[Exception]:
+        """What plugins expect to fail in a run that has not begun."""
+        told = self._ready()[2].notify(
+            "estimator_rehearse",
+            estimator.config,
+            estimator=estimator,
+            train_spec=train_spec,
+            eval_specs=eval_specs,
+        )
+        return [fault for faults in told for fault in faults or ()]
 
     def run_start(self, run: Run) -> None:
         """Tells plugins that a train, evaluate or predict call starts."""

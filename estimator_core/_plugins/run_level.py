@@ -59,15 +59,17 @@ class RunLevel:
                     )
         return hooks
 
-    def notify(self, name: str, config: Any, **arguments: Any) -> None:
-        """Calls every implementation of an observer that the RunConfig does not switch off."""
+    def notify(self, name: str, config: Any, **arguments: Any) -> list[Any]:
+        """Calls every implementation of a specification that the RunConfig does not switch off; their results."""
+        results: list[Any] = []
         for implementation in self._enabled(name, config):
             seen = dict(arguments)
             if "run" in seen:
                 seen["run"] = observed(seen["run"], implementation.record.label)
             if "metrics" in seen:
                 seen["metrics"] = read_only(seen["metrics"])
-            self._call(name, implementation, seen)
+            results.append(self._call(name, implementation, seen))
+        return results
 
     def call(self, name: str, arguments: Mapping[str, object]) -> list[Any]:
         """The results of all implementations of a specification that a plugin defines, without None."""

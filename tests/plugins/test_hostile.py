@@ -44,10 +44,10 @@ WRONG_API = {
     "no-contract": ("", "states no contract version"),
     "newer-contract": (
         "ESTIMATOR_PLUGIN_API = (1, 99)\n",
-        "contract 1.99; this core offers 1.2: upgrade estimator-core",
+        "contract 1.99; this core offers 1.3: upgrade estimator-core",
     ),
-    "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.2: upgrade estimator-core"),
-    "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.2: upgrade the plugin"),
+    "next-contract": ("ESTIMATOR_PLUGIN_API = (2, 0)\n", "contract 2.0; this core offers 1.3: upgrade estimator-core"),
+    "old-contract": ("ESTIMATOR_PLUGIN_API = (0, 9)\n", "contract 0.9; this core offers 1.3: upgrade the plugin"),
     "odd-contract": ("ESTIMATOR_PLUGIN_API = '1.0'\n", "must be a pair of integers"),
 }
 

@@ -110,4 +110,13 @@ MUTANTS = (
         tests=("test_an_evaluation_due_at_the_step_of_a_checkpoint_is_one_of_it",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-rehearsal-ends-at-the-first-fault",
+        guarantee="rule 105",
+        file="plugins/experiment/src/estimator_experiment/rehearsal.py",
+        old="        if str(found) not in map(str, self.found):",
+        new="        if not self.found:",
+        tests=("test_every_fault_is_told_at_once_and_nothing_is_written",),
+        in_cut=False,
+    ),
 )

@@ -89,8 +89,8 @@ MUTANTS = (
         name="first-values-depend-on-their-order",
         guarantee="trap 14",
         file=_ROOM + "initialize.py",
-        old="initializer(variable_key(words, path), spec.shape, spec.dtype)",
-        new="initializer(variable_key(words, str(len(values))), spec.shape, spec.dtype)",
+        old="first(variable_key(words, path))",
+        new="first(variable_key(words, str(len(values))))",
         tests=("test_values_depend_neither_on_order_nor_on_other_variables",),
     ),
     Mutant(

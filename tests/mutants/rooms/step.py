@@ -222,7 +222,7 @@ MUTANTS = (
         name="a-gradient-is-lost-where-two-devices-touch-a-row",
         guarantee="rule 86",
         file=_TABLES + "exchange.py",
-        old="return own, jax.ops.segment_sum(sent, places.reshape(-1), num_segments=rows.size)",
+        old="return summed_by_row(rows, sent, split.part)",
         new="return rows, sent",
         tests=("test_eight_devices_train_as_one[adagrad]",),
         in_cut=False,

@@ -11,30 +11,13 @@ import jax.numpy as jnp
 import optax
 
 from estimator_core.errors import ArgumentError
-from estimator_heads import adagrad, ftrl
+from estimator_heads import adagrad, adam, ftrl
 
 #: Which rows of a table gradients and slots touch: those of the batch (True), all (False), or those of tf.estimator:
 #: of the batch, and row 0 for an example without a category.
 RowSparse: TypeAlias = bool | Literal["as_tf"]
 
 _EPSILON = 1e-7
-_FIRST, _SECOND = 0.9, 0.999  # how fast the moments of Adam fade
-
-
-def _adam(rate: float = 0.001) -> optax.GradientTransformation:
-    """`optax.adam`, but the epsilon is added before the second moment is corrected, as in the original: small gradients
-    make smaller steps.
-    """
-    adam = optax.scale_by_adam(_FIRST, _SECOND)
-
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
-        after: Any = adam.update(updates, state, params)[1]
-        steps = after.count.astype(jnp.float32)
-        corrected = rate * jnp.sqrt(1.0 - _SECOND**steps) / (1.0 - _FIRST**steps)
-        moved = jax.tree.map(lambda m, v: -corrected * m / (jnp.sqrt(v) + _EPSILON), after.mu, after.nu)
-        return moved, after
-
-    return optax.GradientTransformation(adam.init, update)
 
 
 def _rmsprop(rate: float = 0.001) -> optax.GradientTransformation:
@@ -48,7 +31,7 @@ def _sgd(rate: float = 0.01) -> optax.GradientTransformation:
 #: By name: how it is made, and whether the original, too, leaves rows alone that a batch does not touch.
 _NAMED: dict[str, tuple[Callable[..., optax.GradientTransformation], bool]] = {
     "Adagrad": (adagrad, True),
-    "Adam": (_adam, False),
+    "Adam": (adam, False),
     "Ftrl": (ftrl, True),
     "RMSProp": (_rmsprop, False),
     "SGD": (_sgd, True),

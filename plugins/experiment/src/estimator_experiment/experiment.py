@@ -20,7 +20,7 @@ from estimator_core.specs import (
     check_listeners,
     check_steps,
 )
-from estimator_core.train_eval import new_checkpoints, train
+from estimator_core.train_eval import new_checkpoints, rehearse, train
 from estimator_experiment.evaluations import evaluations_of
 
 _log = logging.getLogger("estimator_core")
@@ -203,18 +203,23 @@ class Experiment:
         if "chief" in config.cluster.cluster:
             self.train(delay_secs=0)
             return None, []
-        name = "intermediate_export" if self._checkpoint_and_export else None
-        spec = EvalSpec(
-            self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
-        )
+        train_spec, spec = self.specs()
+        rehearse(self._estimator, train_spec, [spec])
         every = None if self._checkpoint_and_export else self._min_eval_frequency
         evaluations = evaluations_of(self._estimator, spec, every)
+        train(self._estimator, train_spec, evaluations)
+        evaluations.finish()
+        return evaluations.metrics[spec.name], evaluations.exports[spec.name]
+
+    def specs(self) -> tuple[TrainSpec, EvalSpec]:
+        """What `train_and_evaluate` trains with, and evaluates and exports."""
         train_spec = TrainSpec(
             self._train_input_fn, max_steps=self._train_steps, hooks=self._train_hooks, saving_listeners=self._listeners
         )
-        train(self._estimator, train_spec, evaluations)
-        evaluations.finish()
-        return evaluations.metrics[name], evaluations.exports[name]
+        name = "intermediate_export" if self._checkpoint_and_export else None
+        return train_spec, EvalSpec(
+            self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
+        )
 
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[..., bool] | None = None

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from estimator_core.plugins import Command, Kind
 from estimator_experiment.hookspecs import ProgramSpecifications
 
-ESTIMATOR_PLUGIN_API = (1, 1)
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+    from estimator_core.specs import EvalSpec, TrainSpec
+
+ESTIMATOR_PLUGIN_API = (1, 3)
+
+
+def estimator_capabilities() -> Sequence[str]:
+    """A run is tried before it begins."""
+    return ["rehearses"]
+
+
+def estimator_rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec]) -> list[Exception]:
+    """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
+    from estimator_experiment.rehearsal import find_faults
+
+    return find_faults(estimator, train_spec, eval_specs)
 
 
 def estimator_kinds() -> Sequence[Kind]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from estimator_heads.multi_head import MultiHead as MultiHead
     from estimator_heads.multi_label_head import MultiLabelHead as MultiLabelHead
     from estimator_heads.optimizers import adagrad as adagrad
+    from estimator_heads.optimizers import adam as adam
     from estimator_heads.optimizers import ftrl as ftrl
     from estimator_heads.per_example_head import PerExampleHead as PerExampleHead
     from estimator_heads.poisson_regression_head import PoissonRegressionHead as PoissonRegressionHead
@@ -56,6 +57,7 @@ _HOME = {
     "SequentialHeadWrapper": "sequential_head",
     "TokenClassificationHead": "token_classification_head",
     "adagrad": "optimizers",
+    "adam": "optimizers",
     "ftrl": "optimizers",
     "not_finite": "data.rule",
     "shown": "data.rule",

@@ -1,4 +1,4 @@
-"""The optimizers that linear models of tf.estimator train with, as optax transformations."""
+"""Optimizers with the updates of TensorFlow, as optax transformations."""
 
 from __future__ import annotations
 
@@ -128,3 +128,36 @@ def adagrad(
         return scaled, optax.ScaleByRssState(sum_of_squares=totals)
 
     return optax.chain(optax.GradientTransformation(init, update), optax.scale_by_learning_rate(learning_rate))
+
+
+def adam(
+    learning_rate: optax.ScalarOrSchedule = 0.001, *, b1: float = 0.9, b2: float = 0.999, epsilon: float = 1e-7
+) -> optax.GradientTransformation:
+    """Adam as TensorFlow has it: small gradients make smaller steps than with `optax.adam`.
+
+    Args:
+        learning_rate: a number or an optax schedule.
+        b1: how fast the first moment fades.
+        b2: how fast the second moment fades.
+        epsilon: added to the square root of the second moment before that is corrected; `optax.adam` adds it
+            afterwards. `tf.train.AdamOptimizer` has 1e-8, `tf.keras.optimizers.Adam` 1e-7.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> optimizer = adam(0.05)
+        >>> weight = jnp.array(1.0)
+        >>> update, _ = optimizer.update(jnp.array(1e-7), optimizer.init(weight), weight)
+        >>> round(float(weight + update), 6)
+        0.998467
+    """
+    moments = optax.scale_by_adam(b1, b2)
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        rate: Any = learning_rate(state.count) if callable(learning_rate) else learning_rate
+        after: Any = moments.update(updates, state, params)[1]
+        steps = after.count.astype(jnp.float32)
+        corrected = rate * jnp.sqrt(1.0 - b2**steps) / (1.0 - b1**steps)
+        moved = jax.tree.map(lambda m, v: -corrected * m / (jnp.sqrt(v) + epsilon), after.mu, after.nu)
+        return moved, after
+
+    return optax.GradientTransformation(moments.init, update)

@@ -6,12 +6,12 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation
+from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports
 from estimator_slices.rows import SliceRow, rows_of
 
 _log = logging.getLogger("estimator_slices")
@@ -74,6 +74,11 @@ class SliceGate:
         """Passes the name of the evaluation to the exporter."""
         if isinstance(self._exporter, KnowsEvaluation):
             self._exporter.used_in(eval_name)
+
+    def rehearse(self, check: Callable[..., None]) -> None:
+        """Lets the exporter say what it will export."""
+        if isinstance(self._exporter, RehearsesExports):
+            self._exporter.rehearse(check)
 
     def wait(self) -> str | None:
         """Waits for the exporter."""

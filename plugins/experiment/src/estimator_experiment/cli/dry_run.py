@@ -1,4 +1,4 @@
-"""`estimator run --dry-run`: what would be trained, and whether it can learn one batch by heart."""
+"""`estimator run --dry-run`: what would fail, what would be trained, and whether it can learn one batch by heart."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ import numpy as np
 from estimator_core.config import RunConfig
 from estimator_core.hooks import Hook
 from estimator_experiment.cli.run_report import elapsed, table
+from estimator_experiment.rehearsal import find_faults
 
 _STEPS = 300
 _ENOUGH = 0.1
 
 
 def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) -> int:
-    """Traces the model, prints variables, memory and hooks, then trains on one batch; writes to a temporary place.
+    """Tries inputs, modes and exports, prints variables, memory and hooks, then trains on one batch.
+
+    It writes to a temporary place.
 
     Returns:
-        0 when the loss of the batch fell to a tenth, else 1.
+        0 when there is no fault and the loss of the batch fell to a tenth, else 1.
     """
     with tempfile.TemporaryDirectory(prefix="estimator-dry-run-") as directory:
         quiet = config.replace(
@@ -34,6 +37,14 @@ def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) 
             default_hooks=False,
         )
         experiment = experiment_fn(quiet, hparams)
+        train_spec, eval_spec = experiment.specs()
+        faults = find_faults(experiment.estimator, train_spec, [eval_spec], predicts=True)
+        for at, fault in enumerate(faults, 1):
+            print(f"{at}. {fault}")
+        if faults:
+            print(f"\n{len(faults)} fault{'s' if faults[1:] else ''}; nothing was trained.")
+            return 1
+        print("Inputs, modes and exports fit together.")
         return _try(experiment)
 
 

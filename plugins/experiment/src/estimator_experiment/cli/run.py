@@ -65,7 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="trace, show variables, memory and hooks, train on one batch until it overfits; write nothing",
+        help=(
+            "try inputs, modes and exports, show variables, memory and hooks, train on one batch until it overfits; "
+            "write nothing"
+        ),
     )
 
 
@@ -80,18 +83,20 @@ def run(args: argparse.Namespace) -> int:
     if args.model_dir is not None and any(text.startswith("run_config.model_dir=") for text in args.settings):
         raise ArgumentError("model_dir is given twice, by --model-dir and by --set.")
     config = program.run_config(args.model_dir)
-    if args.dry_run:
-        from estimator_experiment.cli.dry_run import dry_run
-
-        return dry_run(program.experiment_fn, config, hparams)
     made: list[Any] = []
 
     def experiment_fn(run_config: Any, params: Any) -> Any:
         experiment = program.experiment_fn(run_config, params)
         made.append(experiment)
         _add_components(experiment, args, program.serving_input_receiver_fn)
-        _add_hooks_of_plugins(experiment, args)
+        if not args.dry_run:
+            _add_hooks_of_plugins(experiment, args)
         return experiment
+
+    if args.dry_run:
+        from estimator_experiment.cli.dry_run import dry_run
+
+        return dry_run(experiment_fn, config, hparams)
 
     result = learn_runner.run(experiment_fn, run_config=config, schedule=args.schedule, hparams=hparams)
     run_report.show(made[0], result, predictions=args.predictions)

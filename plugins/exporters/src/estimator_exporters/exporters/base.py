@@ -99,6 +99,10 @@ class SavedModelWriter:
         finish(path)
         return path
 
+    def rehearse(self, check: Callable[..., None]) -> None:
+        """Calls `check` as `write` will call the estimator, without the directory and the checkpoint."""
+        check(self._receiver_fn, assets_extra=self._assets_extra, format=self._format)
+
     def wait(self) -> str | None:
         """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
         if self._pending is None:
@@ -149,3 +153,7 @@ class WritingExporter:
     def wait(self) -> str | None:
         """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
         return self._writer.wait()
+
+    def rehearse(self, check: Callable[..., None]) -> None:
+        """Lets `check` try what it will export."""
+        self._writer.rehearse(check)

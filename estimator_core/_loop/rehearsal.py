@@ -1,0 +1,91 @@
+"""A run without values: inputs opened, model_fn traced, exports checked. Nothing is compiled, computed or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.preparation import Preparation
+from estimator_core._inputs.source import BatchSource
+from estimator_core._loop.context import RunContext
+from estimator_core._loop.export_call import export_request
+from estimator_core._loop.first_batch import opened
+from estimator_core._loop.programs import Programs
+from estimator_core._step import BoundModelFn, TrainState, discover
+from estimator_core.modes import ModeKeys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """The inputs, the model and the exports of an Estimator, tried with nothing but shapes.
+
+    What is found stays here: the Estimator itself traces later as if there had been no rehearsal.
+
+    Args:
+        context: of a call that trains nothing.
+        bound: the model_fn.
+        preparation: what batches go through.
+        programs: knows the variables that were found so far.
+    """
+
+    context: RunContext
+    bound: BoundModelFn
+    preparation: Preparation
+    programs: Programs
+
+    def open(self, input_fn: Callable[..., Any], mode: str, hooks: Sequence[Any] = ()) -> BatchSource:
+        """The batches of an input as a call of this mode draws them; `close` it.
+
+        Args:
+            input_fn: returns batches.
+            mode: one of `ModeKeys`.
+            hooks: those whose `begin` the input needs.
+        """
+        estimator = self.context.estimator
+        return opened(estimator, self.preparation.around(input_fn, estimator.model_dir), hooks, mode)
+
+    def trace(self, mode: str, batch: Batch) -> None:
+        """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.
+
+        Raises:
+            ModelFnError, VariableError: model_fn breaks its contract, or declares a variable otherwise than before.
+        """
+        labels = None if mode == ModeKeys.PREDICT else batch.labels
+        specs, placement = self.programs.specs, self.context.devices.placement
+        with placement.context():
+            found = discover(self.bound, mode, batch.features, labels, known=specs, weights=batch.weights)
+        specs.update(found.specs)
+
+    def check_export(
+        self,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+        *,
+        format: str = "stablehlo",
+    ) -> None:
+        """Makes what `Estimator.export_saved_model` would write, and lets the format check it.
+
+        Raises:
+            ArgumentError, ArgumentTypeError, ExportError: it cannot be exported.
+        """
+        specs = self.programs.specs.values()
+        empty = {spec.name: np.broadcast_to(np.zeros((), spec.dtype), spec.shape) for spec in specs}
+        trained = {spec.name: empty[spec.name] for spec in specs if spec.trainable}
+        rest = {name: value for name, value in empty.items() if name not in trained}
+        export_request(
+            self.context,
+            programs=self.programs,
+            state=lambda: TrainState(np.zeros(4, np.uint32), trained, rest, ()),
+            values=lambda value: value,
+            receivers={experimental_mode: serving_input_receiver_fn},
+            assets_extra=assets_extra,
+            source=None,
+            format_name=format,
+            host_transforms=self.preparation.exported(self.context.estimator.model_dir),
+            label_transforms=self.preparation.labels,
+        )

@@ -1,0 +1,54 @@
+"""Errors that say at which place of a program they were found."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import jax
+
+from estimator_core.errors import EstimatorError, ModelFnError
+from estimator_core.inputs import Batch
+
+
+def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception:
+    """An error with its place. Errors of the house say what to do; those of other code get their line.
+
+    Args:
+        place: begins the message.
+        error: what was raised.
+        batch: the batch that was traced, which is described.
+
+    Example:
+        >>> str(fault("The training input", EstimatorError("it is empty.")))
+        'The training input: it is empty.'
+    """
+    if isinstance(error, EstimatorError) and error.args:
+        error.args = (f"{place}: {error}", *error.args[1:])
+        return error
+    what = f"{place}: {type(error).__name__}: {error}{_line(error)}."
+    if batch is not None:
+        what += f" The batch has {_described(batch)}; make the input and model_fn agree."
+    found = ModelFnError(what)
+    found.__cause__ = error
+    return found
+
+
+def _line(error: Exception) -> str:
+    """The innermost line of code outside installed packages and this house."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not any(part in frame.filename for part in _OTHERS)]
+    return f" ({own[-1].filename}:{own[-1].lineno}: {own[-1].line})" if own else ""
+
+
+_OTHERS = ("site-packages", "estimator_core", "estimator_experiment", "<frozen", "/lib/python")
+
+
+def _described(batch: Batch) -> str:
+    labels = "no labels" if batch.labels is None else f"labels {_shapes(batch.labels)}"
+    return f"features {_shapes(batch.features)} and {labels}"
+
+
+def _shapes(tree: Any) -> str:
+    shown = jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", tree)
+    return str(shown).replace("'", "")

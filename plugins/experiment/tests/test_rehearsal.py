@@ -1,0 +1,195 @@
+"""Everything is checked before step 1: inputs, modes and exports, all faults at once, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import estimator_core as ec
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError, InputError, ModelFnError
+from estimator_core.testing import array_format
+from estimator_experiment.rehearsal import find_faults
+
+
+class FromReceiver:
+    """An exporter that only says what it would write."""
+
+    def __init__(self, name: str, receiver: Any, format: str = "arrays") -> None:
+        self.name, self._receiver, self._format = name, receiver, format
+
+    def rehearse(self, check: Callable[..., None]) -> None:
+        check(self._receiver, format=self._format)
+
+    def export(self, *arguments: Any, **named: Any) -> None:
+        return None
+
+
+def receiver(**features: Any) -> Any:
+    return ec.export.build_raw_serving_input_receiver_fn(features)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    y = features["x"] @ ec.get_variable("w", (3,))
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"y": y + features.get("shift", 0)})
+    loss = jnp.mean((y - labels) ** 2)
+    metrics = {"weighted": ec.metrics.mean(y, features["weight"])} if mode == ec.ModeKeys.EVAL else None
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), eval_metric_ops=metrics)
+
+
+def rows(width: int = 3, **others: Any) -> Callable[..., Any]:
+    features = {"x": np.ones((16, width), np.float32), **others}
+    return ec.inputs.numpy_input_fn(features, np.ones(16, np.float32), batch_size=4, shuffle=False, num_epochs=1)
+
+
+WEIGHT = {"weight": np.ones(16, np.float32)}
+
+
+@pytest.fixture
+def estimator(tmp_path: Path) -> ec.Estimator:
+    config = ec.RunConfig(
+        model_dir=str(tmp_path / "model"), save_checkpoints_steps=2, default_hooks=["estimator-experiment"]
+    )
+    return ec.Estimator(model_fn, config=config, plugins=ec.Plugins(extra=[array_format]))
+
+
+def test_every_fault_is_told_at_once_and_nothing_is_written(estimator: ec.Estimator) -> None:
+    evaluations = [
+        ec.EvalSpec(rows(), name="without_weights"),
+        ec.EvalSpec(
+            lambda: iter(()), name="empty", exporters=FromReceiver("narrow", receiver(x=np.ones(2, np.float32)))
+        ),
+        ec.EvalSpec(rows(**WEIGHT), exporters=FromReceiver("nowhere", receiver(x=np.ones(3, np.float32)), "no_such")),
+    ]
+    with pytest.raises(ArgumentError) as told:
+        ec.train_and_evaluate(estimator, ec.TrainSpec(rows(**WEIGHT), max_steps=4), evaluations)
+    lines = str(told.value).splitlines()
+    assert lines[0] == "Nothing was started: 4 faults were found before the first step."
+    assert (
+        "1. model_fn in mode 'eval', with the input of the EvalSpec 'without_weights': KeyError: 'weight'" in lines[1]
+    )
+    assert "test_rehearsal.py" in lines[1]
+    assert "The batch has features {x: float32[4, 3]} and labels float32[4]" in lines[1]
+    assert "2. The input of the EvalSpec 'empty': it is empty" in lines[2]
+    assert "3. The exporter 'narrow': " in lines[3]
+    assert "4. The exporter 'nowhere': there is no format 'no_such'" in lines[4]
+    assert not Path(estimator.model_dir).exists()
+    assert estimator.trace_counts == {}
+
+
+def test_a_single_fault_keeps_its_type_through_the_experiment_too(estimator: ec.Estimator) -> None:
+    experiment = ec.Experiment(estimator, rows(**WEIGHT), lambda: iter(()), train_steps=4)
+    with pytest.raises(InputError, match=r"^The input of the EvalSpec: it is empty\."):
+        experiment.train_and_evaluate()
+    assert not Path(estimator.model_dir).exists()
+    endless = ec.inputs.numpy_input_fn({"x": np.ones((4, 3), np.float32)}, np.ones(4), shuffle=False, num_epochs=None)
+    with pytest.raises(InputError, match="The input of the EvalSpec: it never ends"):
+        ec.train_and_evaluate(estimator, ec.TrainSpec(rows(), max_steps=2), ec.EvalSpec(endless))
+
+
+def test_a_variable_of_another_shape_in_evaluation_is_found(estimator: ec.Estimator) -> None:
+    def other(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        ec.get_variable("by_width", features["x"].shape[1:])
+        return model_fn(features, labels, mode)
+
+    made = ec.Estimator(other, config=estimator.config)
+    faults = find_faults(made, ec.TrainSpec(rows(**WEIGHT)), [ec.EvalSpec(rows(4, **WEIGHT))])
+    assert [type(found).__name__ for found in faults] == ["VariableError"]
+    assert "model_fn in mode 'eval', with the input of the EvalSpec: " in str(faults[0])
+
+
+def test_a_run_without_faults_runs_and_may_go_without(estimator: ec.Estimator, tmp_path: Path) -> None:
+    counts: list[str] = []
+
+    def counted() -> Any:
+        counts.append("train")
+        return rows(**WEIGHT)
+
+    train, held_out = ec.TrainSpec(counted, max_steps=4), ec.EvalSpec(rows(**WEIGHT))
+    assert ec.train_and_evaluate(estimator, train, held_out)[0]["global_step"] == 4
+    assert len(counts) == 2
+    without = estimator.config.replace(model_dir=str(tmp_path / "without"), default_hooks=False)
+    ec.train_and_evaluate(ec.Estimator(model_fn, config=without), train, held_out)
+    assert len(counts) == 3
+
+
+def test_an_iterator_that_cannot_be_opened_again_loses_no_batch(estimator: ec.Estimator) -> None:
+    batches = iter([({"x": np.full((4, 3), n, np.float32), **{"weight": np.ones(4)}}, np.ones(4)) for n in range(3)])
+    seen: list[float] = []
+
+    class Sees(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            seen.append(float(run.batch.features["x"][0, 0]))
+
+    ec.train_and_evaluate(
+        estimator, ec.TrainSpec(lambda: batches, max_steps=3, hooks=[Sees()]), ec.EvalSpec(rows(**WEIGHT))
+    )
+    assert seen == [0.0]
+
+
+def test_hooks_that_make_an_input_ready_are_asked_only_where_it_needs_them(estimator: ec.Estimator) -> None:
+    class Load(ec.Hook):
+        def __init__(self, into: dict[str, Any]) -> None:
+            self.into, self.begun = into, 0
+
+        def begin(self, run: Any) -> None:
+            self.begun += 1
+            self.into["x"] = np.ones((4, 3), np.float32)
+
+    arrays: dict[str, Any] = {}
+
+    def late() -> Iterator[Any]:
+        yield {"x": arrays["x"]}, np.ones(4, np.float32)
+
+    needed, not_needed = Load(arrays), Load({})
+    assert find_faults(estimator, ec.TrainSpec(late, hooks=[needed]), []) == []
+    assert find_faults(estimator, ec.TrainSpec(rows(), hooks=[not_needed]), []) == []
+    assert (needed.begun, not_needed.begun) == (1, 0)
+
+
+def test_prediction_is_tried_where_the_program_predicts(estimator: ec.Estimator) -> None:
+    def no_prediction(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        return replace(model_fn(features, labels, mode), predictions=None)
+
+    made, train = ec.Estimator(no_prediction, config=estimator.config), ec.TrainSpec(rows(**WEIGHT))
+    assert find_faults(made, train, []) == []
+    (found,) = find_faults(made, train, [], predicts=True)
+    assert isinstance(found, ModelFnError)
+    assert str(found).startswith("model_fn in mode 'infer': ")
+
+
+PROGRAM = """
+import estimator_core as ec, jax.numpy as jnp, numpy as np, optax
+
+
+def model_fn(features, labels, mode):
+    y = features["x"] * ec.get_variable("slope", ())
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions={"y": y + features["offset"]})
+    return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
+
+
+def experiment_fn(run_config, hparams):
+    x = np.ones(8, np.float32)
+    train = ec.inputs.numpy_input_fn({"x": x}, x, batch_size=4, shuffle=False, num_epochs=None)
+    return ec.Experiment(ec.Estimator(model_fn, config=run_config), train, lambda: iter(()), train_steps=3)
+"""
+
+
+def test_a_dry_run_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("program.py").write_text(PROGRAM)
+    assert main(["run", "program.py", "--dry-run"]) == 1
+    output = capsys.readouterr().out
+    assert "1. The input of the EvalSpec: it is empty." in output
+    assert "2. model_fn in mode 'infer': KeyError: 'offset'" in output
+    assert "2 faults; nothing was trained." in output
+    assert not Path("runs").exists()
