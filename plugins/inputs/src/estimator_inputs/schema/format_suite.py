@@ -53,7 +53,7 @@ sys.stdout.write(found().written(_WHOLE).encode().hex())
 
 
 class SchemaFormatSuite(Suite):
-    """Proves that a format keeps every part of a schema, and names what is wrong in a file. A subclass says how it is made.
+    """Proves that a format keeps every part of a schema, and names what is wrong in a file. A subclass makes it.
 
     Attributes:
         broken: a text that is not of the format.
