@@ -8,5 +8,5 @@ COMMAND = (find_uv_bin(), "run", "--quiet", "python", "-m", "tests.mutants.suite
 
 @nox.session(venv_backend="none", default=False)
 def suite_mutants(session: nox.Session) -> None:
-    """Fails where suites notice less than nine of ten faults: `-- --only KIND_OR_NAME`, `-- --list`, `-- --write`."""
+    """Fails where a suite notices less than nine of ten faults: `-- --only KIND_OR_NAME`, `-- --list`, `-- --write`."""
     session.run(*COMMAND, *session.posargs, external=True)

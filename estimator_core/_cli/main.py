@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from estimator_core import _moved
 from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser
@@ -103,7 +103,7 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
     """
     if not name:
         return _options()
-    return module_parser(importlib.import_module(find_command(name).target), f"estimator {name}")
+    return module_parser(_module(find_command(name)), f"estimator {name}")
 
 
 def find_command(name: str) -> Command:
@@ -126,10 +126,18 @@ def find_command(name: str) -> Command:
     return table.find(name, others=own, known=_moved.MOVED_COMMANDS)
 
 
+def _module(command: Command) -> Any:
+    """What defines a command: its module, or what a call of its target returns."""
+    from estimator_core._plugins.targets import import_target
+
+    found = import_target(command.target)
+    return found() if ":" in command.target else found
+
+
 def _guarded(given: argparse.Namespace) -> int:
     program, debug = f"estimator {given.command}", given.every_debug
     try:
-        module = importlib.import_module(find_command(given.command).target)
+        module = _module(find_command(given.command))
         args = module_parser(module, program).parse_args(_with_json(given) if given.json else given.arguments)
         debug = debug or "every_debug" in vars(args)
         return run_parsed(module, args)

@@ -30,7 +30,7 @@ def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
     lines = [_join(head, widths)]
     for row in rows:
         lines.append(_join(_cells(row), widths))
-        lines += [f"    {item['kind']} {item['name']}: {item['summary']}" for item in row["provides"]]
+        lines += [f"    {item['kind']} {item['name']}: {item['summary']}{_only(item)}" for item in row["provides"]]
         lines += [f"    defines kind {item['name']}: {item['contract']}" for item in row["kinds"]]
         lines += [f"    defines hook specification {name}" for name in row["specifications"]]
         lines += [f"    command {item['name']}: {item['summary']}" for item in row["commands"]]
@@ -58,7 +58,8 @@ def _row(record: PluginRecord, kind: str | None) -> dict[str, Any]:
         "contract": ".".join(map(str, record.api)) if record.api else None,
         "load_ms": round(1e3 * record.seconds, 1),
         "provides": [
-            {"kind": one.kind, "name": one.name, "target": one.target, "summary": one.summary} for one in shown
+            {"kind": one.kind, "name": one.name, "target": one.target, "summary": one.summary, "needs": one.needs}
+            for one in shown
         ],
         "commands": [{"name": one.name, "target": one.target, "summary": one.summary} for one in record.commands],
         "options": [
@@ -85,6 +86,10 @@ _DECLARATIONS = (
     "estimator_kinds",
     "estimator_hookspecs",
 )
+
+
+def _only(item: dict[str, Any]) -> str:
+    return f" (only in a program: needs {item['needs']})" if item["needs"] else ""
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ class CommandTable:
         self._records = tuple(records)
         self._owners: dict[str, list[tuple[Command, PluginRecord]]] = {}
         for record in self._records:
-            for command in record.commands if record.usable else ():
+            for command in (*record.commands, *_components(record)) if record.usable else ():
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
@@ -74,3 +74,9 @@ class CommandTable:
                     f"{reason}. `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
                 )
         return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"
+
+
+def _components(record: PluginRecord) -> list[Command]:
+    """Its components of the kind `command`, which a plugin defines."""
+    made = [one for one in record.components if one.kind == "command"]
+    return [Command(name=one.name.replace("_", "-"), target=one.target, summary=one.summary) for one in made]

@@ -9,7 +9,7 @@ from estimator_core.errors import ArgumentError
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 COMMAND = re.compile(r"[a-z][a-z0-9-]*")
 OBJECT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+MODULE = re.compile(rf"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*|{OBJECT.pattern}")
 
 
 def require(value: object, pattern: re.Pattern[str], what: str, shape: str) -> None:

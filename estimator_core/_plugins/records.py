@@ -22,6 +22,8 @@ class Component:
         summary: one line for `estimator plugins`.
         reads: only for kind "initial_values": patterns of file names that mark a checkpoint of another framework,
             which the target reads (`estimator_core.model.ReadsCheckpoints`).
+        needs: what its call needs that only a program has, such as "an input_fn". Without, it can be made from a name
+            and arguments as text, and the command line offers it.
 
     Raises:
         ArgumentError: a field does not have its form.
@@ -36,6 +38,7 @@ class Component:
     target: str
     summary: str = ""
     reads: tuple[str, ...] = ()
+    needs: str = ""
 
     def __post_init__(self) -> None:
         require(self.kind, NAME, f"the kind of component {self.name!r}", "'my_kind'")
@@ -49,7 +52,8 @@ class Command:
 
     Args:
         name: lower-case words joined by hyphens.
-        target: a module with `configure(parser)` and `run(args) -> int`, imported only when the command runs.
+        target: a module with `configure(parser)` and `run(args) -> int`, imported only when the command runs; or
+            `"package.module:attribute"`, a call of which returns an object that has both.
         summary: one line for `estimator --help`.
 
     Raises:

@@ -222,7 +222,7 @@ def run_all(
                 outcome = copy.run(mutant, tests[mutant.name])
             finally:
                 copies.put(copy)
-            print(f"{outcome.status:9} {outcome.seconds:6.1f} s  {mutant.name}", flush=True)
+            print(f"{outcome.status:9} {outcome.seconds:6.1f} s  {mutant.name}: {outcome.why[:120]}", flush=True)
             return outcome
 
         for outcome in pool.map(one, [mutant for mutant in chosen if mutant.name in tests]):

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core.plugins import KINDS
-from tests.mutants.suites.run import MUTANTS, PAGE, TARGET, add_packages, suites
+from tests.mutants.suites.run import MUTANTS, PAGE, SCORED, TARGET, add_packages, suites
 
 AT_LEAST = 60
+#: The faults that each suite must at least be measured with.
+OF_A_SUITE = 8
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +30,10 @@ def test_every_fault_fits_its_component(packages: Path, root: Path) -> None:
 
 
 def test_there_are_faults_of_every_kind_and_none_twice() -> None:
-    assert {mutant.guarantee for mutant in MUTANTS} == set(KINDS)
+    assert {mutant.guarantee for mutant in MUTANTS} == set(SCORED)
     assert max(Counter(mutant.name for mutant in MUTANTS).values()) == 1
     assert len(MUTANTS) >= AT_LEAST
+    assert min(Counter(mutant.guarantee for mutant in MUTANTS).values()) >= OF_A_SUITE
 
 
 def test_each_runs_against_a_suite_that_is_there(root: Path) -> None:
@@ -50,7 +52,7 @@ def test_the_page_has_each_fault_and_a_score_above_the_target() -> None:
     noticed = {name: by for name, by in rows if not name.startswith("-")}
     assert set(noticed) == {mutant.name for mutant in MUTANTS}
     passed = [name for name, by in noticed.items() if by == "none"]
-    assert len(passed) <= (1 - TARGET) * len(noticed), passed
     scores = re.findall(r"^\| (\w+) \| `\w+` \| (\d+) \| (\d+) \|", page, re.MULTILINE)
-    assert {kind for kind, *_ in scores} == set(KINDS)
+    assert {kind for kind, *_ in scores} == set(SCORED)
     assert sum(int(faults) - int(found) for _, faults, found in scores) == len(passed)
+    assert [kind for kind, faults, found in scores if int(found) < TARGET * int(faults)] == []

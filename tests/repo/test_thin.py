@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 554,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 549,
     "_checkpoint": 2638,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 577,  # options of all commands anywhere, errors of one line with a suggestion
+    "_cli": 584,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1593,  # how global batches are dealt out, and the contract with the data, included
@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1015,
     "_model_dir": 77,
     "_packs": 641,
-    "_plugins": 1570,  # the code of plugins named and locked, policies, included
+    "_plugins": 1574,  # the code of plugins named and locked, policies, included
     "_step": 1364,
     "_storage": 359,  # files at URLs, for plugins, included
     "_summaries": 304,

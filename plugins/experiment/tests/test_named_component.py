@@ -75,3 +75,20 @@ def test_the_exporter_of_the_template_exports(program, tmp_path, monkeypatch):
     given = "acme_goal(goal=1e9, export_format=arrays)"
     assert main(["run", str(program), "--exporter", given, "--hparams", "train_steps=4"]) == 0
     assert len(list(Path("runs/line/export/acme_goal").rglob("arrays.json"))) == 1
+
+
+def test_what_needs_a_program_is_refused_with_the_reason(program, tmp_path, monkeypatch, capsys):
+    (tmp_path / "acme_needs.py").write_text(
+        "from estimator_core.plugins import Component\n"
+        "ESTIMATOR_PLUGIN_API = (1, 1)\n"
+        "def estimator_components():\n"
+        "    return [Component(kind='hook', name='bound', target='json:loads', summary='Two.', needs='an input_fn')]\n"
+    )
+    install(tmp_path, "acme-needs", "acme_needs")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("bound", "acme-needs:bound(a=1)"):
+        assert main(["run", str(program), "--hook", name]) == 2
+        assert "bound needs an input_fn, which only a program has. Make it there." in capsys.readouterr().err
+    assert not Path("runs").exists()
+    assert main(["plugins", "--kind", "hook"]) == 0
+    assert "hook bound: Two. (only in a program: needs an input_fn)" in capsys.readouterr().out

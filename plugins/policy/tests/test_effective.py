@@ -33,9 +33,9 @@ def test_every_source_is_named(site, policy):
 def test_a_file_of_the_run_is_stronger_than_the_policy_and_weaker_than_the_code(policy):
     policy("[plugins]\n")
     run_file = Layer(origin="run.toml", values={"default_hooks": ("a",), "component.log": "a"})
-    assert effective({}, run_file=run_file)["default_hooks"] == (("a",), "run.toml")
+    assert effective({}, run_file=[run_file])["default_hooks"] == (("a",), "run.toml")
     config = RunConfig(model_dir="m", default_hooks=["b"], plugins_lock="x", components={"log": "b"})
-    found = effective({"ESTIMATOR_PLUGINS_LOCK": "y"}, run_file=run_file, config=config)
+    found = effective({"ESTIMATOR_PLUGINS_LOCK": "y"}, run_file=[run_file], config=config)
     assert found["default_hooks"] == (("b",), "RunConfig")
     assert found["component.log"] == ("b", "RunConfig")
     assert found["lock"] == (("x", "y"), "RunConfig and environment variable ESTIMATOR_PLUGINS_LOCK")

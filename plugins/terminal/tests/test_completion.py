@@ -8,6 +8,7 @@ import pytest
 
 from estimator_core.cli import main
 from estimator_terminal import completion_script
+from estimator_terminal.completion import offered
 
 ASKED = [
     ("estimator checkp", "checkpoints"),
@@ -78,3 +79,21 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
         main(["completion", "fsih"])
     assert ended.value.code == 2
     assert "did you mean fish?" in capsys.readouterr().err
+
+
+def test_names_that_need_a_program_are_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "acme_partly.py").write_text(
+        "from estimator_core.plugins import Component\n"
+        "ESTIMATOR_PLUGIN_API = (1, 1)\n"
+        "def estimator_components():\n"
+        "    return [\n"
+        "        Component(kind='hook', name='acme_plain', target='acme_partly:Hook', summary='One.'),\n"
+        "        Component(kind='hook', name='acme_bound', target='acme_partly:Hook', needs='an input_fn'),\n"
+        "    ]\n"
+    )
+    (metadata := tmp_path / "acme_partly-1.0.dist-info").mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-partly\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[estimator.plugins]\nacme_partly = acme_partly\n")
+    assert "acme_plain" in offered("hook")
+    assert "acme_bound" not in offered("hook")

@@ -67,7 +67,8 @@ class FileCoordinator:
             if self.file(f"left-{index}").exists():
                 if "nervous" in self.broken:
                     self.gone = Lost(index, "somebody", "it has ended")
-                continue
+                if "forgetful" not in self.broken:
+                    continue
             if self.file(f"failed-{index}").exists():
                 self.gone = Lost(index, "somebody", self.file(f"failed-{index}").read_text())
             elif "deaf" not in self.broken and self.silent(index):

@@ -47,6 +47,20 @@ MUTANTS = (
         never_learns=('optax.adam(params["learning_rate"])', "optax.sgd(0.0)"),
         predicts_one_number=("y = _dense(hidden, 1)[:, 0]", "y = _dense(hidden, 1)[:, 0].mean() + 0 * x[:, 0]"),
         metric_of_the_batch=("ec.metrics.mean(losses)", "ec.metrics.mean(losses.mean())"),
+        climbs=('optax.adam(params["learning_rate"])', 'optax.adam(-params["learning_rate"])'),
+        sees_the_batch=(
+            'x = features[params["feature"]]',
+            'x = features[params["feature"]]\n    x = x - x.mean(axis=0)',
+        ),
+        sorts_its_predictions=('{"predictions": y}', '{"predictions": jax.numpy.sort(y)}'),
+        ignores_its_config=("super().__init__(_model_fn, config=config,", "super().__init__(_model_fn, config=None,"),
+        draws_its_own_weights=(
+            "jax.nn.initializers.lecun_normal())",
+            "lambda *of: __import__('numpy').random.default_rng().normal(size=of[1]).astype('float32'))",
+        ),
+        ignores_its_features=("hidden = jax.nn.relu(_dense(x,", "hidden = jax.nn.relu(_dense(0 * x,"),
+        has_a_metric_without_a_number=("ec.metrics.mean(losses)", "ec.metrics.mean(jax.numpy.log(-1 - losses))"),
+        needs_labels_to_predict=('predictions = {"predictions": y}', 'predictions = {"predictions": y + 0 * labels}'),
         loss_of_the_labels=("losses = (y - labels) ** 2", "losses = (labels - labels) ** 2 + 0 * y"),
     ),
     *faults(
@@ -56,7 +70,13 @@ MUTANTS = (
         writes_back_without_a_look=("if given != expected:", "if False:"),
         ignores_the_bias=("return lambda x: x @ kernel + bias", "return lambda x: x @ kernel"),
         uses_its_own_values=("return lambda x: x @ kernel + bias", "return lambda x: x @ layer.kernel + bias"),
-        shares_memory=("setattr(module, name, np.array(values[name]))", "pass"),
+        writes_nothing_back=("setattr(module, name, np.array(values[name]))", "pass"),
+        forgets_a_parameter=(
+            'kernel = binding.variable("kernel", layer.kernel.shape, layer.kernel.dtype, layer.kernel)',
+            "kernel = layer.kernel",
+        ),
+        rounds=("return lambda x: x @ kernel + bias", "return lambda x: x @ kernel.round(1) + bias"),
+        changes_the_module=("layer = binding.module", "layer = binding.module\n        layer.kernel += 1"),
     ),
     *faults(
         "adapter",
@@ -71,6 +91,17 @@ MUTANTS = (
         returns_another_shape=("value=value, origin", "value=value[None], origin"),
         returns_what_nobody_asked_for=("for path in specs if path in arrays}", "for path in arrays}"),
         fails_for_unknown_names=("for path in specs if path in arrays}", "for path in specs}"),
+        does_not_say_where_from=("value=value, origin=self.path", 'value=value, origin=""'),
+        returns_another_kind_of_number=("value=value, origin", "value=value.astype(int), origin"),
+        returns_more_at_each_call=(
+            "value=value, origin",
+            "value=value + len(vars(self).setdefault('calls', []).append(1) or self.calls), origin",
+        ),
+        zeros_for_unknown_names=(
+            "{path: arrays[path] for path in specs if path in arrays}",
+            "{path: arrays[path] if path in arrays else np.zeros(specs[path].shape, np.float32) for path in specs}",
+        ),
+        has_another_method=("def initial_values(", "def values("),
         returns_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
     ),
 )

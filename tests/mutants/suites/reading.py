@@ -61,6 +61,24 @@ MUTANTS = (
         sees_the_batch=("- np.float32(self.mean))", "- batch[self.feature].mean())"),
         config_lacks_an_argument=('"mean": self.mean, "deviation"', '"deviation"'),
         drops_other_features=("return {**batch, self.feature: scaled}", "return {self.feature: scaled}"),
+        bucket_of_a_hash=("np.float32(self.mean)) /", "np.float32(self.mean + hash(self.feature) % 1000)) /"),
+        form_of_one_row=(
+            "/ np.float32(self.deviation)",
+            "/ np.float32(self.deviation)\n        scaled = scaled.squeeze()",
+        ),
+        one_buffer_for_all=(
+            "return {**batch, self.feature: scaled}",
+            "kept = vars(self).setdefault('kept', scaled.copy())\n        kept[: len(scaled)] = scaled\n"
+            "        return {**batch, self.feature: kept[: len(scaled)]}",
+        ),
+        config_is_no_json=('"mean": self.mean, "deviation"', '"mean": np.float32(self.mean), "deviation"'),
+        config_of_another_mean=('"mean": self.mean, "deviation"', '"mean": 0.0, "deviation"'),
+        moves_with_each_batch=(
+            '"""The batch with the feature scaled; nothing it was given is changed."""',
+            "self.mean += 1",
+        ),
+        name_is_no_name=('name, version = "acme_transform", 1', 'name, version = "acme-transform", 1'),
+        version_is_a_text=('name, version = "acme_transform", 1', 'name, version = "acme_transform", "1"'),
         adds_noise=("/ np.float32(self.deviation)", "/ np.float32(self.deviation) + np.random.default_rng().normal()"),
     ),
     *faults(
@@ -70,6 +88,12 @@ MUTANTS = (
             '"INSERT INTO objects VALUES (?, ?, ?)", (key',
             '"INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (key',
         ),
+        put_does_not_replace=(
+            'connection.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (key, time.time(), data))',
+            'connection.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (key, time.time(), data))',
+        ),
+        deletes_what_begins_so=("DELETE FROM objects WHERE key = ?", "DELETE FROM objects WHERE key LIKE ? || '%'"),
+        sizes_are_wrong=("SELECT key, length(data), modified", "SELECT key, length(key), modified"),
         lists_neighbours=('f"{check_key(prefix)}/"', "check_key(prefix)"),
         short_reads_pass=("if len(parts[-1]) < end - begin:", "if False:"),
         streams_of_any_size=("if written != size:", "if False:"),

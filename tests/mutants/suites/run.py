@@ -1,7 +1,7 @@
 """Puts one fault at a time into sound components of every kind, and tells which test of which suite notices.
 
 `python -m tests.mutants.suites.run [--only NAME_OR_KIND ...] [--list] [--write]`. Components are the packages that
-`estimator new-plugin` writes, and the sound ones of the tests of the kit. `--write` writes the table of the docs.
+`estimator new-plugin` writes, and the sound ones of the tests of the kit. `--write` writes their rows into the docs.
 """
 
 from __future__ import annotations
@@ -11,20 +11,23 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from estimator_core.plugins import KINDS
+from estimator_core.plugins import KINDS, default_plugins
 from estimator_testing.cli.scaffold import write_package
 from tests.mutants.record import Mutant
 from tests.mutants.run import ROOT, Outcome, run_all
-from tests.mutants.suites import learning, reading, running, serving
+from tests.mutants.suites import defined, learning, reading, running, serving
 
-MUTANTS = (*running.MUTANTS, *learning.MUTANTS, *reading.MUTANTS, *serving.MUTANTS)
+#: Those of the core, and those of our plugins whose suite is as quick.
+SCORED = (*KINDS, "command", "schema")
+MUTANTS = (*running.MUTANTS, *learning.MUTANTS, *reading.MUTANTS, *serving.MUTANTS, *defined.MUTANTS)
 PAGE = ROOT / "docs" / "plugins" / "mutation_score.md"
-#: The share of all faults that the suites have to notice.
+#: The share of its faults that each suite has to notice.
 TARGET = 0.9
+_NOBODY = "none"
 _SOUND = (
     ("adapter", "test_module_adapter_suite.py::TestAffineAdapter"),
     ("exporter", "test_exporter_suite.py::TestSoundExporter"),
@@ -43,7 +46,7 @@ that fails. "none" means that the suite passes the fault. `uv run nox -s suite_m
 
 def add_packages(folder: Path) -> None:
     """Writes a package of every kind beside the plugins, as an editable installation leaves it."""
-    for kind in KINDS:
+    for kind in SCORED:
         name, package = f"acme-{kind.replace('_', '-')}", f"acme_{kind}"
         (folder / "plugins").mkdir(exist_ok=True)
         write_package(name, kind, folder / "plugins")
@@ -58,7 +61,7 @@ def suites() -> dict[str, tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as scratch:
         add_packages(Path(scratch))
         found: dict[str, tuple[str, ...]] = {}
-        for kind in KINDS:
+        for kind in SCORED:
             file = f"plugins/acme-{kind.replace('_', '-')}/tests/test_{kind}.py"
             match = re.search(r"^class (Test\w+)\(\w+Suite\)", Path(scratch, file).read_text(), re.MULTILINE)
             assert match is not None, file
@@ -73,8 +76,8 @@ def chosen_by(only: Sequence[str], beside: dict[str, tuple[str, ...]]) -> list[M
     Raises:
         SystemExit: a name is neither a mutant's nor a kind's.
     """
-    if unknown := [name for name in only if name not in KINDS and name not in {mutant.name for mutant in MUTANTS}]:
-        raise SystemExit(f"There is no mutant and no kind {', '.join(unknown)}. Kinds: {', '.join(sorted(KINDS))}.")
+    if unknown := [name for name in only if name not in SCORED and name not in {mutant.name for mutant in MUTANTS}]:
+        raise SystemExit(f"There is no mutant and no kind {', '.join(unknown)}. Kinds: {', '.join(sorted(SCORED))}.")
     return [
         mutant if mutant.tests else replace(mutant, tests=(beside[mutant.guarantee][0].partition("::")[2],))
         for mutant in MUTANTS
@@ -82,18 +85,36 @@ def chosen_by(only: Sequence[str], beside: dict[str, tuple[str, ...]]) -> list[M
     ]
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as a page: the score of each kind, and what killed each mutant."""
+def table(noticed_by: Mapping[str, str]) -> str:
+    """What noticed each fault as a page, with the score of each kind.
+
+    Args:
+        noticed_by: the name of each mutant, and the first test that fails with it; "none" without one.
+    """
     rows = ["| kind | suite | faults | noticed | score |", "|---|---|---|---|---|"]
-    for kind in sorted({outcome.mutant.guarantee for outcome in outcomes}):
-        own = [outcome for outcome in outcomes if outcome.mutant.guarantee == kind]
-        noticed = sum(killed(outcome) for outcome in own)
-        rows.append(f"| {kind} | `{KINDS[kind].suite}` | {len(own)} | {noticed} | {noticed / len(own):.2f} |")
-    noticed = sum(map(killed, outcomes))
-    rows.append(f"| all | | {len(outcomes)} | {noticed} | {noticed / len(outcomes):.2f} |")
+    kinds = default_plugins().kinds()
+    listed = [mutant for mutant in MUTANTS if mutant.name in noticed_by]
+    for kind in sorted({mutant.guarantee for mutant in listed}):
+        own = [noticed_by[mutant.name] != _NOBODY for mutant in listed if mutant.guarantee == kind]
+        suite = kinds[kind].suite.rpartition(":")[2]
+        rows.append(f"| {kind} | `{suite}` | {len(own)} | {sum(own)} | {sum(own) / len(own):.2f} |")
+    found = [noticed_by[mutant.name] != _NOBODY for mutant in listed]
+    rows.append(f"| all | | {len(found)} | {sum(found)} | {sum(found) / len(found):.2f} |")
     rows += ["", "| fault | the first test that fails |", "|---|---|"]
-    rows += [f"| {outcome.mutant.name} | {_by(outcome)} |" for outcome in outcomes]
+    rows += [f"| {mutant.name} | {noticed_by[mutant.name]} |" for mutant in listed]
     return _TITLE + "\n".join(rows) + "\n"
+
+
+def on_the_page(text: str) -> dict[str, str]:
+    """What a page of `table` says of each fault."""
+    return dict(re.findall(r"^\| ([a-z][\w-]+) \| ([^|]+) \|$", text.partition("| fault |")[2], re.MULTILINE))
+
+
+def below(outcomes: Sequence[Outcome]) -> list[str]:
+    """The kinds whose suite notices too few."""
+    kinds = {outcome.mutant.guarantee for outcome in outcomes}
+    own = {kind: [killed(outcome) for outcome in outcomes if outcome.mutant.guarantee == kind] for kind in kinds}
+    return sorted(kind for kind, found in own.items() if sum(found) < TARGET * len(found))
 
 
 def killed(outcome: Outcome) -> bool:
@@ -103,15 +124,15 @@ def killed(outcome: Outcome) -> bool:
 
 def _by(outcome: Outcome) -> str:
     match = re.search(r"::(test_\w+)", outcome.why)
-    return (f"`{match[1]}`" if match else outcome.why[:60]) if killed(outcome) else "none"
+    return (f"`{match[1]}`" if match else outcome.why[:60]) if killed(outcome) else _NOBODY
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: 1 if the score is below the target, or a mutant does not fit its component any more."""
+    """The command: 1 if the score of a suite is below the target, or a mutant does not fit its component any more."""
     parser = argparse.ArgumentParser(description="Put faults into sound components, and see which suite notices.")
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="mutants or kinds")
     parser.add_argument("--list", action="store_true", help="only list them")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--write", action="store_true", help=f"write the rows of these in {PAGE.relative_to(ROOT)}")
     given = parser.parse_args(arguments)
     beside = suites()
     chosen = chosen_by(given.only, beside)
@@ -122,16 +143,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         add_packages(Path(scratch))
         outcomes = run_all(ROOT, chosen, beside, Path(scratch))
-    page = table(outcomes)
-    print(page)
+    found = {outcome.mutant.name: _by(outcome) for outcome in outcomes}
+    print(table(found))
     for outcome in outcomes:
         if not killed(outcome):
             print(f"{outcome.status}: {outcome.mutant.name} ({outcome.mutant.file}): {outcome.why[-300:]}")
     print(f"{time.monotonic() - begun:.0f} s")
     if given.write:
-        PAGE.write_text(page, encoding="utf-8")
+        before = on_the_page(PAGE.read_text(encoding="utf-8"))  # the rows of faults that did not run now
+        PAGE.write_text(table(before | found), encoding="utf-8")
     stale = [outcome for outcome in outcomes if outcome.status in ("STALE", "BROKEN")]
-    return 1 if stale or sum(map(killed, outcomes)) < TARGET * len(outcomes) else 0
+    return 1 if stale or below(outcomes) else 0
 
 
 if __name__ == "__main__":

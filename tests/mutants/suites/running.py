@@ -65,6 +65,17 @@ MUTANTS = (
             'return {"gap": self.gap, "base": self.base}',
             'return {"gap": {self.gap}, "base": self.base}',
         ),
+        restores_nothing=('self.gap, self.base = state["gap"], state["base"]', "return"),
+        asks_for_the_past=("return max((self.base or 0) + self.gap, step + 1)", "return (self.base or 0) + self.gap"),
+        asking_moves_it=(
+            "return max((self.base or 0) + self.gap, step + 1)",
+            "self.gap += 1\n        return max((self.base or 0) + self.gap, step + 1)",
+        ),
+        asks_for_a_float=(
+            "return max((self.base or 0) + self.gap, step + 1)",
+            "return 1.0 * max((self.base or 0) + self.gap, step + 1)",
+        ),
+        needs_a_state_it_did_not_give=('state["gap"], state["base"]', 'state["gap"], state["first"]'),
         restores_one_field=('self.gap, self.base = state["gap"], state["base"]', 'self.base = state["base"]'),
     ),
     *faults(
@@ -77,11 +88,43 @@ MUTANTS = (
         waits_for_ever=("deadline = time.monotonic() + timeout", 'deadline = float("inf")'),
         hides_a_failure=('self._write(f"failed-{self.index}", str(error).split("\\n")[0])', "pass"),
         blames_who_has_ended=(' or (self._place / f"left-{index}").exists()', ""),
+        topic_is_used_once=("self._serials[topic] += 1", "self._serials[topic] = 1"),
+        tells_each_its_own=(
+            'return self.agree(topic, value or "", timeout)[0]',
+            'return self.agree(topic, value or "", timeout)[self.index]',
+        ),
+        barrier_waits_for_nobody=('        self.agree(topic, "", timeout)', "        return"),
+        hears_no_silence=(
+            "time.time() - alive.stat().st_mtime > SILENCE_SECS",
+            "time.time() - alive.stat().st_mtime > 1e6",
+        ),
+        who_fails_leaves_in_order=("if not self._failed and self._lost is None:", "if self._lost is None:"),
+        names_itself=(
+            'f"it has not come to {topic!r} in time")',
+            'f"it has not come to {topic!r} in time") and Lost(self.index, "this process", "late")',
+        ),
+        tells_the_whole_failure=('str(error).split("\\n")[0]', "str(error)"),
+        cuts_long_values=("draft.write_text(value)", "draft.write_text(value[:100_000])"),
+        leaves_without_a_word=("        atexit.register(self.close)\n", ""),
     ),
     *faults(
         "backend",
         BACKEND,
         raises_in_its_probe=("if not wanted.isdigit() or int(wanted) < 1:", "raise OSError\n        if not wanted:"),
+        lists_devices_twice=('jax.devices("cpu")[: int(', '2 * jax.devices("cpu")[: int('),
+        asks_for_devices_when_imported=('_VARIABLE = "', '__import__("jax").devices()\n_VARIABLE = "'),
+        has_no_words=('summary=f"{wanted} CPU device(s)"', 'summary=""'),
+        answers_differently=('summary=f"{wanted} CPU device(s)"', "summary=f\"{__import__('time').perf_counter()}\""),
+        is_called_auto=('name = "acme_backend"', 'name = "auto"'),
+        knows_every_speed=(
+            'float | None:\n        """Unknown."""\n        return None',
+            'float | None:\n        """Unknown."""\n        return 1e12',
+        ),
+        starts_once=(
+            '"""Compiler flags would be set here, before the first device is used."""',
+            'vars(self).setdefault("left", [1]).pop()',
+        ),
+        devices_are_numbers=('return jax.devices("cpu")[: int(os.environ.get(_VARIABLE, "1"))]', "return [0]"),
         has_no_devices=('return jax.devices("cpu")[: int(os.environ.get(_VARIABLE, "1"))]', "return []"),
         memory_is_negative=(
             '        """Unknown."""\n        return None\n\n    def memory_bytes(self, device_kind: str) -> int | None:\n'

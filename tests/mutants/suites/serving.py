@@ -50,6 +50,18 @@ MUTANTS = (
         takes_any_inputs=("if wrong := set(arrays) ^ set(self.inputs):", "if wrong := set(self.inputs) - set(arrays):"),
         recognizes_everything=("return (directory / _MANIFEST).is_file()", "return True"),
         loses_the_step=('"global_step": request.global_step', '"global_step": 0'),
+        keeps_a_pickle=(
+            "        manifest = {\n",
+            '        (directory / "more").write_bytes(__import__("pickle").dumps(1, 4))\n        manifest = {\n',
+        ),
+        keeps_the_first_weights=(
+            "np.savez(directory / _WEIGHTS, **request.variables)",
+            "np.savez(directory / _WEIGHTS, **vars(self).setdefault('kept', dict(request.variables)))",
+        ),
+        changes_the_variables=(
+            "np.savez(directory / _WEIGHTS, **request.variables)",
+            "np.savez(directory / _WEIGHTS, **request.variables)\n        next(iter(request.variables.values()))[:] = 0",
+        ),
         batch_of_one_size=('(batch,) = export.symbolic_shape("batch", constraints=["batch >= 1"])', "batch = 2"),
     ),
     *faults(
@@ -58,6 +70,18 @@ MUTANTS = (
         passes_other_shapes=("if expected.shape != found.shape:", "if False:"),
         passes_everything=("return None if same.all() else", "return None if same.size else"),
         nan_is_never_the_same=("equal_nan=True", "equal_nan=False"),
+        says_nothing=('f"has {int((~same).sum())} of {same.size} values beyond {self.tolerance}."', '""'),
+        changes_what_it_is_given=(
+            "        return None if same.all()",
+            "        found[...] = 0\n        return None if same.all()",
+        ),
+        looks_at_signs_only=("np.isclose(*wide,", "np.isclose(*map(np.sign, wide),"),
+        nan_fits_everything=(
+            "        return None if same.all()",
+            "        same |= np.isnan(wide[0])\n        return None if same.all()",
+        ),
+        narrows_one_side=("found.astype(np.float64)", "found.astype(np.float16)"),
+        looks_at_the_first_value=("same.all()", "same.flat[:1].all()"),
         passes_where_one_value_fits=("same.all()", "same.any()"),
     ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator_core.plugins import Command, Component
+from estimator_core.plugins import Command, Component, Kind
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 1)
 
 _INPUTS = {
     "csv": ("csv_input_fn", "Rows of CSV files, with types, defaults and their bad rows named."),
@@ -19,8 +19,24 @@ _INPUTS = {
 }
 
 
+def estimator_kinds() -> Sequence[Kind]:
+    """Files that hold a schema."""
+    return [
+        Kind(
+            name="schema",
+            title="schema formats",
+            contract="estimator_inputs.schema.file_format:SchemaFormat",
+            target="a function whose call returns a SchemaFormat; its name is the extension of the files",
+            suite="estimator_inputs.schema.format_suite:SchemaFormatSuite",
+            scaffold="estimator_inputs:scaffold",
+        )
+    ]
+
+
 def estimator_components() -> Sequence[Component]:
-    """One input for each kind of file and for DataFrames, and the transform that parses requests of tf.Examples."""
+    """One input for each kind of file and for DataFrames, the transform that parses requests of tf.Examples, and the
+    file format of schemas.
+    """
     inputs = [
         Component(kind="input", name=name, target=f"estimator_inputs:{function}", summary=summary)
         for name, (function, summary) in _INPUTS.items()
@@ -31,7 +47,13 @@ def estimator_components() -> Sequence[Component]:
         target="estimator_inputs:ParseExample",
         summary="Features from serialized tf.Example records.",
     )
-    return [*inputs, parse]
+    toml = Component(
+        kind="schema",
+        name="toml",
+        target="estimator_inputs.schema.toml_file:TomlSchema",
+        summary="Schemas as TOML, for a person to edit.",
+    )
+    return [*inputs, parse, toml]
 
 
 def estimator_commands() -> Sequence[Command]:

@@ -27,7 +27,7 @@ def effective_settings(
     folder: Path,
     plugins: Iterable[PluginRecord] = (),
     config: RunConfig | None = None,
-    run_file: Layer | None = None,
+    run_file: Sequence[Layer] = (),
 ) -> tuple[Setting, ...]:
     """The effective settings and their sources. Weakest first: the package, the policy file, the file of the run,
     RunConfig, the environment, the command line. A prohibition of the policy holds against all others.
@@ -37,7 +37,8 @@ def effective_settings(
         folder: the folder of the project, or one below it.
         plugins: the plugins whose options are read.
         config: the RunConfig of the run; None: without a run.
-        run_file: the settings in a file of the run: `default_hooks`, `component.ROLE`, `lock`.
+        run_file: the settings in a file of the run, weakest first: `default_hooks`, `component.ROLE`, `lock`, `allow`,
+            `block`, `option OWNER.NAME`.
 
     Example:
         >>> found = effective_settings({"ESTIMATOR_PLUGINS_BLOCK": "acme"}, folder=Path("/"))
@@ -50,7 +51,7 @@ def effective_settings(
     layers = [
         _defaults(plugins),
         *([Layer(origin=origin, values=_of_policy(policy))] if files else []),
-        *([] if run_file is None else [run_file]),
+        *run_file,
         *([] if config is None else [_of_config(config)]),
         *_of_environment(environ, plugins),
     ]

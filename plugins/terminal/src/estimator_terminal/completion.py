@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from estimator_core.cli import command_names, command_parser
+from estimator_core.plugins import default_plugins
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -38,8 +39,20 @@ def _whole_parser() -> argparse.ArgumentParser:
     return whole
 
 
+def offered(kind: str) -> list[str]:
+    """The names of a kind that can be made from a name and arguments; those that need a program are left out.
+
+    Example:
+        >>> "stop_at_step" in offered("hook")
+        True
+    """
+    plugins = default_plugins()
+    names = (name for name in plugins.names(kind) if ":" not in name)  # it ends a word in every shell
+    return [name for name in names if not plugins.find(kind, name).component.needs]
+
+
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Completes paths for arguments whose names suggest a path."""
+    """Completes paths for arguments whose names suggest a path, and names for options that are called after a kind."""
     import shtab
 
     actions: list[Any] = parser._actions  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - as shtab reads them
@@ -48,6 +61,9 @@ def _complete_files(parser: argparse.ArgumentParser) -> None:
             for below in action.choices.values():
                 _complete_files(below)
             continue
+        kind = action.option_strings[-1].removeprefix("--") if action.option_strings else ""
+        if action.metavar == "NAME" and action.choices is None and kind in default_plugins().kinds():
+            action.choices = offered(kind)
         told = f"{action.metavar or action.dest}".upper()
         if "DIR" in told:
             action.complete = shtab.DIRECTORY

@@ -7,16 +7,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from estimator_core.errors import PreemptedError
-from estimator_core.plugins import Command
+from estimator_core.plugins import Command, Kind
 
 if TYPE_CHECKING:
     from estimator_core.hooks import Run
 
-ESTIMATOR_PLUGIN_API = (1, 0)
+ESTIMATOR_PLUGIN_API = (1, 1)
 
 _log = logging.getLogger("estimator_terminal")
 #: The packages installed when a call began, by the identity of its run.
 _began: dict[int, dict[str, int]] = {}
+
+
+def estimator_kinds() -> Sequence[Kind]:
+    """Commands as components, with a suite. `estimator new-plugin --kind command` begins one."""
+    return [
+        Kind(
+            name="command",
+            title="commands",
+            contract="estimator_terminal.command:CommandLine",
+            target="a function whose call returns a CommandLine; `_` of its name is typed as `-`",
+            suite="estimator_terminal.command_suite:CommandSuite",
+            scaffold="estimator_terminal:scaffold",
+        )
+    ]
 
 
 def estimator_commands() -> Sequence[Command]:

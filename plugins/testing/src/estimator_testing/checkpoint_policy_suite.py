@@ -39,7 +39,7 @@ class CheckpointPolicySuite(Suite):
         assert self.make() is not policy
 
     def test_next_step_is_ahead(self) -> None:
-        """`next_step(step)` is None, an int after `step` or a `Wake`, from any step on."""
+        """`next_step(step)` is None, an int after `step` or a `Wake`, from any step on, the same when asked again."""
         for first in (0, 7, 1000):
             policy, run = self.make(), FakeRun(step=first, first_step=first)
             policy.at_start(run)
@@ -132,7 +132,11 @@ def _saves(policy: CheckpointPolicy, run: FakeRun, first: int, last: int) -> Ite
     step = first
     while True:
         at = _step(policy.next_step(step))
-        assert at is None or (not isinstance(at, bool) and at > step), f"next_step({step}) gave {at!r}"
+        assert at == _step(policy.next_step(step)), f"next_step({step}) answers differently the second time"
+        for later in (step, step + 1, step + 100):
+            due = _step(policy.next_step(later))
+            ahead = due is None or (isinstance(due, int) and not isinstance(due, bool) and due > later)
+            assert ahead, f"next_step({later}) gave {due!r}"
         step = step + 1 if at is None else at
         if step > last:
             return

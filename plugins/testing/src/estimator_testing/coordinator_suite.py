@@ -97,6 +97,13 @@ class CoordinatorSuite(Suite):
         assert first.seen["before"] is False, "it was taken for lost when it had ended in order"
         self._names(first, 1, 15.0)
 
+    def test_who_has_ended_is_not_the_one_who_was_killed(self, tmp_path: Path) -> None:
+        """When a process was killed after another one ended normally, the killed one is named, however late."""
+        first, left, _ = self._play("leaving_before_a_kill", 3, tmp_path)
+        assert left.status == 0, left.output
+        assert first.seen is not None, first.output
+        assert first.seen["index"] == 2, f"process 2 was killed, and process 1 ended before; {first.seen}"
+
     def test_process_0_may_end_first(self, tmp_path: Path) -> None:
         """The others continue when process 0 has nothing more to do, and all end normally."""
         for process in self._play("first_ends_first", 2, tmp_path):

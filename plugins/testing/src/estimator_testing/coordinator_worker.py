@@ -78,6 +78,20 @@ def leaving(here: Coordinator) -> Mapping[str, Any]:
     return {"before": before, **_loss(lambda: here.barrier("never", _LONG))}
 
 
+def leaving_before_a_kill(here: Coordinator) -> Mapping[str, Any]:
+    """Process 1 ends normally; a second later process 2 is killed. Only that is a loss."""
+    here.barrier("begin", _LONG)
+    if here.index == 1:
+        return {}
+    if here.index:
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    began = time.monotonic()
+    while (lost := here.lost()) is None and time.monotonic() - began < _LONG:
+        time.sleep(0.05)
+    return {"index": None if lost is None else lost.index, "text": "" if lost is None else lost.describe(here.count)}
+
+
 def first_ends_first(here: Coordinator) -> Mapping[str, Any]:
     """Process 0 has nothing more to do, but the others have."""
     here.barrier("begin", _LONG)
@@ -108,7 +122,8 @@ def _known(here: Coordinator) -> Mapping[str, Any]:
 
 
 SCENES: Mapping[str, Scene] = {
-    scene.__name__: scene for scene in (agreements, late, failing, killed, frozen, leaving, first_ends_first)
+    scene.__name__: scene
+    for scene in (agreements, late, failing, killed, frozen, leaving, leaving_before_a_kill, first_ends_first)
 }
 
 

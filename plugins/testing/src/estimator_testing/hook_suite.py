@@ -47,6 +47,8 @@ class HookSuite(Suite):
     measured: ClassVar[frozenset[str]] = frozenset()
     #: True for a hook that keeps failures to write summaries to itself, and logs them.
     forgives_writing: ClassVar[bool] = False
+    #: True for a hook that ends runs for a reason of its own and reads outputs only to report them.
+    reports_only: ClassVar[bool] = False
 
     def make(self) -> Hook:
         """A fresh hook; called several times."""
@@ -213,6 +215,26 @@ class HookSuite(Suite):
         for mode in self.modes:
             self._drive(self.make(), steps=5, run=FakeRun(mode=mode))
 
+    def test_an_end_depends_on_what_it_reads(self) -> None:
+        """A hook that reads outputs and ends runs does not end each of them at one step, whatever the outputs are."""
+        values = {name: Unreadable() for name in self.outputs()}
+        with contextlib.suppress(Exception):
+            self._drive(self.make(), steps=STEPS, outputs={name: _always(one) for name, one in values.items()})
+        read = [name for name, value in values.items() if value.read]
+        if not read or self.reports_only:
+            return
+        ends: set[int | str | None] = set()
+        for course in (_as_it_is, _uneven, _times(0), _times(1e9)):
+            run = FakeRun()
+            try:
+                outputs = {name: course(function) for name, function in self.outputs().items()}
+                self._drive(self.make(), steps=STEPS, run=run, outputs=outputs)
+            except Exception as error:
+                ends.add(type(error).__name__)
+            else:
+                ends.add(None if run.stop_reason is None else run.step)
+        assert len(ends) > 1 or None in ends, f"it reads {', '.join(read)} and ends each run at step {ends}"
+
     def test_failures_reach_the_run(self) -> None:
         """A failure of the device in a value that it reads, or of the disk in a summary that it writes, ends it."""
         values = {name: Unreadable() for name in self.outputs()}
@@ -357,6 +379,10 @@ def _as_it_is(function: Callable[[int], Any]) -> Callable[[int], Any]:
 def _uneven(function: Callable[[int], Any]) -> Callable[[int], Any]:
     """The same values in another order, so that what falls goes up and down."""
     return lambda step: function(step * 7 % (STEPS + 1))
+
+
+def _times(factor: float) -> Callable[[Callable[[int], Any]], Callable[[int], Any]]:
+    return lambda function: lambda step: np.asarray(function(step)) * factor
 
 
 def _always(value: Any) -> Callable[[int], Any]:

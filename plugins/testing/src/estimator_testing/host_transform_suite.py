@@ -7,14 +7,18 @@ import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from estimator_core.inputs import HostTransform, apply_transforms, load_transforms, save_transforms
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
+#: A feature that no transform is told of.
+_OTHER = "a_feature_of_the_suite"
 
 
 class HostTransformSuite(Suite):
@@ -28,6 +32,9 @@ class HostTransformSuite(Suite):
         ...     def batch(self):
         ...         return {"text": np.array(["A", "b", "C", "dD"])}
     """
+
+    #: False for a transform that leaves out features which it was not told to read.
+    keeps_others: ClassVar[bool] = True
 
     def make(self) -> HostTransform:
         """The transform; called several times."""
@@ -83,6 +90,15 @@ class HostTransformSuite(Suite):
         assert list(batch) == list(before), "it changed the keys of the batch it was given"
         assert_same_arrays(batch, before, "it changed the arrays it was given:")
 
+    def test_keeps_other_features(self) -> None:
+        """A feature that it was not told to read comes out as it went in."""
+        batch = dict(self.batch())
+        other = np.array([f"row {row}" for row in range(len(next(iter(batch.values()))))])
+        result = self._apply(self.make(), {**batch, _OTHER: other})
+        if self.keeps_others:
+            assert _OTHER in result, f"it leaves out a feature that it was not told to read; it returns {sorted(result)}"
+            np.testing.assert_array_equal(result[_OTHER], other)
+
     def test_results_stay_as_they_were(self) -> None:
         """The result of one batch does not change with the next."""
         transform, batch = self.make(), self.batch()
@@ -112,6 +128,11 @@ class HostTransformSuite(Suite):
         thread.join()
         assert results, "it cannot be used in another thread, where inputs run"
         assert_same_arrays(results[0], expected, "in another thread it returns")
+
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the process that serves, it returns the same."""
+        result = self._apply(self.make(), self.batch())
+        same_under_another_seed(request, [[name, array.dtype.kind, array] for name, array in sorted(result.items())])
 
     def _apply(self, transform: HostTransform, batch: Arrays) -> Arrays:
         return apply_transforms([transform], batch)

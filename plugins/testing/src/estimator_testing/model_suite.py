@@ -34,6 +34,8 @@ class ModelSuite(Suite):
 
     #: Steps within which the loss on the examples must fall to three quarters.
     steps: ClassVar[int] = 60
+    #: False for a model that predicts the same for every example, such as a baseline.
+    reads_features: ClassVar[bool] = True
 
     def make(self, config: RunConfig) -> Estimator:
         """The model, with this configuration."""
@@ -66,19 +68,24 @@ class ModelSuite(Suite):
         assert_same_trees(model.evaluate(self._input(epochs=1)), metrics, "evaluated again")
 
     def test_metrics_count_every_example_once(self, tmp_path: Path) -> None:
-        """Metrics other than the loss do not depend on how the examples are cut into batches."""
+        """Metrics other than the loss do not depend on how the examples are cut into batches, also of unequal sizes."""
         model = self._make(tmp_path).train(self._input(), steps=2)
-        one, other = (model.evaluate(self._input(epochs=1, batch_size=size)) for size in (5, 8))
+        ragged = next(size for size in (5, 7, 9, 11) if self._count() % size)
+        one, other = (model.evaluate(self._input(epochs=1, batch_size=size)) for size in (ragged, 8))
         for name in one.keys() - {"loss"}:
             np.testing.assert_allclose(one[name], other[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
     def test_predicts_each_example(self, tmp_path: Path) -> None:
-        """It predicts every example once, in order, without labels, whatever the batch size."""
+        """It predicts every example once, in order, without labels, whatever the batch size, and by its features."""
         model = self._make(tmp_path).train(self._input(), steps=2)
         by_five, by_eight = (list(model.predict(self._features(batch_size=size))) for size in (5, 8))
         assert len(by_five) == len(by_eight) == self._count()
         for one, other in zip(by_five, by_eight, strict=True):
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), one, other)
+        if self.reads_features:
+            leaves = [[np.asarray(leaf) for leaf in jax.tree.leaves(one)] for one in by_eight]
+            alike = all(all(map(np.array_equal, one, leaves[0])) for one in leaves)
+            assert not alike, "its predictions of all examples are the same: they do not depend on the features"
 
     def test_repeats_itself(self, tmp_path: Path) -> None:
         """The same seed leads to the same weights, bit for bit."""

@@ -21,6 +21,12 @@ from estimator_testing.fake_run import FakeRun
 from estimator_testing.probe import ProbeReport, probe
 
 MOST_SUMMARY_CHARACTERS = 100
+#: The kinds that the command line makes from names, and how many arguments it adds before those of the user.
+_MADE_BY_NAME = {"hook": 0, "exporter": 2}
+#: What an annotation of an argument names that can be written as text.
+_TEXT = re.compile(
+    r"\b(str|int|float|bool|list|tuple|dict|set|None|Path|PathLike|Sequence|Mapping|Iterable|Any|Literal)\b"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +109,24 @@ def check_targets_exist(examined: Examined) -> Iterator[str]:
                 yield f"{component.kind} {component.name!r}: {component.target} is {target!r}, which cannot be called"
 
 
+def check_needs(examined: Examined) -> Iterator[str]:
+    """A hook or exporter that cannot be made from a name and arguments as text says what it needs."""
+    for component in examined.record.components:
+        if component.kind not in _MADE_BY_NAME or component.needs:
+            continue
+        try:
+            parameters = list(inspect.signature(import_target(component.target)).parameters.values())
+        except Exception:
+            continue  # another check says that it cannot be imported
+        given = _MADE_BY_NAME[component.kind]
+        for parameter in parameters[given:]:
+            if _only_a_program_has(parameter):
+                yield (
+                    f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which no "
+                    f'command line can write; declare Component(..., needs="...") or give it a default'
+                )
+
+
 def check_commands_work(examined: Examined) -> Iterator[str]:
     """Every command's module has `configure(parser)` and `run(args)`, and a docstring to describe it."""
     for command in examined.record.commands:
@@ -180,6 +204,7 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_import_changes_nothing,
     check_order_is_fixed,
     check_targets_exist,
+    check_needs,
     check_commands_work,
     check_names_are_free,
     check_summaries,
@@ -237,3 +262,14 @@ def _observe_all(plugins: Plugins, run: FakeRun) -> None:
     plugins.export_written(run.estimator, "export", "stablehlo")
     plugins.run_end(run, None)
     plugins.run_end(run, RuntimeError("a run that failed"))
+
+
+def _only_a_program_has(parameter: inspect.Parameter) -> bool:
+    """Whether an argument has to be given and is annotated as something that has no literal."""
+    if parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return False
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return annotation is not parameter.empty and (
+        text.startswith(("Callable", "collections.abc.Callable")) or not _TEXT.search(text)
+    )

@@ -45,6 +45,10 @@ class PluginSuite(Suite):
         """Every component's target can be imported and called."""
         self._apply(checks.check_targets_exist)
 
+    def test_needs(self) -> None:
+        """A hook or exporter that cannot be made from a name and arguments as text says what it needs."""
+        self._apply(checks.check_needs)
+
     def test_commands_work(self) -> None:
         """Every command's module has `configure(parser)`, `run(args)` and a docstring."""
         self._apply(checks.check_commands_work)

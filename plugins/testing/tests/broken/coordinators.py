@@ -45,3 +45,9 @@ class TestNervous(Suite):
 class TestHasty(Suite):
     fails = ("test_process_0_may_end_first",)
     options: ClassVar = {"broken": ["hasty"]}
+
+
+class TestForgetful(Suite):
+    fails = ("test_who_has_ended_is_not_the_one_who_was_killed",)
+    options: ClassVar = {"broken": ["forgetful"]}
+    start = 20.0

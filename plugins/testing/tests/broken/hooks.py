@@ -455,3 +455,16 @@ class TestDiesInEvaluation(HookSuite):
 
     def make(self):
         return self.Broken()
+
+
+class TestEndsWhateverItReads(HookSuite):
+    fails = ("test_an_end_depends_on_what_it_reads",)
+
+    class Broken(Counting):
+        def after_step(self, run, step, out):
+            super().after_step(run, step, out)
+            if step >= 9:
+                run.request_stop("enough")
+
+    def make(self):
+        return self.Broken()

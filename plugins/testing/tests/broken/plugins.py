@@ -197,3 +197,24 @@ class TestDoesNotRequireTheCore(Suite):
 class TestRequiresAnyCore(Suite):
     fails = ("test_requires_the_core",)
     requires = "estimator-core"
+
+
+class TestHidesWhatItNeeds(Suite):
+    fails = ("test_needs",)
+    source = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="hook", name="broken_hook", target="broken.hook:Bound", summary="A fixture.")]
+"""
+    files: ClassVar = {
+        "hook.py": """
+from collections.abc import Callable
+
+from estimator_core.hooks import Hook
+
+class Bound(Hook):
+    def __init__(self, name: str, input_fn: Callable[[], object]) -> None:
+        self.name, self.input_fn = name, input_fn
+"""
+    }

@@ -28,6 +28,8 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
     """
     name, named = parsed(text, f"--{kind}")
     make = default_plugins().get(kind, name)
+    if needs := default_plugins().find(kind, name).component.needs:
+        raise ArgumentError(f"--{kind} {text}: {name} needs {needs}, which only a program has. Make it there.")
     try:
         inspect.signature(make).bind(*arguments, **named)
     except TypeError as error:

@@ -125,18 +125,24 @@ class Schema:
         return () if self.label is None else self.feature(self.label).vocabulary
 
     def write(self, path: str | Path) -> None:
-        """Writes the schema as TOML, for a person to edit."""
-        from estimator_inputs.schema.toml_file import written
+        """Writes the schema in the format of the extension, TOML for a person to edit, or that of a plugin.
 
+        Raises:
+            ArgumentError: no plugin has a format of this extension.
+        """
+        from estimator_inputs.schema.file_format import format_of
+
+        text = format_of(path).written(self)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(written(self), encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | Path) -> Schema:
         """Reads a file that `write` wrote and a person may have edited.
 
         Raises:
-            ArgumentError: the file cannot be read, or is not a valid schema; the message names line and key.
+            ArgumentError: the file cannot be read, no plugin has its format, or it is not a valid schema; the message
+                names line and key.
 
         Example:
             >>> import tempfile
@@ -146,10 +152,11 @@ class Schema:
             ...     Schema.read(f"{folder}/schema.toml").feature("size").vocabulary
             ('M', 'S')
         """
-        from estimator_inputs.schema.toml_file import parsed
+        from estimator_inputs.schema.file_format import format_of
 
+        found = format_of(path)
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{path} cannot be read: {error}.") from error
-        return parsed(text, str(path))
+        return found.parsed(text, str(path))

@@ -216,3 +216,26 @@ def _keys_of(text: str) -> tuple[str, ...]:
         keys.append(key)
         found = cast(dict[str, Any], found)[key]
     return tuple(keys)
+
+
+class TomlSchema:
+    """The schema component `toml`.
+
+    Example:
+        >>> TomlSchema().parsed('format = "estimator-schema/2"', "schema.toml")
+        Traceback (most recent call last):
+            ...
+        estimator_core.errors.ArgumentError: schema.toml: format is 'estimator-schema/2', and must be ...
+    """
+
+    def written(self, schema: Schema) -> str:
+        """The text of a schema."""
+        return written(schema)
+
+    def parsed(self, text: str, path: str) -> Schema:
+        """The schema of a text.
+
+        Raises:
+            ArgumentError: the text is not a valid schema; the message names line and key.
+        """
+        return parsed(text, path)

@@ -60,10 +60,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     import json
 
-    from estimator_runs.configuration.show import effective, show
+    from estimator_runs.configuration.show import beside, effective, show
 
     if args.json:
-        rows = [{"key": key, "value": value, "origin": origin} for key, value, origin in effective(read)]
+        whole = [*effective(read), *((f"plugins: {name}", value, origin) for name, value, origin in beside(read))]
+        rows = [{"key": key, "value": value, "origin": origin} for key, value, origin in whole]
         print(json.dumps(rows, default=str))
     else:
         print(show(read))

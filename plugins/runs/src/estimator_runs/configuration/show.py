@@ -10,37 +10,61 @@ from typing import Any
 import tomli_w
 
 from estimator_core.config import RunConfig
-from estimator_runs.configuration.layers import KeyPath
+from estimator_runs.configuration.in_force import plugin_settings, setting_name
+from estimator_runs.configuration.layers import KeyPath, paths_of
 from estimator_runs.configuration.reading import Read
 from estimator_runs.configuration.run_config import run_config_fields
 from estimator_runs.configuration.schema import NONE
 
 _DEFAULT = "default"
+#: What the whole shows, whoever says it.
+_ALWAYS: tuple[KeyPath, ...] = (("run_config", "default_hooks"),)
 _SECRET = re.compile(r"password|passwd|secret|token|api_?key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
-    """Key, value and origin of every effective value; secrets are hidden."""
+    """Key, value and origin of every effective value; secrets are hidden. The policy of the project counts."""
     resolved = read.resolved
     dumped = read.configuration.model_dump(mode="python", exclude={"run_config"})
     # Values that nobody set are the defaults of RunConfig for the rest.
     config = RunConfig(**run_config_fields(read.configuration, resolved))
     said_there = read.configuration.run_config.model_dump(include=set(resolved.values.get("run_config", {})))
     dumped["run_config"] = {one.name: said_there.get(one.name, getattr(config, one.name)) for one in fields(config)}
+    settings = {one.name: one for one in plugin_settings(read)}
     for path, value in _leaves(dumped, ()):
         said = _has(resolved.values, path)
+        setting = settings.get(setting_name(path))
+        if setting is not None and setting.origin != _DEFAULT and setting.name != "lock":
+            yield _key(path), _hidden(path, setting.value), setting.origin
+            continue
         if value is None and not said and path[0] != "run_config":
             continue
-        hidden = any(_SECRET.search(str(part)) for part in path[1:]) and isinstance(value, str)
-        yield _key(path), "********" if hidden else value, str(resolved.origin(path)) if said else _DEFAULT
+        yield _key(path), _hidden(path, value), str(resolved.origin(path)) if said else _DEFAULT
+
+
+def beside(read: Read) -> Iterator[tuple[str, Any, str]]:
+    """Name, value and origin of what holds for plugins and no key of the file says, as `plugins policy`."""
+    shown = {setting_name(path) for path in _ALWAYS} | {
+        setting_name(path) for path in paths_of(read.resolved.values) if _has(read.resolved.values, path)
+    }
+    for one in plugin_settings(read):
+        if one.name not in shown or one.name == "lock":
+            yield one.name, _hidden(("", one.name), one.value), one.origin
 
 
 def show(read: Read) -> str:
     """The whole configuration as TOML: one line for each value, followed by its origin."""
     rows = [(f"{key} = {_toml(value)}", origin) for key, value, origin in effective(read)]
+    rows += [(f"# {name}: {'all' if value is None else _toml(value)}", origin) for name, value, origin in beside(read)]
     width = max(len(line) for line, _ in rows if len(line) <= 60)
     return "\n".join(f"{line.ljust(width)}  # {origin}" for line, origin in rows)
+
+
+def _hidden(path: KeyPath, value: Any) -> Any:
+    """The value, or stars for a text under the name of a secret."""
+    secret = isinstance(value, str) and any(_SECRET.search(str(part)) for part in path[1:])
+    return "********" if secret else value
 
 
 def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:

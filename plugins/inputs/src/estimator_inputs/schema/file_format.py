@@ -1,0 +1,60 @@
+"""The contract of components of the kind `schema`: files that hold a schema, by their extension."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from estimator_core.errors import ArgumentError
+from estimator_core.plugins import default_plugins
+
+if TYPE_CHECKING:
+    from estimator_inputs.schema.contract import Schema
+
+
+@runtime_checkable
+class SchemaFormat(Protocol):
+    """Writes a schema as text and reads it back. `-` of an extension is `_` in the name of the component.
+
+    Example:
+        >>> from estimator_inputs.schema.toml_file import TomlSchema
+        >>> isinstance(TomlSchema(), SchemaFormat)
+        True
+    """
+
+    def written(self, schema: Schema) -> str:
+        """The text of a schema; the same for equal schemas."""
+        ...
+
+    def parsed(self, text: str, path: str) -> Schema:
+        """The schema of a text.
+
+        Args:
+            text: what `written` returned, and a person or another program may have edited.
+            path: the path of the file, for messages.
+
+        Raises:
+            ArgumentError: the text is not a valid schema; the message begins with the path.
+        """
+        ...
+
+
+def format_of(path: str | Path) -> SchemaFormat:
+    """The format of a file by its extension; TOML without one.
+
+    Raises:
+        ArgumentError: no plugin has a format of this extension.
+
+    Example:
+        >>> type(format_of("schema.toml")).__name__
+        'TomlSchema'
+    """
+    name = Path(path).suffix.removeprefix(".").lower().replace("-", "_") or "toml"
+    plugins = default_plugins()
+    names = plugins.names("schema")
+    if name not in names:
+        raise ArgumentError(
+            f"{path}: no installed plugin reads schemas of this extension. There is: {', '.join(names)}."
+        )
+    made: SchemaFormat = plugins.get("schema", name)()
+    return made
