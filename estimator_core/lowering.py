@@ -1,8 +1,15 @@
-"""The training step of an Estimator, traced for devices that need not be there: what planners compile and count."""
+"""The training step of an Estimator, traced for devices that need not be there, and the parts to make its steps.
 
+Planners compile and count it. A population makes the steps of several runs together.
+"""
+
+from estimator_core._door import training_batches
+from estimator_core._loop.landing import land
 from estimator_core._loop.trace import TracedStep, trace_step
 
 __all__ = [
     "TracedStep",
+    "land",
     "trace_step",
+    "training_batches",
 ]
