@@ -1,5 +1,6 @@
-"""Traces of an Estimator without values, before a run or for devices that need not be there, and what it takes to make
-its steps elsewhere: planners compile and count them, a population makes the steps of several runs together.
+"""Traces of an Estimator without values: before a run, or for devices that need not be there.
+
+Planners compile and count a step. A population makes the steps of several runs together.
 """
 
 from estimator_core._door import training_batches

@@ -147,14 +147,20 @@ def _guarded(given: argparse.Namespace) -> int:
     except EstimatorError as error:
         if debug:
             raise
-        print(f"{program}: error: {error}", file=sys.stderr)
-        return WRONG_USAGE if isinstance(error, (ArgumentError, ArgumentTypeError, PluginLookupError)) else FAILED
+        of_the_words = isinstance(error, (ArgumentError, ArgumentTypeError, PluginLookupError))
+        print(f"{program}: error: {error}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
+        return WRONG_USAGE if of_the_words else FAILED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: nothing more to say, and no traceback at exit
         return FAILED
+
+
+def _heading(error: EstimatorError) -> str:
+    """The heading of docs/errors.md about an error: the nearest of its public classes."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == EstimatorError.__module__)
 
 
 def _with_json(given: argparse.Namespace) -> list[str]:

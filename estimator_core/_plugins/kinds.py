@@ -58,13 +58,9 @@ def _kind(name: str, title: str, contract: str, suite: str, target: str) -> Kind
 
 
 _TABLE = (
-    _kind(
-        "head", "heads", ".heads:Head", "Head", "a class or function whose call with keyword arguments returns a Head"
-    ),
+    _kind("head", "heads", ".heads:Head", "Head", "a class or function that returns a Head for keyword arguments"),
     _kind("hook", "hooks", ".hooks:Hook", "Hook", "a class or function whose call returns a Hook"),
-    _kind(
-        "exporter", "exporters", ".export:Exporter", "Exporter", "a class or function whose call returns an Exporter"
-    ),
+    _kind("exporter", "exporters", ".export:Exporter", "Exporter", "a class or function that returns an Exporter"),
     _kind(
         "format",
         "export formats",

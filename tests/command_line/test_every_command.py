@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from estimator_core import errors
 from estimator_core._cli.run_module import run_module
 from estimator_core.cli import command_names, command_parser, main
 from estimator_core.errors import ArgumentError
@@ -131,6 +133,25 @@ def test_a_wrong_argument_is_another_code_than_a_failure(
     monkeypatch.setattr("estimator_core._cli.plugins.run", refuses)
     assert main(["plugins"]) == 2
     assert capsys.readouterr().err == "estimator plugins: error: words\n"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in errors.__all__ if name != "EstimatorError"))
+def test_a_failure_names_the_heading_that_explains_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    assert f"\n### {name}\n" in page
+    of_a_plugin = type("Own", (getattr(errors, name),), {})
+
+    def fails(args: argparse.Namespace) -> int:
+        raise of_a_plugin("words")
+
+    monkeypatch.setattr("estimator_core._cli.plugins.run", fails)
+    code = main(["plugins"])
+    told = {1: f"error: words [{name}]", 2: "error: words", 75: "words"}[code]
+    assert capsys.readouterr().err == f"estimator plugins: {told}\n"
+    of_the_words = ("ArgumentError", "ArgumentTypeError", "PluginLookupError")
+    assert code == (2 if name in of_the_words else 75 if name == "PreemptedError" else 1)
 
 
 def test_no_parser_imports_jax() -> None:

@@ -55,7 +55,7 @@ class Tls:
         """The files.
 
         Raises:
-            ArgumentError: they cannot be read, or are no certificate with its key.
+            ArgumentError: they cannot be read, or are not a certificate with its key.
         """
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OfStrings:
-    """A label transform that leaves labels alone which are no strings.
+    """A label transform that leaves labels alone if they are not strings.
 
     Args:
         transform: for strings.
