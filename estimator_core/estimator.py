@@ -389,7 +389,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
-            label_transforms=self._preparation.labels,
+            label_transforms=self._preparation.exported_labels(checkpoint_path or self.model_dir),
         )
 
     def eval_dir(self, name: str | None = None) -> str:

@@ -150,6 +150,11 @@ class DeviceState:
             model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
         )
 
+    def land(self, state: TrainState, step: int, position: InputPosition | None) -> None:
+        """Takes a state of the same form that was trained elsewhere, up to a step and a position of the input."""
+        self.state = jax.tree.map(_like, self.ready, state)
+        self.step, self.position = step, position
+
     @contextlib.contextmanager
     def swapped(self, values: Mapping[str, object]) -> Generator[None]:
         """Within, some variables have other values. After it, the state and its version are the previous ones."""

@@ -1,12 +1,16 @@
 """Several processes over gloo: the same numbers as one, and checkpoints that any number of devices takes up."""
 
+import json
 import re
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scale_runs import TOLERANCE, assert_same, launch, run_worker, seen
+from scale_runs import HERE, TOLERANCE, assert_same, environment, launch, run_worker, seen
 
 import estimator_core as ec
 from estimator_core._checkpoint.manifest import read_manifest
@@ -144,6 +148,45 @@ def test_what_else_can_happen_to_a_process_ends_all(tmp_path: Path, fault: str):
     reason = "it failed: RuntimeError: the input of this process broke" if fault == "raise" else "nothing was heard"
     assert re.search(rf"\[0\] .*Process 1 of 2 .* is lost: {reason}", done.stdout), done.stdout
     assert done.returncode != 0
+
+
+@pytest.mark.slow
+def test_the_others_end_with_75_before_jax_aborts_them_where_process_0_is_frozen(tmp_path: Path):
+    """Process 0 holds the service: nobody hears a last word of it, and jax's abort has a status that says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    settings = {
+        "model_dir": str(tmp_path / "run"),
+        "steps": 500,
+        "rules": "full",
+        "fault": "freeze",
+        "who": 0,
+        "at": 12,
+    }
+    group = [
+        subprocess.Popen(
+            [sys.executable, str(HERE / "fault_worker.py"), json.dumps(settings)],
+            env=environment(
+                JAX_COORDINATOR_ADDRESS=address,
+                JAX_NUM_PROCESSES="3",
+                JAX_PROCESS_ID=str(index),
+                ESTIMATOR_RUN_SECRET="of the test",
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in range(3)
+    ]
+    try:
+        ended = [(process.communicate(timeout=240)[0], process.returncode) for process in group[1:]]
+    finally:
+        for process in group:
+            process.kill()
+            process.communicate()
+    for output, status in ended:
+        assert status == 75, output
+        assert re.search(r"Process 0 of 3 .* is lost: its coordination service has not answered", output), output
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ from estimator_core.coordinator import Coordinator, Lost
 from estimator_core.errors import BackendUnavailableError
 
 _log = logging.getLogger("estimator_cluster")
+#: Two of these and the part of `heartbeat_secs` after which process 0 counts as silent are less than the whole.
+_GRACE_WITHOUT_SERVICE = 0.05
 #: The coordinator of this process; jax connects once.
 _CONNECTED: list[JaxCoordinator] = []
 
@@ -91,12 +93,14 @@ def coordinator_of(
 
     def on_lost(lost: Lost) -> None:
         describe_at_once(lost, count)
-        threading.Thread(target=end_if_stuck, name="process-lost", daemon=True).start()
+        # Without process 0 jax aborts at the end of `heartbeat_secs`, and then the status says nothing.
+        seconds = grace_secs if lost.index else min(grace_secs, _GRACE_WITHOUT_SERVICE * heartbeat_secs)
+        threading.Thread(target=end_if_stuck, args=(seconds,), name="process-lost", daemon=True).start()
 
-    def end_if_stuck() -> None:
+    def end_if_stuck(seconds: float) -> None:
         """A thread: the main one may wait in a collective for ever, or leave too slowly."""
-        if noticed.wait(grace_secs):
-            time.sleep(grace_secs)
+        if noticed.wait(seconds):
+            time.sleep(seconds)
         else:
             os.write(2, b"estimator: this process waits for the lost one and is ended.\n")
         end_now(watch, index, count, RESUMABLE_EXIT_STATUS, grace_secs=grace_secs)

@@ -39,12 +39,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     validate.add_argument("--label", help="the label of the files of --against")
     validate.add_argument("--no-label", action="store_true", help="the label may be missing, as in rows to predict")
+    validate.add_argument("--ignore", default="", metavar="NAMES", help="columns not to compare, with commas between")
     validate.add_argument("--limit", type=int, help="rows to look at (default: all)")
     shares = (
         ("jensen-shannon", 0.2, "distance to the values seen"),
         ("l-infinity", 0.2, "difference between the shares of one value"),
         ("outside", 0.0, "share of a column's numbers outside minimum and maximum"),
-        ("unknown", 0.0, "share of a column's values that are none of its vocabulary"),
+        ("unknown", 0.0, "share of a column's values that are not in its vocabulary"),
         ("bad-rows", 0.0, "share of rows that are bad"),
     )
     for name, default, what in shares:

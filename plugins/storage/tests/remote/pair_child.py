@@ -1,6 +1,6 @@
 """One of the processes of a run whose model_dir is a URL, each in a folder of its own.
 
-    python -m tests.remote.pair_child SETTINGS_JSON
+    python -m plugins.storage.tests.remote.pair_child SETTINGS_JSON
 
 Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10),
 "written" (in a save, with its pack in the store) and "ended" (before the end is recorded), `who` does; `rival`: the
@@ -32,7 +32,7 @@ def main(settings: dict[str, Any]) -> None:
 
     import estimator_core as ec
     from estimator_core.plugins import Plugins
-    from tests.remote import shelves
+    from plugins.storage.tests.remote import shelves
 
     read = count_reads(shelves.Shelf)
     if settings.get("die") and settings["who"] == INDEX:
@@ -123,7 +123,7 @@ class Rival:
     def __new__(cls, url: str, at: int) -> Any:
         import estimator_core as ec
         from estimator_core.journal import take_over
-        from tests.remote.shelves import Shelf
+        from plugins.storage.tests.remote.shelves import Shelf
 
         class TakesOver(ec.Hook):
             def after_step(self, run: Any, step: int, out: Any) -> None:
@@ -150,7 +150,7 @@ def die(where: str) -> None:
     """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
     from estimator_core._journal.entries import Ended, Saved
     from estimator_core._journal.writer import Journal
-    from estimator_core._model_dir.remote import RemoteModelDir
+    from estimator_storage.at_urls import WorkingCopy
 
     def before(real: Any, when: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -174,14 +174,14 @@ def die(where: str) -> None:
 
         Journal.publish = before(Journal.publish, records_the_end)
     else:
-        real = RemoteModelDir._send
+        real = WorkingCopy._send
 
         def sent(self: Any, work: Path, place: str) -> None:
             real(self, work, place)
             if "-0000000010-" in place:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        RemoteModelDir._send = sent
+        WorkingCopy._send = sent
 
 
 if __name__ == "__main__":

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint.read import load_variables
-from estimator_core._storage.transfer import download_directory
+from estimator_core.checkpoint import load_variables
 from estimator_core.journal import read_lineage
 from estimator_core.storage import open_storage
 from estimator_core.testing import run_processes
-from tests.remote.pair_child import ROWS
-from tests.remote.shelves import PREFIX, Shelf
+from estimator_storage.at_urls.directories import download_directory
+from plugins.storage.tests.remote.pair_child import ROWS
+from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 
 pytestmark = pytest.mark.plugins  # estimator-cluster
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 #: The table and the two slots of Adam.
 STATE_BYTES = 3 * ROWS * 4 * 4
 
@@ -37,7 +37,8 @@ def run(
         "PYTHONPATH": str(ROOT),
     }
     asked = {"url": url or f"{PREFIX}{folder / 'store'}", "folder": str(folder), "steps": steps, **settings}
-    return run_processes([sys.executable, "-m", "tests.remote.pair_child", json.dumps(asked)], count, env=env)
+    program = [sys.executable, "-m", "plugins.storage.tests.remote.pair_child", json.dumps(asked)]
+    return run_processes(program, count, env=env)
 
 
 def outcome(folder: Path, process: int = 0) -> dict[str, Any]:

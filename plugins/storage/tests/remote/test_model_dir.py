@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._model_dir.remote import RemoteModelDir
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError, SupersededError
 from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
 from estimator_core.storage import StorageGoneError
-from tests.remote import shelves
-from tests.remote.linear import batches, held_out, model_fn
-from tests.remote.shelves import Shelf
+from estimator_storage.at_urls import WorkingCopy
+from plugins.storage.tests.remote import shelves
+from plugins.storage.tests.remote.linear import batches, held_out, model_fn
+from plugins.storage.tests.remote.shelves import Shelf
 
 
 def estimator(location, plugins, **config):
@@ -231,7 +231,7 @@ class RetiresWhileItComes(Shelf):
 
 def test_a_checkpoint_that_is_retired_before_its_packs_are_leased_is_not_taken(url, plugins, forget):
     estimator(url, plugins).train(batches, max_steps=10)
-    copy = RemoteModelDir(RetiresWhileItComes(url))
+    copy = WorkingCopy(RetiresWhileItComes(url))
     copy.refresh(lambda: SimpleNamespace(count=2))
     assert sorted(read_lineage(Shelf(url)).saved) == [0, 5]
     assert [path.name for path in (copy.path / "checkpoints").iterdir()] == ["5"]
