@@ -47,9 +47,10 @@ class InMemoryEvaluatorHook(Hook):
         self._evaluated: int | None = None
 
     def after_create(self, run: Run) -> None:
-        """Evaluates the first weights; a resumed call has done so."""
+        """Evaluates the first weights; a resumed call has done so, unless it was killed after the first save."""
         if not run.resumed:
             self._base, self._evaluated = run.step, None
+        if self._evaluated is None:
             self._evaluate(run)
 
     def next_step(self, step: int) -> int | None:

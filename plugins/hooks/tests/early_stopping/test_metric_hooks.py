@@ -270,3 +270,15 @@ def test_only_the_best_is_kept_and_what_is_gone_is_not_waited_for(tmp_path: Path
     assert [path.name for path in (tmp_path / "best_weights").iterdir()] == ["20"]
     assert not kept._keep_when_written(30)
     assert kept.kept_step() == 20
+
+
+def test_the_best_weights_of_several_processes_at_a_url_are_refused_at_once(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = eh.stop_if_no_decrease_hook(estimator, "loss", 10, run_every_steps=5, restore_best=True)
+    run: Any = SimpleNamespace(
+        config=SimpleNamespace(model_dir="s3://bucket/run", is_chief=True), step=0, resumed=False
+    )
+    monkeypatch.setattr("jax.process_count", lambda: 2)
+    with pytest.raises(HookError, match=r"restore_best: s3://bucket/run is a URL"):
+        hook.after_create(run)

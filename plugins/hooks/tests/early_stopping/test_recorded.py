@@ -131,3 +131,15 @@ def test_the_refusals():
     assert CASES["refused_steps_with_default_secs"]["error"] is not None
     assert CASES["refused_added_to_a_resumed_run"]["error"] is not None
     eh.make_early_stopping_hook(SimpleNamespace(eval_dir=str), lambda: True, run_every_steps=1)
+
+
+def test_a_call_killed_between_its_first_save_and_its_first_evaluation_evaluates_when_resumed() -> None:
+    calls: list[str | None] = []
+    estimator: Any = SimpleNamespace(eval_dir=str, evaluate=lambda **arguments: calls.append(arguments["name"]))
+    run: Any = SimpleNamespace(step=0, resumed=True)
+    for evaluated, expected in ((None, ["first"]), (0, [])):
+        calls.clear()
+        hook = eh.InMemoryEvaluatorHook(estimator, lambda: [], name="first", every_n_iter=5)
+        hook.restore({"base": 0, "evaluated": evaluated})
+        hook.after_create(run)
+        assert calls == expected

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimator_core.errors import HookError
 from estimator_core.hooks import Run, StepOutputs
-from estimator_hooks.early_stopping.agreement import number_of_first_process, same_on_all_processes
+from estimator_core.storage import is_url
+from estimator_hooks.early_stopping.agreement import is_alone, number_of_first_process, same_on_all_processes
 from estimator_hooks.early_stopping.best_weights import BestWeights
 from estimator_hooks.early_stopping.criteria import Rule, best_step
 from estimator_hooks.early_stopping.evaluated_metric import EvaluatedMetric
@@ -50,8 +52,18 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._best = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues that of the interrupted call.
+
+        Raises:
+            HookError: the best weights could not be put back at the end.
+        """
         super().after_create(run)
+        if self._restore_best and is_url(str(run.config.model_dir)) and not is_alone():
+            raise HookError(
+                f"restore_best: {run.config.model_dir} is a URL, and each of several processes has only its part of a "
+                "checkpoint there, so none could put the best weights back. Train in one process, or in a directory "
+                "that all share; or leave restore_best out and take the checkpoint that keep_checkpoint_best keeps."
+            )
         self._best = BestWeights(run.model_dir) if self._restore_best else None
         self._writes = run.config.is_chief
 
