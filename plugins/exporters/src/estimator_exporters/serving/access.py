@@ -69,7 +69,7 @@ def access_from(path: Path) -> Access:
 def renewed_access(path: Path) -> tuple[Access, Callable[[], None]]:
     """The rule of a file of tokens, and a function that takes over what the file holds now.
 
-    A file that is no list of tokens any more, or is gone, changes nothing: the tokens known before stay valid.
+    A file that is damaged or gone changes nothing: the tokens known before stay valid.
 
     Raises:
         ArgumentError: as `access_from`.

@@ -9,7 +9,7 @@ Stamp = tuple[int, int, int] | None
 
 
 def changes(paths: Sequence[Path]) -> Callable[[], bool]:
-    """A function that returns whether any of the files is another one than at its last call, or at this one.
+    """A function that returns whether any of the files differs from what it was at the last call.
 
     Example:
         >>> import tempfile

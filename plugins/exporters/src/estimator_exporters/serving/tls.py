@@ -55,7 +55,7 @@ class Tls:
         """The files.
 
         Raises:
-            ArgumentError: they cannot be read, or are no certificate with its key.
+            ArgumentError: they cannot be read, or the key is not that of the certificate.
         """
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
