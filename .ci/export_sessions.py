@@ -37,7 +37,8 @@ def define_export_sessions(house: House) -> None:
     @nox.session(python=house.python, default=False)
     def scoring_engines(session: nox.Session) -> None:
         """`estimator predict --on ray|beam` equals the local command row for row, with killed workers too."""
-        checked(session, f"{TESTS}/engines/check_engines.py", "predict", "ray", "beam")
+        storage = house.wheel("estimator_storage")  # the pieces of a job are files at URLs
+        checked(session, f"{TESTS}/engines/check_engines.py", "predict", "ray", "beam", packages=(storage,))
 
     @nox.session(python=house.python, default=False)
     def mlflow_flavor(session: nox.Session) -> None:

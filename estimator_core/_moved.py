@@ -42,6 +42,9 @@ MOVED_MODULES: dict[str, tuple[str, str]] = {
 #: The reader of the policy file of a project: module, distribution.
 POLICY_READER = ("estimator_policy", "estimator-policy")
 
+#: What works with the things at a URL: module, distribution.
+AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
+
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
     "cluster": "estimator-launchers",
@@ -58,6 +61,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "plan": "estimator-plan",
     "plugin-doctor": "estimator-testing",
     "policy": "estimator-policy",
+    "population": "estimator-runs",
     "report": "estimator-report",
     "run": "estimator-experiment",
     "reproduce": "estimator-runs",

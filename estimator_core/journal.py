@@ -12,6 +12,7 @@ from estimator_core._journal import (
     Saved,
     Segment,
     Took,
+    lineage_of,
     observe,
     read_lineage,
     refresh,
@@ -20,6 +21,7 @@ from estimator_core._journal import (
 from estimator_core._journal.collection import collect, new_place
 from estimator_core._journal.entries import JournalError
 from estimator_core._journal.leases import LEASE_SECONDS, Lease, lease
+from estimator_core._journal.views import results_in, write_results_files
 
 __all__ = [
     "LEASE_SECONDS",
@@ -38,9 +40,12 @@ __all__ = [
     "Took",
     "collect",
     "lease",
+    "lineage_of",
     "new_place",
     "observe",
     "read_lineage",
     "refresh",
+    "results_in",
     "take_over",
+    "write_results_files",
 ]

@@ -145,8 +145,9 @@ def _by_step(text: str) -> dict[int, str]:
     }
 
 
-def imported(root: Path) -> Iterable[Evaluated | Segment]:
-    """Evaluations and event files of a model_dir that a release without a journal wrote."""
+def results_in(root: str | os.PathLike[str]) -> Iterator[Evaluated]:
+    """The evaluations in the files of a model_dir, whoever wrote them."""
+    root = Path(root)
     for name in names_of_evaluations(root, Lineage()):
         for step, record in read_eval_records(results_dir(root, name)).items():
             where = record.get("checkpoint_path") or ""
@@ -160,6 +161,11 @@ def imported(root: Path) -> Iterable[Evaluated | Segment]:
                 between=bool(record.get("between_checkpoints")),
                 time=float(record.get("wall_time") or 0.0),
             )
+
+
+def imported(root: Path) -> Iterable[Evaluated | Segment]:
+    """Evaluations and event files of a model_dir that a release without a journal wrote."""
+    yield from results_in(root)
     for directory in (root, *sorted(path for path in root.glob("eval*") if path.is_dir())):
         for path in sorted(directory.glob("events.out.tfevents.*")):
             # What they hold of later steps, the marks at the beginning of the files after them hide.

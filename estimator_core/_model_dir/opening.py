@@ -54,7 +54,7 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         plugins: where the storage of a URL is looked up.
 
     Raises:
-        ArgumentError: no installed package serves the scheme.
+        ArgumentError: no installed package serves the scheme, or the one that works with model_dirs at URLs is missing.
         StorageError: it cannot be opened.
 
     Example:
@@ -63,11 +63,10 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     """
     if not is_url(location):
         return LocalModelDir(Path(location))
-    from estimator_core._model_dir.remote import RemoteModelDir
-    from estimator_core._storage.opening import open_storage
+    from estimator_core._storage.opening import at_url
 
     url = location.rstrip("/")
     with _lock:
         if url not in _copies:
-            _copies[url] = RemoteModelDir(open_storage(url, plugins))
+            _copies[url] = at_url(url, plugins).working_copy(url, plugins)
         return _copies[url]

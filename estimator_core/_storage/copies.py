@@ -1,21 +1,16 @@
-"""Copies what is at a URL to a directory of this machine, for readers that need files."""
+"""Files for readers and writers that need them on this machine, wherever they are in the end."""
 
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
-from estimator_core._storage.contract import ObjectMissingError
-from estimator_core._storage.opening import open_storage
-from estimator_core._storage.scratch import scratch_directory
-from estimator_core._storage.transfer import download_directory, download_file, upload_file
-
-_PATTERN = frozenset("*?[")
+from estimator_core._storage.opening import at_url
 
 
 def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
@@ -37,13 +32,8 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
     text = os.fspath(location)
     if not is_url(text):
         return Path(location)
-    storage = open_storage(text.rstrip("/"), plugins)
-    holder = scratch_directory("copy")
-    try:
-        # The last part keeps its name: exports are told apart by it.
-        return download_directory(storage, "", Path(holder, text.rstrip("/").rpartition("/")[2]))
-    finally:
-        storage.close()
+    copy: Path = at_url(text, plugins).local_copy(text, plugins)
+    return copy
 
 
 def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
@@ -70,15 +60,8 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
         >>> [copy.name for copy in copied_files(f"file://{where}/*.csv")]
         ['a.csv', 'b.csv']
     """
-    base, wanted = _split(location)
-    with contextlib.closing(open_storage(base, plugins)) as storage:
-        entries = [entry for entry in storage.list("") if _matches(entry.key, wanted)]
-        if not entries:
-            raise ObjectMissingError(f"No file matches {location}.")
-        here = scratch_directory("copy")
-        for entry in entries:
-            download_file(storage, entry, here / entry.key)
-    return [here / entry.key for entry in entries]
+    copies: list[Path] = at_url(location, plugins).copied_files(location, plugins)
+    return copies
 
 
 @contextlib.contextmanager
@@ -105,23 +88,6 @@ def published_file(location: str | os.PathLike[str], plugins: Plugins | None = N
     if not is_url(text):
         yield Path(location)
         return
-    base, _, name = text.rpartition("/")
-    with contextlib.closing(open_storage(base, plugins)) as storage:
-        path = scratch_directory("output") / name
+    published: AbstractContextManager[Path] = at_url(text, plugins).published_file(text, plugins)
+    with published as path:
         yield path
-        upload_file(storage, name, path, size=path.stat().st_size)
-        path.unlink()
-
-
-def _split(location: str) -> tuple[str, list[str]]:
-    """The URL of the directory, and the parts of the pattern below it."""
-    scheme, _, rest = location.partition("://")
-    parts = rest.split("/")
-    fixed = next((index for index, part in enumerate(parts) if _PATTERN & set(part)), len(parts) - 1)
-    fixed = max(min(fixed, len(parts) - 1), 1)
-    return f"{scheme}://{'/'.join(parts[:fixed])}", parts[fixed:]
-
-
-def _matches(key: str, wanted: list[str]) -> bool:
-    parts = key.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))

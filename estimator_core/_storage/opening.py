@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
+from estimator_core import _moved
 from estimator_core._paths import scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
 from estimator_core._storage.contract import Storage, StorageError
@@ -40,13 +42,42 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         except OSError as error:
             raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
-    name = re.sub("[-+.]", "_", scheme)
-    found = plugins or plugins_in_use()
+    name, found = _served(scheme, plugins)
+    return found.get("storage", name)(text, options=found.options("storage", name))
+
+
+def at_url(location: str, plugins: Plugins | None) -> Any:
+    """What works with the things at a URL: the functions of its package that have these names here.
+
+    Args:
+        location: the URL.
+        plugins: where its storage is looked up; default: the installed ones.
+
+    Raises:
+        ArgumentError: no installed package serves the scheme, or the package that works with URLs is missing. The
+            message names it.
+    """
+    scheme = scheme_of(location)
+    if scheme != "file":
+        _served(scheme, plugins)
     try:
-        make = found.get("storage", name)
+        return _moved.import_moved(*_moved.AT_URLS, f"Reading and writing at {scheme}://")
+    except ModuleNotFoundError as error:
+        raise ArgumentError(str(error)) from error
+
+
+def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
+    """The name of the component for a scheme, and where it is.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    name, found = re.sub("[-+.]", "_", scheme), plugins or plugins_in_use()
+    try:
+        found.get("storage", name)
     except PluginLookupError as error:
         schemes = ", ".join(f"{one}://" for one in ("file", *found.names("storage")))
         raise ArgumentError(
             f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
         ) from error
-    return make(text, options=found.options("storage", name))
+    return name, found

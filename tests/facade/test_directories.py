@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import estimator_core as ec
+from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
+from estimator_core.plugins import Component, using_plugins
 
 
 def model_fn(features: Any, mode: str) -> Any:
     return ec.EstimatorSpec(mode, predictions=features)
+
+
+def box(url: str, *, options: object) -> str:
+    return url
 
 
 @pytest.mark.parametrize("url", ["gs://bucket/run", "s3://bucket/run", "memory://run", "https://host/run"])
@@ -33,6 +41,26 @@ def test_a_url_without_its_package_is_refused_and_no_folder_appears(
     with pytest.raises(ArgumentError, match=absent):
         estimator.export_saved_model(url, receiver)
     assert not any(":" in path.name for path in tmp_path.iterdir())
+
+
+def test_a_scheme_of_another_package_needs_the_one_that_keeps_working_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("estimator_storage", "estimator_storage.at_urls"):
+        monkeypatch.setitem(sys.modules, module, None)
+    plugin: Any = ModuleType("acme_box")
+    plugin.ESTIMATOR_PLUGIN_API = (1, 0)
+    record = Component(kind="storage", name="box", target="tests.facade.test_directories:box", summary="A box.")
+    plugin.estimator_components = lambda: [record]
+    plugins, url = ec.Plugins(autoload=False, environ={}, extra=[plugin]), f"box://{tmp_path}/run"
+    cure = "Reading and writing at box:// comes with estimator-storage: pip install estimator-storage"
+    with pytest.raises(ArgumentError, match=cure):
+        ec.Estimator(model_fn, url, plugins=plugins)
+    with using_plugins(plugins):
+        with pytest.raises(ArgumentError, match=cure):
+            ec.load_variables(f"{url}/checkpoints/10")
+        assert main(["checkpoints", url]) == 2
+    assert cure in capsys.readouterr().err
 
 
 def test_the_home_directory_is_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from estimator_exporters.serving.server import new_engine
 from plugins.exporters.tests.live_server import SIZES
 
 FIRST = 1_700_000_000
+needs_estimator_storage = pytest.mark.plugins
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ def rows(store):
     return f"file://{store}/*.jsonl"
 
 
+@needs_estimator_storage
 def test_rows_at_a_url_are_scored_into_a_url_as_on_this_machine(store, rows, tmp_path, capsys):
     url, here = f"file://{store}/scores.jsonl", tmp_path / "scores.jsonl"
     assert main(["predict", f"file://{store}/final/{FIRST}", "--input", rows, "--output", url]) == 0
@@ -44,6 +46,7 @@ def test_rows_at_a_url_are_scored_into_a_url_as_on_this_machine(store, rows, tmp
     assert f"2 rows scored; {url}" in capsys.readouterr().out
 
 
+@needs_estimator_storage
 def test_a_bad_row_leaves_no_output_at_a_url(store, capsys):
     (store / "bad.jsonl").write_text('{"x": [1, 2]}\n')
     url = f"file://{store}/scores.jsonl"
@@ -52,12 +55,14 @@ def test_a_bad_row_leaves_no_output_at_a_url(store, capsys):
     assert not (store / "scores.jsonl").exists()
 
 
+@needs_estimator_storage
 def test_a_url_that_matches_nothing_is_named(store, capsys):
     pattern = f"file://{store}/*.csv"
     assert main(["predict", str(store / "final"), "--input", pattern, "--output", "scores.csv"]) == 1
     assert f"No file matches {pattern}" in capsys.readouterr().err
 
 
+@needs_estimator_storage
 def test_exports_at_a_url_are_listed_and_shown(store, capsys):
     assert main(["exports", f"file://{store}/final"]) == 0
     assert str(FIRST) in capsys.readouterr().out
@@ -71,6 +76,7 @@ def test_a_scheme_that_nobody_serves_is_refused(command, capsys):
     assert "no installed package brings storage for ftp://" in capsys.readouterr().err
 
 
+@needs_estimator_storage
 def test_a_server_takes_new_exports_of_a_url_and_drops_old_ones(store):
     async def served():
         engine = new_engine(sources_of([f"file://{store}"]), SIZES, 1, Limits())
@@ -89,6 +95,7 @@ def test_a_server_takes_new_exports_of_a_url_and_drops_old_ones(store):
     assert answer
 
 
+@needs_estimator_storage
 def test_a_store_that_cannot_be_read_for_a_while_ends_nothing(store, caplog):
     def fail(self, count):
         raise StorageError("the store is away")
@@ -108,6 +115,7 @@ def test_a_store_that_cannot_be_read_for_a_while_ends_nothing(store, caplog):
     assert "the store is away" in caplog.text
 
 
+@needs_estimator_storage
 def test_an_export_without_its_manifest_is_not_brought(store):
     unfinished = store / "final" / str(FIRST + 1)
     shutil.copytree(store / "final" / str(FIRST), unfinished)
@@ -117,11 +125,13 @@ def test_an_export_without_its_manifest_is_not_brought(store):
     assert [path.name for path in (mirror.directory / "final").iterdir()] == [str(FIRST)]
 
 
+@needs_estimator_storage
 def test_a_url_without_exports_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="holds no export"):
         sources_of([f"file://{tmp_path}"])
 
 
+@needs_estimator_storage
 def test_an_export_itself_is_served_from_its_url(store):
     (source,) = sources_of([f"one=file://{store}/final/{FIRST}"])
     assert source.name == "one"

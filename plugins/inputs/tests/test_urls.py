@@ -12,6 +12,7 @@ from estimator_inputs.reading import files
 from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, write_files
 
 
+@pytest.mark.plugins  # estimator-storage
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_files_at_a_url_are_read(tmp_path: Path, kind: str) -> None:
     rows = some_rows(40)

@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         name="every-process-downloads-every-pack",
         guarantee="rule 77",
-        file="estimator_core/_model_dir/remote.py",
+        file="plugins/storage/src/estimator_storage/at_urls/working_copy.py",
         old='without=PACK_SUFFIX if several else ""',
         new='without=""',
         tests=("test_the_second_process_dies_in_a_save_and_two_go_on",),

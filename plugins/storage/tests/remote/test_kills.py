@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from estimator_core._checkpoint.read import load_variables
-from estimator_core._storage.transfer import download_directory
+from estimator_core.checkpoint import load_variables
 from estimator_core.journal import read_lineage
 from estimator_core.storage import open_storage
 from estimator_core.summaries import read_eval_metrics
-from tests.remote.shelves import PREFIX, Shelf
+from estimator_storage.at_urls.directories import download_directory
+from plugins.storage.tests import emulators
+from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 
 STEPS = 20
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 def run(url, kill_at=None):
@@ -26,7 +27,7 @@ def run(url, kill_at=None):
     arguments = [
         sys.executable,
         "-m",
-        "tests.remote.child",
+        "plugins.storage.tests.remote.child",
         url,
         str(STEPS),
         *([] if kill_at is None else [str(kill_at)]),
@@ -113,8 +114,6 @@ def test_thirty_pairs_of_kills(tmp_path, undisturbed):
 @pytest.mark.timeout(0)
 @pytest.mark.plugins
 def test_thirty_pairs_of_kills_over_s3(tmp_path, undisturbed, monkeypatch):
-    from plugins.storage.tests import emulators  # the core's own tests run without plugins
-
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with emulators.s3_server(tmp_path) as address:
         for name, value in {**emulators.S3_KEYS, "AWS_ENDPOINT_URL": "http://{}:{}".format(*address)}.items():

@@ -12,9 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from estimator_core._storage.contract import Data, Entry, ObjectMissingError, ShortReadError, Storage
-from estimator_core._storage.keys import check_key
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import Data, Entry, ObjectMissingError, ShortReadError, Storage, check_key
 
 Item = TypeVar("Item")
 _log = logging.getLogger("estimator_core.storage")
@@ -43,7 +42,7 @@ def upload_directory(storage: Storage, prefix: str, directory: Path, *, last: st
         StorageError: an object cannot be written; those written before stay.
 
     Example:
-        >>> from estimator_core._storage.local import LocalStorage
+        >>> from estimator_core.storage import LocalStorage
         >>> import tempfile
         >>> here, there = Path(tempfile.mkdtemp()), LocalStorage(tempfile.mkdtemp())
         >>> _ = (here / "a.txt").write_text("text")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import logging
+import math
 import os
 import shutil
 import socket
@@ -14,43 +16,48 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from estimator_core._checkpoint.catalog import manifest_digest
-from estimator_core._checkpoint.fetched import bring
-from estimator_core._checkpoint.files import remove_tree
-from estimator_core._checkpoint.layout import checkpoints_dir, committed_steps
-from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._checkpoint.shelf import Publisher, Shelf
-from estimator_core._cluster.together import chief_says, gather
-from estimator_core._journal import (
+from estimator_core.checkpoint import (
+    PACK_SUFFIX,
+    Publisher,
+    Shelf,
+    committed_steps,
+    leave_away,
+    manifest_digest,
+    read_manifest,
+)
+from estimator_core.config import RunConfig
+from estimator_core.coordinator import Coordinator
+from estimator_core.errors import EstimatorError, SupersededError
+from estimator_core.journal import (
     Ended,
     Journal,
+    Lease,
     Lineage,
     Retired,
     Saved,
+    collect,
+    lease,
+    new_place,
     observe,
     read_lineage,
     take_over,
 )
-from estimator_core._journal.collection import collect, new_place
-from estimator_core._journal.leases import Lease, lease
-from estimator_core._model_dir.beside import Beside
-from estimator_core._model_dir.packs_in_store import PacksInStore
-from estimator_core._packs.away import leave_away
-from estimator_core._packs.entry import PACK_SUFFIX
-from estimator_core._storage import Storage, StorageDeniedError
-from estimator_core._storage.scratch import scratch_directory
-from estimator_core._storage.transfer import download_file, upload_directory, upload_file
-from estimator_core.config import RunConfig
-from estimator_core.coordinator import Coordinator
-from estimator_core.errors import EstimatorError, SupersededError
+from estimator_core.plugins import Plugins
+from estimator_core.storage import Storage, StorageDeniedError, open_storage
+from estimator_storage.at_urls.beside import Beside
+from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring
+from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
+from estimator_storage.at_urls.packs_in_store import PacksInStore
+from estimator_storage.at_urls.scratch import scratch_directory
 
 _log = logging.getLogger("estimator_core.storage")
 #: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
 _NEVER_HOURS = 10_000
 
 
-class RemoteModelDir:
+class WorkingCopy:
     """A working copy of a model_dir in an object store; it goes when the process ends.
 
     Args:
@@ -61,6 +68,7 @@ class RemoteModelDir:
         self._storage = storage
         self._path = Path(scratch_directory("run"), storage.url.rpartition("/")[2] or "run")
         self._path.mkdir()
+        self._checkpoints = self._path / CHECKPOINTS
         self._lock = threading.RLock()
         self._journal: Journal | None = None
         self._beside = Beside(storage, self._path)
@@ -97,9 +105,9 @@ class RemoteModelDir:
             return
         while True:
             saved = self._newest if processes.index == 0 else None
-            told = chief_says(processes, "checkpoint", saved and [saved.step, saved.place, saved.digest])
+            told = _chief_says(processes, "checkpoint", saved and [saved.step, saved.place, saved.digest])
             here = processes.index == 0 or self._has(told and Saved(step=told[0], place=told[1], digest=told[2]))
-            if all(gather(processes, "checkpoint-here", here)):
+            if all(map(json.loads, processes.agree("checkpoint-here", json.dumps(here), math.inf))):
                 return
             if self._journal is not None:
                 self._journal.check()
@@ -136,7 +144,7 @@ class RemoteModelDir:
         self._training = True
         try:
             self.agree(processes)
-            yield Publisher(begin=_make, send=self._send, follow=self._follow, drop=remove_tree)
+            yield Publisher(begin=_make, send=self._send, follow=self._follow, drop=_remove)
         finally:
             self._training = False
 
@@ -204,7 +212,7 @@ class RemoteModelDir:
         """What the rules of the run have removed from the copy; of older runs' checkpoints, which the copy never had,
         those beyond the number to keep, where that is the only rule.
         """
-        steps = set(committed_steps(checkpoints_dir(self._path)))
+        steps = set(committed_steps(self._checkpoints))
         gone = {step for step in lineage.saved if step in self._here and step not in steps}
         older = sorted(step for step in lineage.saved if step not in self._here)
         most = config.keep_checkpoint_max
@@ -228,7 +236,7 @@ class RemoteModelDir:
     # Bringing
 
     def _newest_step(self) -> int:
-        return max(committed_steps(checkpoints_dir(self._path)), default=0)
+        return max(committed_steps(self._checkpoints), default=0)
 
     def _bring_newest(self, lineage: Lineage, *, several: bool) -> None:
         while (newest := lineage.newest) is not None:
@@ -238,25 +246,25 @@ class RemoteModelDir:
 
     def _has(self, saved: Saved | None) -> bool:
         """Makes a checkpoint the newest of the copy; False if it has been retired."""
-        root = checkpoints_dir(self._path)
+        root = self._checkpoints
         for step in committed_steps(root):
             if saved is None or step > saved.step:
-                remove_tree(root / str(step))
+                _remove(root / str(step))
         if saved is None:
             return True
         if manifest_digest(root / str(saved.step)) not in (None, saved.digest):
-            remove_tree(root / str(saved.step))
+            _remove(root / str(saved.step))
         return self._brings(read_lineage(self._storage), saved, several=True)
 
     def _brings(self, lineage: Lineage, saved: Saved, *, several: bool) -> bool:
         """Brings a checkpoint, if it is not here: of several processes without its packs. False if it was retired."""
-        target = checkpoints_dir(self._path) / str(saved.step)
+        target = self._checkpoints / str(saved.step)
         if not target.exists():
             self._forget_own_journal()
             if not bring(self._storage, lineage, saved, target, _writer(), without=PACK_SUFFIX if several else ""):
                 return False
             if several and not self._lease_packs(lineage, saved, target):
-                remove_tree(target)
+                _remove(target)
                 return False
             self._here.add(saved.step)
         self._newest = saved
@@ -296,11 +304,26 @@ class RemoteModelDir:
 
     def _drop_others(self, lineage: Lineage) -> None:
         """Checkpoints that the journal no longer says, or says otherwise, leave the copy."""
-        root = checkpoints_dir(self._path)
+        root = self._checkpoints
         for step in committed_steps(root):
             saved = lineage.saved.get(step)
             if saved is None or manifest_digest(root / str(step)) != saved.digest:
                 shutil.rmtree(root / str(step))
+
+
+def working_copy(url: str, plugins: Plugins) -> WorkingCopy:
+    """A working copy of the model_dir at a URL."""
+    return WorkingCopy(open_storage(url, plugins))
+
+
+def _chief_says(processes: Coordinator, topic: str, value: object) -> Any:
+    """The JSON value of process 0."""
+    return json.loads(processes.tell(topic, json.dumps(value) if processes.index == 0 else None, math.inf))
+
+
+def _remove(directory: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(directory)
 
 
 def _make(work: Path) -> None:

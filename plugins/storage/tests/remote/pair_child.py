@@ -1,9 +1,10 @@
 """One of the processes of a run whose model_dir is a URL, each in a folder of its own.
 
-    python -m tests.remote.pair_child SETTINGS_JSON
+    python -m plugins.storage.tests.remote.pair_child SETTINGS_JSON
 
-Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10) and
-"written" (in a save, with its pack in the store), `who` does; `rival`: the step at which another run takes over.
+Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10),
+"written" (in a save, with its pack in the store) and "ended" (before the end is recorded), `who` does; `rival`: the
+step at which another run takes over.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main(settings: dict[str, Any]) -> None:
 
     import estimator_core as ec
     from estimator_core.plugins import Plugins
-    from tests.remote import shelves
+    from plugins.storage.tests.remote import shelves
 
     read = count_reads(shelves.Shelf)
     if settings.get("die") and settings["who"] == INDEX:
@@ -48,7 +49,9 @@ def main(settings: dict[str, Any]) -> None:
     )
     plugins = Plugins(only=["estimator-cluster", "estimator-storage"], extra=[shelves])
     run = ec.Estimator(model_fn, config=config, plugins=plugins)
-    hooks = [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
+    seen: list[int] = []
+    hooks = [Seen(seen)]
+    hooks += [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
     rows = 16 // int(os.environ.get("JAX_NUM_PROCESSES", "1"))
     ec.train_and_evaluate(
         run,
@@ -69,6 +72,7 @@ def main(settings: dict[str, Any]) -> None:
         "asked_alone": [zlib.crc32(table.tobytes()) for table in asked],
         "predicted_again": again.tolist(),
         "folder": run.model_dir,
+        "seen": seen,
     }
     Path(settings["folder"], f"outcome-{INDEX}.json").write_text(json.dumps(found))
 
@@ -97,13 +101,29 @@ def inputs(rows: int, *, once: bool = False) -> Any:
     )
 
 
+class Seen:
+    """Notes the steps, and the end as -1."""
+
+    def __new__(cls, seen: list[int]) -> Any:
+        import estimator_core as ec
+
+        class Notes(ec.Hook):
+            def after_step(self, run: Any, step: int, out: Any) -> None:
+                seen.append(step)
+
+            def end(self, run: Any) -> None:
+                seen.append(-1)
+
+        return Notes()
+
+
 class Rival:
     """Lets another run take over at a step, in process 1."""
 
     def __new__(cls, url: str, at: int) -> Any:
         import estimator_core as ec
         from estimator_core.journal import take_over
-        from tests.remote.shelves import Shelf
+        from plugins.storage.tests.remote.shelves import Shelf
 
         class TakesOver(ec.Hook):
             def after_step(self, run: Any, step: int, out: Any) -> None:
@@ -128,9 +148,9 @@ def count_reads(kind: type) -> list[int]:
 
 def die(where: str) -> None:
     """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
-    from estimator_core._journal.entries import Saved
+    from estimator_core._journal.entries import Ended, Saved
     from estimator_core._journal.writer import Journal
-    from estimator_core._model_dir.remote import RemoteModelDir
+    from estimator_storage.at_urls import WorkingCopy
 
     def before(real: Any, when: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -147,15 +167,21 @@ def die(where: str) -> None:
             return any(one.step == 10 and one.place.startswith("data/") for one in saved)
 
         Journal.publish = before(Journal.publish, records_10)
+    elif where == "ended":
+
+        def records_the_end(journal: Any, *entries: Any) -> bool:
+            return any(isinstance(one, Ended) for one in entries)
+
+        Journal.publish = before(Journal.publish, records_the_end)
     else:
-        real = RemoteModelDir._send
+        real = WorkingCopy._send
 
         def sent(self: Any, work: Path, place: str) -> None:
             real(self, work, place)
             if "-0000000010-" in place:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        RemoteModelDir._send = sent
+        WorkingCopy._send = sent
 
 
 if __name__ == "__main__":

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint.read import load_variables
-from estimator_core._storage.transfer import download_directory
+from estimator_core.checkpoint import load_variables
 from estimator_core.journal import read_lineage
 from estimator_core.storage import open_storage
 from estimator_core.testing import run_processes
-from tests.remote.pair_child import ROWS
-from tests.remote.shelves import PREFIX, Shelf
+from estimator_storage.at_urls.directories import download_directory
+from plugins.storage.tests.remote.pair_child import ROWS
+from plugins.storage.tests.remote.shelves import PREFIX, Shelf
 
 pytestmark = pytest.mark.plugins  # estimator-cluster
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 #: The table and the two slots of Adam.
 STATE_BYTES = 3 * ROWS * 4 * 4
 
@@ -37,7 +37,8 @@ def run(
         "PYTHONPATH": str(ROOT),
     }
     asked = {"url": url or f"{PREFIX}{folder / 'store'}", "folder": str(folder), "steps": steps, **settings}
-    return run_processes([sys.executable, "-m", "tests.remote.pair_child", json.dumps(asked)], count, env=env)
+    program = [sys.executable, "-m", "plugins.storage.tests.remote.pair_child", json.dumps(asked)]
+    return run_processes(program, count, env=env)
 
 
 def outcome(folder: Path, process: int = 0) -> dict[str, Any]:
@@ -127,6 +128,16 @@ def test_one_process_goes_on_in_two(tmp_path: Path, undisturbed: Path) -> None:
     done = run(tmp_path, 1, 10)
     assert done.returncode == 0, done.stdout
     goes_on(tmp_path, undisturbed, 2)
+
+
+def test_two_processes_end_what_was_killed_after_its_last_save(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 2, die="ended", who=0)
+    assert done.returncode == 75, done.stdout
+    lineage = read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}"))
+    assert (max(lineage.saved), lineage.ended) == (20, None)
+    goes_on(tmp_path, undisturbed, 2)
+    assert [outcome(tmp_path, process)["seen"] for process in (0, 1)] == [[-1], [-1]]
+    assert read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).ended is not None
 
 
 def test_all_learn_that_another_run_has_taken_over(tmp_path: Path) -> None:

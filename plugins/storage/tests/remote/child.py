@@ -1,6 +1,6 @@
 """One process of a run whose model_dir is a URL; kills itself at a call of the storage.
 
-    python -m tests.remote.child URL MAX_STEPS [KILL_AT]
+    python -m plugins.storage.tests.remote.child URL MAX_STEPS [KILL_AT]
 
 KILL_AT: SIGKILL comes before the writing call KILL_AT / 2 where it is even, and after it where it is odd.
 """
@@ -14,8 +14,8 @@ import sys
 import estimator_core as ec
 from estimator_core.plugins import Plugins
 from estimator_core.storage import LocalStorage, open_storage
-from tests.remote import shelves
-from tests.remote.linear import batches, held_out, model_fn
+from plugins.storage.tests.remote import shelves
+from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 
 
 def kill_at(number: int, kind: type) -> None:

@@ -25,4 +25,5 @@ class Shelf(LocalStorage):
 
 @hookimpl
 def estimator_components():
-    return [Component(kind="storage", name="shelf", target="tests.remote.shelves:Shelf", summary="Of the tests.")]
+    target = "plugins.storage.tests.remote.shelves:Shelf"
+    return [Component(kind="storage", name="shelf", target=target, summary="Of the tests.")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from estimator_core._journal.leases import LEASE_SECONDS, Lease
-from estimator_core._storage import Data, Storage
+from estimator_core.journal import LEASE_SECONDS, Lease
+from estimator_core.storage import Data, Storage
 
 
 class PacksInStore:

@@ -8,17 +8,25 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from estimator_core._journal import Entry, Evaluated, Exported, Lineage, Segment, lineage_of
-from estimator_core._journal.views import imported, write_results_files
-from estimator_core._model_dir.side_files import (
+from estimator_core.journal import (
+    Entry,
+    Evaluated,
+    Exported,
+    Lineage,
+    Segment,
+    lineage_of,
+    results_in,
+    write_results_files,
+)
+from estimator_core.storage import Storage
+from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
+from estimator_storage.at_urls.side_files import (
     RESERVED,
     belongs_to_export,
     complete_exports,
     is_event_file,
     side_files,
 )
-from estimator_core._storage import Storage
-from estimator_core._storage.transfer import download_file, upload_directory, upload_file
 
 _EXPORT_MANIFEST = "manifest.json"
 _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
@@ -114,7 +122,7 @@ class Beside:
         """
         local = lineage_of(self._path)
         if local is None:
-            yield from (one for one in imported(self._path) if isinstance(one, Evaluated))
+            yield from results_in(self._path)
         else:
             yield from local.evaluations.values()
             yield from (one for told in local.marks.values() for one in told)
@@ -152,7 +160,7 @@ class Beside:
         """Writes the results of the journal into the copy. Files that were put there by hand have no journal."""
         if lineage.number >= 0:
             write_results_files(self._path, lineage)
-        self._brought = {_id(one): one for one in imported(self._path) if isinstance(one, Evaluated)}
+        self._brought = {_id(one): one for one in results_in(self._path)}
 
 
 def _is_other(key: str) -> bool:

@@ -6,7 +6,8 @@ import pytest
 
 from estimator_core._model_dir import opening
 from estimator_core.plugins import Plugins
-from tests.remote import shelves
+from estimator_core.testing import array_format
+from plugins.storage.tests.remote import shelves
 
 
 @pytest.fixture
@@ -18,9 +19,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def plugins() -> Plugins:
     """Brings the scheme, and an export format."""
-    from tests.export import test_loading
-
-    return Plugins(autoload=False, extra=[shelves, test_loading.array_format])
+    return Plugins(autoload=False, extra=[shelves, array_format])
 
 
 @pytest.fixture

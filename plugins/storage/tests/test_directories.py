@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._storage.transfer import download_directory, upload_directory
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import Entry, LocalStorage, ObjectMissingError, ShortReadError, StorageError
+from estimator_storage.at_urls.directories import download_directory, upload_directory
 
 
 @pytest.fixture

@@ -1,0 +1,84 @@
+"""Checkpoints of a model_dir in an object store, brought to this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from pathlib import Path
+
+from estimator_core.checkpoint import manifest_digest
+from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+from estimator_core.journal import Lineage, Saved, lease, read_lineage
+from estimator_core.plugins import Plugins
+from estimator_core.storage import Storage, StorageDeniedError, open_storage
+from estimator_storage.at_urls.directories import download_directory
+from estimator_storage.at_urls.scratch import scratch_directory
+
+CHECKPOINTS = "checkpoints"
+_ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
+
+
+def fetched(location: str, plugins: Plugins | None, *, every: bool) -> Path:
+    """A copy of checkpoints, which goes when the process ends.
+
+    Args:
+        location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
+        plugins: where the storage is looked up.
+        every: brings all checkpoints of a model_dir, and not only the newest.
+
+    Returns:
+        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
+
+    Raises:
+        CheckpointNotFoundError: no run has recorded such a checkpoint.
+        CheckpointCorruptError: it is not what was recorded.
+        StorageError, JournalError: it cannot be read.
+    """
+    one = _ONE.fullmatch(location.rstrip("/"))
+    url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
+    storage = open_storage(url, plugins)
+    lineage = read_lineage(storage)
+    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if every else -1 :]
+    if not steps or not lineage.saved.keys() >= set(steps):
+        kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
+        raise CheckpointNotFoundError(
+            f"There is no checkpoint at {location}. The journal of {url} names the steps {kept}."
+        )
+    holder = scratch_directory("checkpoints")
+    for step in steps:
+        saved = lineage.saved.get(step)
+        if saved is None or not bring(storage, lineage, saved, holder / CHECKPOINTS / str(step), "reader"):
+            return fetched(location, plugins, every=every)  # a run has retired it meanwhile
+    return holder / CHECKPOINTS / str(steps[0]) if one else holder
+
+
+def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:
+    """Copies a checkpoint to this machine; False if it has been retired meanwhile.
+
+    Args:
+        storage: of the model_dir.
+        lineage: what its journal came to; brought up to date.
+        saved: the checkpoint.
+        target: must not exist.
+        reader: who reads, for people who look at the leases.
+        without: files with this ending stay in the store.
+
+    Raises:
+        CheckpointCorruptError: it is not what was recorded.
+        StorageError: it cannot be read.
+    """
+    try:
+        held = lease(storage, lineage, saved.place, reader)
+    except StorageDeniedError:  # it may only read: data that goes meanwhile is missing, and that is said
+        held = contextlib.nullcontext()
+    if held is None:
+        return False
+    with held:
+        download_directory(storage, saved.place, target, without=without)
+    if manifest_digest(target) != saved.digest:
+        shutil.rmtree(target)
+        raise CheckpointCorruptError(
+            f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded."
+        )
+    return True

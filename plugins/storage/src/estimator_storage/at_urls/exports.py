@@ -1,0 +1,46 @@
+"""Exports at a URL: written here, copied there once they are checked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from estimator_core.plugins import Plugins
+from estimator_core.storage import ObjectExistsError, OutcomeUnknownError, Storage, open_storage
+from estimator_storage.at_urls.directories import upload_directory
+
+#: Of the house formats: written last, so that an export counts only once it is complete.
+_MANIFEST = "manifest.json"
+
+
+def export_place(url: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
+    """A function that takes what writes an export below a directory, and returns the URL of the export.
+
+    Args:
+        url: in which the export gets its time-stamped name.
+        plugins: where the storage is looked up.
+    """
+    storage = open_storage(url, plugins)
+
+    def place(write: Callable[[Path], Path]) -> str:
+        with tempfile.TemporaryDirectory(prefix="estimator-export-") as here:
+            written = write(Path(here))
+            name = _claimed(storage, int(written.name))
+            upload_directory(storage, name, written, last=_MANIFEST)
+        return f"{url}/{name}"
+
+    return place
+
+
+def _claimed(storage: Storage, stamp: int) -> str:
+    """A name that nobody else has or gets, and that is later than those there are."""
+    taken = [int(name) for entry in storage.list("claims") if (name := entry.key.rpartition("/")[2]).isdecimal()]
+    stamp = max([stamp, *(one + 1 for one in taken)])
+    while True:
+        try:
+            storage.put_new(f"claims/{stamp}", b"")
+        except (ObjectExistsError, OutcomeUnknownError):  # unknown whose it is: another number costs nothing
+            stamp += 1
+        else:
+            return str(stamp)

@@ -1,0 +1,61 @@
+"""Files and directories at a URL, copied to and from this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+from collections.abc import Generator
+from pathlib import Path
+
+from estimator_core.plugins import Plugins
+from estimator_core.storage import ObjectMissingError, open_storage
+from estimator_storage.at_urls.directories import download_directory, download_file, upload_file
+from estimator_storage.at_urls.scratch import scratch_directory
+
+_PATTERN = frozenset("*?[")
+
+
+def local_copy(url: str, plugins: Plugins | None) -> Path:
+    """A copy of a directory, which goes when the process ends; see `estimator_core.storage.local_copy`."""
+    url = url.rstrip("/")
+    with contextlib.closing(open_storage(url, plugins)) as storage:
+        # The last part keeps its name: exports are told apart by it.
+        return download_directory(storage, "", Path(scratch_directory("copy"), url.rpartition("/")[2]))
+
+
+def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
+    """Copies of the files that a URL names, in the order of the keys; see `estimator_core.storage.copied_files`."""
+    base, wanted = _split(url)
+    with contextlib.closing(open_storage(base, plugins)) as storage:
+        entries = [entry for entry in storage.list("") if _matches(entry.key, wanted)]
+        if not entries:
+            raise ObjectMissingError(f"No file matches {url}.")
+        here = scratch_directory("copy")
+        for entry in entries:
+            download_file(storage, entry, here / entry.key)
+    return [here / entry.key for entry in entries]
+
+
+@contextlib.contextmanager
+def published_file(url: str, plugins: Plugins | None) -> Generator[Path]:
+    """A path whose file goes to the URL in the end; see `estimator_core.storage.published_file`."""
+    base, _, name = url.rpartition("/")
+    with contextlib.closing(open_storage(base, plugins)) as storage:
+        path = scratch_directory("output") / name
+        yield path
+        upload_file(storage, name, path, size=path.stat().st_size)
+        path.unlink()
+
+
+def _split(location: str) -> tuple[str, list[str]]:
+    """The URL of the directory, and the parts of the pattern below it."""
+    scheme, _, rest = location.partition("://")
+    parts = rest.split("/")
+    fixed = next((index for index, part in enumerate(parts) if _PATTERN & set(part)), len(parts) - 1)
+    fixed = max(min(fixed, len(parts) - 1), 1)
+    return f"{scheme}://{'/'.join(parts[:fixed])}", parts[fixed:]
+
+
+def _matches(key: str, wanted: list[str]) -> bool:
+    parts = key.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
