@@ -107,7 +107,7 @@ def test_renewed_tokens_hold_and_garbage_changes_nothing(tmp_path, caplog):
         damage()
         renew()
         assert (allowed(ALL), allowed(SPAM)) == (200, 401)
-    assert caplog.text.count("The tokens known before stay valid") == 2, "a mode is no change of the file"
+    assert caplog.text.count("The tokens known before stay valid") == 2, "a mode alone does not change a file"
     file_of(tmp_path, [{"token": SPAM}, {"token": "a-third-token-of-spam", "models": ["spam"]}])
     assert (allowed(ALL), allowed(SPAM)) == (200, 401), "it is read without a look"
     renew()

@@ -67,6 +67,7 @@ def test_memory_is_flat_over_60_reloads(export, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a second each, and many times that on a busy machine
 def test_memory_is_flat_over_500_reloads(export, tmp_path):
     found = reloaded(export, tmp_path, 500)
     assert found["megabytes"] < 2, found

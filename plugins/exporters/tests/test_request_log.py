@@ -88,7 +88,7 @@ def written(log, path, count):
 
 
 def test_a_disk_without_room_costs_rows_and_no_half_lines(tmp_path, caplog):
-    """It is told once, and the log goes on when there is room. The limit of the size of files stands for the disk."""
+    """It is told once, and the log continues when there is room. The limit of the size of files stands for the disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     path = tmp_path / "m.jsonl"
     with caplog.at_level(logging.INFO, "estimator_exporters"), recording(directory=tmp_path, rate=1.0) as log:

@@ -1,8 +1,8 @@
 """Mixed requests under attacks: `python -m plugins.exporters.tests.attacks.mixed [REQUESTS]`; `nox -s server_attacks`.
 
-Prints what happened: requests by kind, how often the server said that it is busy, the 99th percentile of its answers
-to "are you alive" beside a bare server of asyncio and the load of the machine, and how much memory it held beyond the
-budget. Ends with 1 where a good request was not answered once and right, or a limit was broken.
+Prints requests by kind, how often the server said that it is busy, and how much memory it held beyond the budget. It
+prints the 99th percentile of its answers to "are you alive" beside that of a bare server of asyncio, and the load of
+the machine. Ends with 1 where a good request was not answered once and right, or a limit was broken.
 """
 
 import collections
