@@ -1,6 +1,4 @@
-"""The training step of an Estimator, traced for devices that need not be there, and what it takes to make its steps
-elsewhere: planners compile and count it, a population makes the steps of several runs together.
-"""
+"""The training step of an Estimator, traced for devices that need not exist; runs whose steps other code makes."""
 
 from estimator_core._door import training_batches
 from estimator_core._loop.landing import land

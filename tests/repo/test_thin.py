@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1364,
     "_storage": 359,  # files at URLs, for plugins, included
     "_summaries": 304,
-    "flat": 2499,  # arguments and names of tf.estimator answered included
+    "flat": 2500,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -197,6 +197,6 @@ def test_a_training_enters_few_files() -> None:
 
 
 def test_a_file_counts_when_any_of_its_code_runs() -> None:
-    files = entered("import estimator_core.lowering")
-    assert "lowering.py" in files
+    files = entered("import estimator_core.backends")
+    assert "backends.py" in files
     assert "_loop/train.py" not in files
