@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1364,
     "_storage": 359,  # files at URLs, for plugins, included
     "_summaries": 304,
-    "flat": 2500,  # arguments and names of tf.estimator answered included
+    "flat": 2498,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -68,7 +68,7 @@ RING = (
 RING_LINES = 1500
 PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines.
-ANY_DENSITY = 45.0
+ANY_DENSITY = 45.1
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
 #: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
 ENTERED = 178
