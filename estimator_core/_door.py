@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
-from estimator_core._inputs import BatchSource, InputPosition, open_input
+from estimator_core._inputs import BatchSource, InputFn, InputPosition, open_input
 from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._types import Params, PyTree
@@ -116,9 +116,7 @@ def train_within(
     estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
 
 
-def training_batches(
-    estimator: Estimator, input_fn: Callable[..., Any], position: InputPosition | None = None
-) -> BatchSource:
+def training_batches(estimator: Estimator, input_fn: InputFn, position: InputPosition | None = None) -> BatchSource:
     """The batches that `train` would draw, host transforms applied, for code that makes the steps itself.
 
     Args:

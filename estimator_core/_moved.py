@@ -47,6 +47,7 @@ AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 
 #: Sub-command of `estimator` -> distribution whose plugin declares it.
 MOVED_COMMANDS: dict[str, str] = {
+    "budget": "estimator-runs",
     "cluster": "estimator-launchers",
     "completion": "estimator-terminal",
     "config": "estimator-runs",

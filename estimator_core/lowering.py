@@ -3,7 +3,6 @@
 Planners compile and count a step. A population makes the steps of several runs together.
 """
 
-from estimator_core._door import training_batches
 from estimator_core._loop.landing import land
 from estimator_core._loop.rehearsal import Rehearsal
 from estimator_core._loop.trace import TracedStep, trace_step
@@ -13,5 +12,4 @@ __all__ = [
     "TracedStep",
     "land",
     "trace_step",
-    "training_batches",
 ]

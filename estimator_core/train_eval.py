@@ -9,7 +9,7 @@ from typing import Any
 
 from estimator_core._cluster import TaskType
 from estimator_core._continuous_eval import evaluate_continuously, new_checkpoints
-from estimator_core._door import check_slices, rehearsal, rehearse, train_within
+from estimator_core._door import check_slices, rehearsal, rehearse, train_within, training_batches
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.checkpointing import has_policy
 from estimator_core.config import RunConfig
@@ -17,7 +17,15 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.estimator import Estimator
 from estimator_core.specs import EvalSpec, TrainSpec
 
-__all__ = ["Evaluations", "new_checkpoints", "rehearsal", "rehearse", "train", "train_and_evaluate"]
+__all__ = [
+    "Evaluations",
+    "new_checkpoints",
+    "rehearsal",
+    "rehearse",
+    "train",
+    "train_and_evaluate",
+    "training_batches",
+]
 
 _log = logging.getLogger("estimator_core")
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.run import LoopRun
+from estimator_core._step import TrainState
 from estimator_core.errors import HookError
 from estimator_core.hooks import Run
 
 
-def land(run: Run, state: Any, position: InputPosition | None) -> None:
+def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
     """Takes a training run to the state that other code has trained from the run's own. A hook calls it, in
     `after_create`; the run then continues there, and saves and records as after steps of its own.
 

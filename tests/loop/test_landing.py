@@ -1,4 +1,4 @@
-"""Runs whose steps other code makes: `estimator_core.lowering.land` and `training_batches`."""
+"""Runs whose steps other code makes: `land` and `training_batches`."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from estimator_core.checkpoint import latest_checkpoint, read_checkpoint
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook
 from estimator_core.inputs import InputPosition
-from estimator_core.lowering import land, trace_step, training_batches
+from estimator_core.lowering import land, trace_step
+from estimator_core.train_eval import training_batches
 
 X = np.arange(64, dtype=np.float32)
 

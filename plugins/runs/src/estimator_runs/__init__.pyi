@@ -1,5 +1,9 @@
 """The public names, typed; `__init__.py` imports each when it is first used."""
 
+from estimator_runs.budget.rates import RateRange as RateRange
+from estimator_runs.budget.rates import rate_range as rate_range
+from estimator_runs.budget.sizes import BatchSize as BatchSize
+from estimator_runs.budget.sizes import batch_sizes as batch_sizes
 from estimator_runs.capsule.differences import Difference as Difference
 from estimator_runs.capsule.differences import capsule_differences as capsule_differences
 from estimator_runs.capsule.reproducing import Reproduced as Reproduced

@@ -14,7 +14,8 @@ from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Hook
 from estimator_core.inputs import Batch, InputPosition
-from estimator_core.lowering import land, training_batches
+from estimator_core.lowering import land
+from estimator_core.train_eval import training_batches
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,123 @@
+"""The range test of Smith (2017): the learning rate grows from step to step, and the loss says where it is useful."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_runs.budget.step import started
+from estimator_runs.population.program import arrays, trace
+
+_SMOOTH, _DIVERGED = 0.9, 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateRange:
+    """What a range test found.
+
+    Args:
+        rates: the rate of each step.
+        losses: its smoothed loss, before the step.
+        suggested: the rate at which the loss falls fastest; None: it does not fall.
+        diverged: the rate at which the loss was four times its minimum, or not finite; None: it never was.
+    """
+
+    rates: Sequence[float]
+    losses: Sequence[float]
+    suggested: float | None
+    diverged: float | None
+
+
+def rate_range(
+    estimator: ec.Estimator,
+    input_fn: Callable[..., Any],
+    *,
+    low: float = 1e-6,
+    high: float = 1.0,
+    steps: int = 100,
+    name: str = "learning_rate",
+    hooks: Sequence[Any] = (),
+) -> RateRange:
+    """Trains from the initial values with a rate that grows by the same factor at each step. Keeps nothing.
+
+    Args:
+        estimator: its optimizer has the rate in its state, by `optax.inject_hyperparams`.
+        input_fn: its training input.
+        low: the first rate.
+        high: the last rate.
+        steps: how many; fewer if the loss diverges or the input ends.
+        name: the argument of the optimizer.
+        hooks: must be empty, because no hook is called.
+
+    Raises:
+        ArgumentError: the optimizer has no such rate in its state, or the numbers make no range.
+    """
+    if not 0 < low < high or steps < 3:
+        raise ArgumentError(f"A range test needs 0 < low < high and 3 steps, given: {low}, {high} and {steps}.")
+    wanted = np.geomspace(low, high, steps)
+    rates: list[float] = []
+    losses: list[float] = []
+    mean, diverged = 0.0, None
+    with started(estimator, input_fn, hooks) as (member, standing):
+        state, program = standing.state, None
+        for rate in wanted:
+            batch = standing.draw()
+            if batch is None:
+                break
+            program = program or jax.jit(trace(member, batch).function)
+            state, values = program(with_rate(state, name, rate), arrays(batch))
+            loss = float(values["loss"])
+            mean = _SMOOTH * mean + (1 - _SMOOTH) * loss
+            smooth = mean / (1 - _SMOOTH ** (len(losses) + 1))
+            if not math.isfinite(loss) or (losses and smooth > min(losses) + (_DIVERGED - 1) * abs(min(losses))):
+                diverged = float(rate)
+                break
+            rates.append(float(rate))
+            losses.append(smooth)
+    return RateRange(rates=rates, losses=losses, suggested=steepest(rates, losses), diverged=diverged)
+
+
+def with_rate(state: Any, name: str, rate: float) -> Any:
+    """A state whose optimizer has another rate.
+
+    Raises:
+        ArgumentError: it has none of this name.
+    """
+    found: list[str] = []
+
+    def changed(path: Any, leaf: Any) -> Any:
+        parts = [str(getattr(key, "name", getattr(key, "key", ""))) for key in path]
+        if "hyperparams" not in parts[:-1]:
+            return leaf
+        found.append(parts[-1])
+        return np.asarray(rate, leaf.dtype) if parts[-1] == name else leaf
+
+    state = state._replace(opt_state=jax.tree_util.tree_map_with_path(changed, state.opt_state))
+    if name not in found:
+        raise ArgumentError(
+            f"The optimizer has no {name!r} in its state, it has {sorted(set(found))}. Write "
+            f"optax.inject_hyperparams(optax.adam)({name}=...)."
+        )
+    return state
+
+
+def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
+    """The rate before the minimum at which the loss falls fastest by the logarithm of the rate; None: it never falls.
+
+    Example:
+        >>> steepest([0.001, 0.01, 0.1, 1.0, 10.0], [1.0, 0.9, 0.5, 0.4, 2.0])
+        0.1
+    """
+    if len(losses) < 3:
+        return None
+    end = max(3, int(np.argmin(losses)) + 1)
+    slopes = np.gradient(np.asarray(losses[:end]), np.log(np.asarray(rates[:end])))
+    place = int(np.argmin(slopes))
+    return float(rates[place]) if slopes[place] < 0 else None

@@ -1,0 +1,127 @@
+"""Find the learning rate and the batch size of an experiment before a long training.
+
+FILE is as for `estimator run`. `rate` trains with a rate that grows from step to step. `batch` doubles the batch size
+until a step does not fit into memory, and measures each size. Nothing is kept.
+
+Example:
+    estimator budget rate digits.toml --low 1e-6 --high 1
+    estimator budget batch digits.toml --output sizes.html
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `estimator budget`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, summary in (
+        ("rate", "the range of useful learning rates"),
+        ("batch", "the memory and the throughput of batch sizes, and the largest that fits"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary)
+        action.add_argument("file", metavar="FILE[:FUNCTION]", help="as for `estimator run`")
+        action.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+        action.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="settings")
+        action.add_argument("--output", metavar="FILE.html", help="also write a page with the curve")
+        action.add_argument("--json", action="store_true", help="print JSON")
+        if name == "rate":
+            action.add_argument("--low", type=float, default=1e-6, help="the first rate (default: 1e-6)")
+            action.add_argument("--high", type=float, default=1.0, help="the last rate (default: 1)")
+            action.add_argument("--steps", type=int, default=100, help="default: 100")
+            action.add_argument(
+                "--name", default="learning_rate", help="the argument of the optimizer (default: learning_rate)"
+            )
+        else:
+            action.add_argument("--memory", type=float, metavar="GIB", help="for a step (default: what is free)")
+            action.add_argument("--largest", type=int, default=65536, metavar="N", help="default: 65536")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    import tempfile
+
+    from estimator_experiment import open_program
+
+    with tempfile.TemporaryDirectory(prefix="estimator-budget-") as folder:
+        opened: Any = open_program(args.file, model_dir=folder, hparams=args.hparams, settings=args.settings)
+        return (_rate if args.action == "rate" else _batch)(args, opened.experiment)
+
+
+def _rate(args: argparse.Namespace, experiment: Any) -> int:
+    import json
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from estimator_experiment.cli.run_report import number, table
+    from estimator_runs.budget.rates import rate_range
+
+    found = rate_range(
+        experiment.estimator,
+        experiment.train_input_fn,
+        low=args.low,
+        high=args.high,
+        steps=args.steps,
+        name=args.name,
+        hooks=experiment.train_hooks,
+    )
+    if args.json:
+        print(json.dumps(asdict(found)))
+    else:
+        shown = np.unique(np.linspace(0, len(found.rates) - 1, 12).astype(int)) if found.rates else []
+        print(table([(number(found.rates[n]), number(found.losses[n])) for n in shown], ("rate", "smoothed loss")))
+        print(f"\nsuggested  {'none: the loss does not fall' if found.suggested is None else number(found.suggested)}")
+        print(f"diverged   {'not up to the last rate' if found.diverged is None else 'at ' + number(found.diverged)}")
+    points = [(float(np.log10(rate)), loss) for rate, loss in zip(found.rates, found.losses, strict=True)]
+    _write(args, "Learning rates", "decimal logarithm of the rate", "smoothed loss", points)
+    return 0
+
+
+def _batch(args: argparse.Namespace, experiment: Any) -> int:
+    import json
+
+    from estimator_experiment.cli.run_report import table
+    from estimator_runs.budget.sizes import batch_sizes
+
+    memory = None if args.memory is None else int(args.memory * 2**30)
+    found = batch_sizes(
+        experiment.estimator,
+        experiment.train_input_fn,
+        memory=memory,
+        largest=args.largest,
+        hooks=experiment.train_hooks,
+    )
+    measured = [(one.size, one.examples_per_second) for one in found]
+    points = [(float(size), rate) for size, rate in measured if rate is not None]
+    if args.json:
+        rows = [{"size": one.size, "bytes": one.memory, "seconds": one.seconds} for one in found]
+        print(json.dumps({"sizes": rows, "largest": int(points[-1][0]) if points else None}))
+    else:
+        lines = [
+            (
+                str(one.size),
+                f"{one.memory / 2**20:.1f}",
+                "-" if one.seconds is None else f"{one.seconds * 1e3:.2f}",
+                "does not fit" if one.examples_per_second is None else f"{one.examples_per_second:,.0f}",
+            )
+            for one in found
+        ]
+        print(table(lines, ("batch size", "MiB", "ms a step", "examples/s")))
+        if points:
+            fastest = max(points, key=lambda point: point[1])
+            print(f"\nlargest that fits  {points[-1][0]:.0f}\nmost examples/s    {fastest[0]:.0f}")
+    _write(args, "Batch sizes", "batch size", "examples per second", points)
+    return 0 if points else 1
+
+
+def _write(args: argparse.Namespace, title: str, x: str, y: str, points: list[tuple[float, float]]) -> None:
+    """Writes a page with the curve, if that is asked for."""
+    if args.output is None:
+        return
+    from estimator_runs.budget.page import write_curve
+
+    print(write_curve(Path(args.output), title, x=x, y=y, points=points))

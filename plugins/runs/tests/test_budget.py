@@ -1,0 +1,79 @@
+"""Learning rates and batch sizes, found before a training."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from line_files import CODE, TOML
+
+import estimator_core as ec
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_experiment.program import load_module
+from estimator_runs import batch_sizes, rate_range
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("line_code.py").write_text(CODE)
+    Path("line.toml").write_text(TOML)
+    return load_module(Path("line_code.py"))
+
+
+def estimator(line):
+    return ec.Estimator(line.model_fn, config=ec.RunConfig("unused", tf_random_seed=1), params=ec.HParams(rate=0.3))
+
+
+def test_the_range_of_rates_is_that_of_a_loop_by_hand(line):
+    """Gradient descent on (slope x + offset - 3 x - 1)^2, all rows in each batch."""
+    found = rate_range(estimator(line), line.batches(32), low=1e-3, high=10.0, steps=30)
+    rates, x = np.geomspace(1e-3, 10.0, 30), np.linspace(-1, 1, 32)
+    first = ec.Estimator(line.model_fn, config=ec.RunConfig("first", tf_random_seed=1), params=ec.HParams(rate=0.0))
+    values = first.train(line.batches(32), steps=1).variables
+    slope, offset = float(values["slope"]), float(values["offset"])
+    mean, smooth = 0.0, []
+    for step, rate in enumerate(rates[: len(found.rates)]):
+        error = slope * x + offset - 3 * x - 1
+        mean = 0.9 * mean + 0.1 * np.mean(error**2)
+        smooth.append(mean / (1 - 0.9 ** (step + 1)))
+        slope, offset = slope - rate * np.mean(2 * error * x), offset - rate * np.mean(2 * error)
+    np.testing.assert_allclose(found.losses, smooth, rtol=1e-4)
+    np.testing.assert_allclose(found.rates, rates[: len(found.rates)])
+    assert found.diverged in rates
+    assert 1e-2 < found.suggested < found.diverged
+    assert not Path("unused").exists()
+
+
+def test_sizes_double_until_one_does_not_fit(line):
+    found = batch_sizes(estimator(line), line.batches(8), largest=64)
+    assert [one.size for one in found] == [8, 16, 32, 64]
+    assert all(one.examples_per_second > 0 for one in found)
+    memory = [one.memory for one in found]
+    assert memory == sorted(memory)
+    assert memory[-1] > memory[0]
+    cut = batch_sizes(estimator(line), line.batches(8), memory=memory[1], largest=64)
+    assert [(one.size, one.seconds is None) for one in cut] == [(8, False), (16, False), (32, True)]
+
+
+def test_what_cannot_be_tried_is_named(line):
+    with pytest.raises(ArgumentError, match=r"has no 'rate' in its state, it has \['learning_rate'\]"):
+        rate_range(estimator(line), line.batches(8), name="rate")
+    with pytest.raises(ArgumentError, match="0 < low < high"):
+        rate_range(estimator(line), line.batches(8), low=1.0, high=0.1)
+    with pytest.raises(ArgumentError, match=r"the hook Hook sees .* Leave it out"):
+        batch_sizes(estimator(line), line.batches(8), hooks=[ec.Hook()])
+
+
+def test_the_commands_print_tables_and_write_pages(line, capsys):
+    pytest.importorskip("estimator_report")
+    words = ["--low", "0.001", "--steps", "5", "--output", "rates.html"]
+    assert main(["budget", "rate", "line.toml", *words]) == 0
+    assert "suggested" in capsys.readouterr().out
+    assert Path("rates.html").read_text().count("<polyline") == 1
+    assert main(["budget", "batch", "line.toml", "--largest", "16", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (said["largest"], [one["size"] for one in said["sizes"]]) == (16, [8, 16])
+    assert main(["budget", "batch", "line.toml", "--memory", "0"]) == 1
+    assert "does not fit" in capsys.readouterr().out
