@@ -377,7 +377,8 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    tabular = ("estimator_inputs", "estimator_heads", "estimator_warm_start", "estimator_canned_tabular")
+    needed = ("cluster", "hooks", "inputs", "heads", "warm_start", "canned_tabular")
+    tabular = tuple(f"estimator_{plugin}" for plugin in needed)
     session.install(
         "--no-sources",
         wheel("estimator_core"),
@@ -418,7 +419,7 @@ def export_matrix(session: nox.Session) -> None:
     With `-- --cut` a part of the cells is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
-    plugins = ("inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
+    plugins = ("hooks", "inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
     session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)

@@ -49,6 +49,8 @@ SUITE: dict[str, tuple[str, ...]] = {
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),
     "scoring": ("scoring.py",),
+    "population": ("population.py",),
+    "many_runs": ("many_runs.py",),
 }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._builtin_hooks.evaluation import RunEvaluations
+from estimator_core._inputs import BatchSource, InputPosition, open_input
 from estimator_core._loop.context import RunContext
 from estimator_core._summaries import NO_SUMMARIES
 from estimator_core._types import Params, PyTree
@@ -71,6 +72,27 @@ def train_within(
 ) -> None:
     """Trains as a TrainSpec says, with the evaluations of its checkpoints."""
     estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
+
+
+def training_batches(
+    estimator: Estimator, input_fn: Callable[..., Any], position: InputPosition | None = None
+) -> BatchSource:
+    """The batches that `train` would draw, host transforms applied, for code that makes the steps itself.
+
+    Args:
+        estimator: whose training it is.
+        input_fn: returns batches.
+        position: where to continue; None: at the beginning.
+
+    Example:
+        >>> import estimator_core as ec, numpy as np
+        >>> estimator = ec.Estimator(lambda features: None, model_dir="unused")
+        >>> input_fn = ec.inputs.numpy_input_fn({"x": np.zeros(64)}, batch_size=48, num_epochs=1, shuffle=False)
+        >>> [batch.size for batch in training_batches(estimator, input_fn)]
+        [48, 16]
+    """
+    config, prepared = estimator.config, estimator._prepared(input_fn)
+    return open_input(prepared, mode=ModeKeys.TRAIN, params=estimator.params, config=config, position=position)
 
 
 def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any], config: RunConfig | None = None) -> Estimator:

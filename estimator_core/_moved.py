@@ -61,6 +61,7 @@ MOVED_COMMANDS: dict[str, str] = {
     "plan": "estimator-plan",
     "plugin-doctor": "estimator-testing",
     "policy": "estimator-policy",
+    "population": "estimator-runs",
     "report": "estimator-report",
     "run": "estimator-experiment",
     "reproduce": "estimator-runs",

@@ -23,9 +23,9 @@ from estimator_core._left_out import leaving_out
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.ending import is_over
 from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.resuming import start_step
 from estimator_core._loop.starting import fresh_state
 from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
@@ -389,7 +389,7 @@ class Estimator:
             checkpoint_path=checkpoint_path,
             format_name=format_name,
             host_transforms=self._preparation.exported(checkpoint_path or self.model_dir),
-            label_transforms=self._preparation.labels,
+            label_transforms=self._preparation.exported_labels(checkpoint_path or self.model_dir),
         )
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -452,7 +452,7 @@ class Estimator:
         listeners = check_listeners(saving_listeners)
         check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
         self._place.refresh(lambda: self._devices.processes)
-        if max_steps is not None and start_step(self._state, self.model_dir) >= max_steps:
+        if is_over(self._devices, self._state, self.model_dir, max_steps):
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
             return self

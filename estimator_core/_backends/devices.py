@@ -78,7 +78,7 @@ class Devices:
             object becomes another RunConfig.
         select: returns the backend that a config requests.
         connect: connects this process with the others of its run; None: with those that jax knows already.
-        whole: all devices, of which these are one process's own part; None: these are all.
+        whole: all devices, of which this is the first one of this process; None: these are all.
 
     Example:
         >>> from estimator_core._backends.cpu import CPUBackend
@@ -145,11 +145,17 @@ class Devices:
             config = self._config
             return place(devices, config.mesh, config.partition_rules, config.logical_axis_rules)
         index = self._whole.processes.index
-        return place([device for device in devices if device.process_index == index], None, ())
+        # One device, and the axes of the whole: what a model names is there.
+        one_each = dict.fromkeys(self.config.mesh or {"data": 1}, 1)
+        return place([device for device in devices if device.process_index == index], one_each, ())
 
     def alone(self) -> Devices:
         """This process's own devices, the same object each time. Work on them does not involve other processes."""
         return self._own if self.processes.count > 1 else self
+
+    def single(self) -> Devices:
+        """One device of this process, the same object each time, for programs that leave this machine."""
+        return self if self.placement.single else self._own
 
     @cached_property
     def _own(self) -> Devices:

@@ -162,9 +162,13 @@ class Placement:
             lambda leaf: jax.lax.with_sharding_constraint(leaf, self.batch_sharding(leaf.shape, leading=1)), tree
         )
 
+    def plain(self, specs: Mapping[str, VariableSpec]) -> bool:
+        """Whether all variables are in the memory of one device, so that none needs a sharding."""
+        return self.single and not any(spec.memory for spec in specs.values())
+
     def variables(self, specs: Mapping[str, VariableSpec]) -> dict[str, NamedSharding] | None:
-        """The sharding of every variable, None with one device."""
-        return None if self.single else {name: self._sharding_of(spec) for name, spec in specs.items()}
+        """The sharding of every variable; None where none needs one."""
+        return None if self.plain(specs) else {name: self._sharding_of(spec) for name, spec in specs.items()}
 
     def like_variables(self, tree: PyTree, specs: Mapping[str, VariableSpec]) -> PyTree:
         """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable,
@@ -175,7 +179,7 @@ class Placement:
             for key in reversed(path):
                 spec = specs.get(getattr(key, "key", None))  # type: ignore[arg-type]
                 if spec is not None and spec.shape == leaf.shape:
-                    return NamedSharding(self.mesh, self.rules.spec_of(spec, slot=True))
+                    return NamedSharding(self.mesh, self.rules.spec_of(spec, slot=True), memory_kind=spec.memory)
             return self.replicated
 
         return jax.tree_util.tree_map_with_path(of, tree)
@@ -209,7 +213,7 @@ class Placement:
         return "\n".join([line + crossing, *self.rules.notes])
 
     def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
-        return NamedSharding(self.mesh, self.rules.spec_of(spec))
+        return NamedSharding(self.mesh, self.rules.spec_of(spec), memory_kind=spec.memory)
 
 
 def place(

@@ -35,6 +35,10 @@ class RunEvaluations(Protocol):
         """The next step that has an evaluation of its own, without a checkpoint."""
         ...
 
+    def finish(self) -> None:
+        """Called after the end of all hooks, before the end of the call is recorded. A second call does nothing."""
+        ...
+
 
 class EvaluationHook(Hook):
     """Runs the evaluations that belong to a step and not to a checkpoint.

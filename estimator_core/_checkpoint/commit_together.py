@@ -53,7 +53,8 @@ def commit_together(
 
     Raises:
         NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
-        CheckpointError: a process could not write; says which, and why. No other checkpoint is touched.
+        CheckpointError: a process could not write, or not bring what was saved; says which, and why. No other
+            checkpoint is touched.
         SupersededError, StorageGoneError: the run may not continue; in all processes.
         ProcessLostError: a process is gone; the checkpoint is not there.
     """
@@ -75,8 +76,9 @@ def commit_together(
             with contextlib.suppress(OSError):
                 (shelf.discard if chief else publisher.drop)(work)
         raise
-    if not chief:
-        publisher.follow(work, place, shelf, step, sealed["kept"])
+    if place:  # each has a directory of its own
+        followed = {} if chief else _follow(publisher, work, place, shelf, step, sealed["kept"])
+        _raise_failures(gather(processes, "save-followed", followed), step)
     return root / str(step)
 
 
@@ -135,6 +137,15 @@ def _seal(shelf: Shelf, work: Path, place: str, draft: Draft, told: list[_Outcom
     except Exception as error:
         return _failure(error)
     return {"kept": shelf.steps()}
+
+
+def _follow(publisher: Publisher, work: Path, place: str, shelf: Shelf, step: int, kept: list[int]) -> _Outcome:
+    try:
+        publisher.follow(work, place, shelf, step, kept)
+    except Exception as error:
+        told = f"checkpoint {step} is saved, but this process could not bring it to its own directory: {error}"
+        return {**_failure(error), "error": told}
+    return {}
 
 
 def _failure(error: Exception) -> _Outcome:

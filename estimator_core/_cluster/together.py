@@ -17,6 +17,10 @@ from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError,
 _NEWS_SECS = 30.0
 
 
+class SaidByEach(Exception):  # noqa: N818 - what errors inherit
+    """Beside its own base, an error inherits this if each process that knows of it says so itself, and no other's."""
+
+
 def gather(processes: Coordinator, topic: str, value: object = None) -> list[Any]:
     """The JSON values of all processes, in order of their index. The call waits as long as all are alive.
 
@@ -104,7 +108,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         raise
     except (PreemptedError, GeneratorExit):
         raise
-    except SupersededError as error:  # each process that knows says so itself; the others learn who has failed
+    except (SupersededError, SaidByEach) as error:  # the others learn who has failed
         processes.fail(error)
         raise
     except BaseException as error:

@@ -96,18 +96,22 @@ def features_after(
         name: np.zeros([rows if size is None else size for size in feature.shape], _numpy(feature))
         for name, feature in features.items()
     }
-    for name, feature in features.items():
-        if feature.dtype == "string":
-            batch[name] = np.full(batch[name].shape, "", object)
-    batch |= known
+
+    def after(text: str) -> Mapping[str, np.ndarray]:
+        filled = {name: np.full(a.shape, text, object) if a.dtype == object else a for name, a in batch.items()}
+        return apply_transforms(transforms, {**filled, **known})
+
     try:
-        found = apply_transforms(transforms, batch)
+        found = after("")
     except InputError as error:
-        raise ExportError(
-            "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what "
-            f"they give: {error} "
-            "Give the transforms to the receiver instead, with the features they give."
-        ) from error
+        try:
+            found = after("0")  # a sequence of empty texts has no steps, and one of zeros beside it has some
+        except InputError:
+            raise ExportError(
+                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what "
+                f"they give: {error} "
+                "Give the transforms to the receiver instead, with the features they give."
+            ) from error
     batched = any(feature.shape[:1] == (None,) for feature in features.values())
     return {
         name: Feature((None if batched else array.shape[0], *array.shape[1:]), str(array.dtype))

@@ -49,7 +49,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
     def __post_init__(self) -> None:
         object.__setattr__(self, "examples", _examples(self.features, "feature") | _examples(self.labels, SINGLE_LABEL))
         object.__setattr__(self, "bare", not isinstance(self.features, Mapping))
-        object.__setattr__(self, "bare_labels", not isinstance(self.labels, Mapping))
+        object.__setattr__(self, "bare_labels", not isinstance(self.labels, Mapping | None))
         labels = {} if self.labels is None else named_features(self.labels, SINGLE_LABEL, "labels", integers=True)
         object.__setattr__(self, "labels", labels)
         super().__post_init__()

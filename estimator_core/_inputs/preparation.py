@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class DataContract(Protocol):
     """Checks, converts and learns from data in train, evaluate, predict and, by its transforms, in exports.
 
-    A model_fn carries one as its attribute `data_contract`, or an Estimator is given one.
+    A model_fn carries one as its attribute `data_contract`, or an Estimator is given one. One that makes numbers of
+    labels may have a method `exported_labels(memory)`: the transforms that do so in exported TRAIN and EVAL signatures.
     """
 
     def open(
@@ -132,3 +133,8 @@ class Preparation:
         """The transforms of features that an export carries."""
         kept = () if self.contract is None else self.contract.transforms(Path(memory))
         return (*kept, *self.features)
+
+    def exported_labels(self, memory: str) -> tuple[Any, ...]:
+        """What the labels of a request to a TRAIN or EVAL signature go through."""
+        of_contract = getattr(self.contract, "exported_labels", None)
+        return (*(() if of_contract is None else of_contract(Path(memory))), *self.labels)

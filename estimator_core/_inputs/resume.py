@@ -23,6 +23,7 @@ class TakenUp(NamedTuple):
         elements: what is still to be drawn from it.
         examples, batches: how many were read before.
         note: a line for the log; None if there was no position.
+        ended: whether the input has ended exactly at the position, so that the walk begins again.
     """
 
     walk: Walk
@@ -30,6 +31,7 @@ class TakenUp(NamedTuple):
     examples: int
     batches: int
     note: str | None
+    ended: bool = False
 
 
 def take_up(
@@ -46,7 +48,7 @@ def take_up(
     if position is None or (position.examples == 0 and not position.exhausted):
         return TakenUp(opened, opened.elements, 0, 0, None)
     if position.exhausted:
-        return _again(opened, f"it had ended after {position.examples} examples")
+        return _again(opened, f"it had ended after {position.examples} examples", ended=True)
     fingerprint = opened.fingerprint()
     if fingerprint != position.fingerprint:
         return _again(opened, difference(position.fingerprint, fingerprint))
@@ -63,8 +65,8 @@ def take_up(
     return _replayed(position, opened, open_walk, size_of)
 
 
-def _again(opened: Walk, why: str) -> TakenUp:
-    return TakenUp(opened, opened.elements, 0, 0, f"Input starts again: {why}.")
+def _again(opened: Walk, why: str, *, ended: bool = False) -> TakenUp:
+    return TakenUp(opened, opened.elements, 0, 0, f"Input starts again: {why}.", ended)
 
 
 def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Walk]) -> TakenUp:
@@ -75,7 +77,7 @@ def _restored(position: InputPosition, opened: Walk, open_walk: Callable[[], Wal
         return _again(open_walk(), f"its iterator refused the saved state ({error!r})")
     first = next(opened.elements, _END)
     if first is _END:
-        return _again(open_walk(), f"it ends after {position.examples} examples")
+        return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)
     note = f"Input continues after {position.examples} examples ({position.batches} batches)."
     return TakenUp(opened, itertools.chain([first], opened.elements), position.examples, position.batches, note)
 
@@ -98,7 +100,7 @@ def _replayed(
     else:
         element = next(opened.elements, _END)
         if element is _END:
-            return _again(open_walk(), f"it ends after {position.examples} examples")
+            return _again(open_walk(), f"it ends after {position.examples} examples", ended=True)
         rest = [element]
     note = (
         f"Input continues after {position.examples} examples: it has no position of its own, so {drawn} batches were "

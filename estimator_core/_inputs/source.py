@@ -70,6 +70,8 @@ class BatchSource(Iterator[Batch]):
     Attributes:
         restored: None, or a line for the log that says how the given position was used; set by the first draw.
         position: the position after the last batch; `exhausted` once the input has ended. None before the first draw.
+        ended: whether the input has ended exactly at the given position, so that it has started again; set by the first
+            draw.
         endless: whether the input declares that it never ends; known after the first draw.
         fresh_arrays: True: a batch's arrays are never written again (arrays of other inputs are copied).
     """
@@ -93,7 +95,7 @@ class BatchSource(Iterator[Batch]):
         self._deal: Deal | None = None  # selects this process's rows of the input, once that is open
         self._batches = self._draw()
         self.restored: str | None = None
-        self.endless = False
+        self.endless = self.ended = False
         self.position: InputPosition | None = None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -113,6 +115,7 @@ class BatchSource(Iterator[Batch]):
         self._source = None
         fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
         examples, batches, self.restored = taken.examples, taken.batches, taken.note
+        self.ended = taken.ended
         mask, elements = self._look_at_first(taken)
         normalise, masks, state, total = self._normalise, mask is not unpadded, None, None
         deal = self._deal

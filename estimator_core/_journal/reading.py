@@ -199,6 +199,30 @@ def is_kept(storage: Storage, lineage: Lineage) -> bool:
     return identity.decode("ascii", "replace") == lineage.identity and digest_of(last) == lineage.head
 
 
+def ended_since_newest(storage: Storage, lineage: Lineage) -> bool:
+    """Whether a run has ended by itself since the newest checkpoint was recorded, or nothing is known any longer.
+
+    The sum forgets an end when the next run begins, so the records are read backwards.
+
+    Args:
+        storage: where the journal is.
+        lineage: what it comes to.
+    """
+    newest = lineage.newest
+    for number in range(lineage.number, -1, -1):
+        key = key_of(lineage.identity, number)
+        try:
+            record = decode(storage.get(key), f"{storage.url}/{key}")
+        except ObjectMissingError:
+            break
+        for entry in reversed(record.entries):
+            if isinstance(entry, Ended):
+                return True
+            if isinstance(entry, Saved) and newest is not None and entry.place == newest.place:
+                return False
+    return True
+
+
 def refresh(storage: Storage, lineage: Lineage) -> int:
     """Adds the records that have appeared since.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
 from estimator_core._loop.checkpoints import Checkpoints
+from estimator_core._loop.ending import Ending
 from estimator_core._loop.hook_calls import describe, note_origin
 from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
@@ -74,6 +75,7 @@ class Checkpointer:
         checkpoints: saves.
         evaluations: those of train_and_evaluate, before each save and at steps without one.
         existing: the step of the checkpoint that the run starts from.
+        ending: how the call had ended of which this run does what comes after the last save; None: it trains.
         before_last_save: called before the last save; returns whether it replaced the state.
 
     Attributes:
@@ -91,6 +93,7 @@ class Checkpointer:
         *,
         evaluations: RunEvaluations | None,
         existing: int | None,
+        ending: Ending | None,
         before_last_save: Callable[[], bool],
     ) -> None:
         self._run, self._policy, self._checkpoints = run, policy, checkpoints
@@ -99,7 +102,9 @@ class Checkpointer:
         self._saved_step = existing
         self._evaluated_step: int | None = None
         self._wanted: int | Wake | None = None
-        self._created = self._finished = False
+        self._created = False
+        self._only_ends, self._ending = ending is not None, ending
+        self._told_to_stop: int | None = None  # by a listener, when this step was saved
         self.owed_step: int | None = None
         self._owed_between = False
         self.first: list[Hook] = [_Ahead(self)]
@@ -123,7 +128,8 @@ class Checkpointer:
     def make_up(self) -> None:
         """Makes up for the interrupted evaluation and exports of the step that the run starts from."""
         owed, self.owed_step = self.owed_step == self._run.step, None
-        if self._run.resumed and not owed and self._evaluations is not None:
+        replaced = self._ending is not None and self._ending.replaced  # after what was recorded
+        if self._run.resumed and not owed and not replaced and self._evaluations is not None:
             self._evaluations.resume(self._run)
         if owed and self._evaluations is not None:
             if self._owed_between:
@@ -191,7 +197,7 @@ class Checkpointer:
         if taken:
             raise HookError(f"{self._described()}: state() uses the names {taken}, which are taken; use others.")
         owed = {} if self.owed_step is None else {"owed_step": self.owed_step, "owed_between": self._owed_between}
-        return {**memory, "policy": self._name(), "finished": self._finished, **owed}
+        return {**memory, "policy": self._name(), "finished": self._ending is not None, **owed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what is owed, and the state of a policy of the same name."""
@@ -203,15 +209,19 @@ class Checkpointer:
 
     def _save_last(self) -> None:
         run = self._run
+        if self._only_ends:
+            return
         wanted = bool(self._ask("at_end", run)) or self._evaluations is not None
-        self._finished, replaced = True, False
+        self._ending = ending = Ending(reason=run.stop_reason or "", last_step=run.last_step)
         try:
             if self._evaluated_step != run.step:
                 self._evaluate()
-            replaced = self._before_last_save()
+            self._ending = replace(ending, replaced=self._before_last_save())
         finally:
-            if wanted and (replaced or self._saved_step != run.step):
+            if wanted and (self._ending.replaced or self._saved_step != run.step):
                 self._commit(may_stop=False)
+            elif wanted and self._told_to_stop == run.step:
+                self._checkpoints.save(run.step, self._ending)  # again, so that the checkpoint says that it is the last
 
     def _evaluate(self) -> None:
         if self._evaluations is not None:
@@ -239,16 +249,17 @@ class Checkpointer:
         for listener in self._listeners:
             listener.before_save(run, step)
         run.summaries.flush()
-        checkpoint = self._checkpoints.save(step)
+        checkpoint = self._checkpoints.save(step, self._ending)
         self._saved_step = step
         for told in (*self._listeners, *(() if self._evaluations is None else (self._evaluations,))):
             try:
                 stops = told.after_save(run, step, checkpoint)
             except PreemptedError as broken_off:
                 self._owe(broken_off)
-                self._checkpoints.save(step)  # again, so that the checkpoint says what is owed
+                self._checkpoints.save(step, self._ending)  # again, so that the checkpoint says what is owed
                 continue
             if stops and may_stop:
+                self._told_to_stop = step
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
 
     def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:

@@ -11,6 +11,7 @@ from estimator_core._inputs import InputPosition
 from estimator_core._journal import Entry
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.ending import Ending
 from estimator_core._loop.positions import positions_json
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
@@ -65,6 +66,7 @@ class Checkpoints:
         position: the position of the input at the start of the call.
         timers: returns what a resumed call needs to keep its rhythm.
         recorded: returns what is recorded with the checkpoint of a step.
+        committed: called with the step of each checkpoint that is there.
     """
 
     def __init__(
@@ -78,14 +80,20 @@ class Checkpoints:
         position: InputPosition | None,
         timers: Callable[[], Mapping[str, Any]],
         recorded: Callable[[int], Sequence[Entry]],
+        committed: Callable[[int], None],
     ) -> None:
         self._context, self._run, self._state, self._store = context, run, state, store
         self._hook_states = hook_states
-        self._position, self._timers, self._recorded = position, timers, recorded
+        self._position, self._timers, self._recorded, self._committed = position, timers, recorded, committed
         self._commits = CommitEvents(self._tell)
 
-    def save(self, step: int) -> PendingCheckpoint:
-        """Starts a checkpoint: the state after `step`, the input's position, the states of all hooks."""
+    def save(self, step: int, ending: Ending | None = None) -> PendingCheckpoint:
+        """Starts a checkpoint: the state after `step`, the input's position, the states of all hooks.
+
+        Args:
+            step: the global step.
+            ending: how the call ends, if this is its last checkpoint.
+        """
         live, context, run = self._state, self._context, self._run
         state = live.ready
         position = live.position if run.step > run.first_step else self._position
@@ -97,7 +105,11 @@ class Checkpoints:
             input=positions_json(position, context.devices.processes, context.devices.placement.pipelines),
             hooks=self._hook_states(),
             timers=self._timers(),
-            manifest={"plugins": context.plugins.versions(), "components": context.plugins.used()},
+            manifest={
+                "plugins": context.plugins.versions(),
+                "components": context.plugins.used(),
+                **({} if ending is None else ending.in_manifest()),
+            },
         )
         with context.account.on(CHECKPOINT):
             saved = self._store.save(step, items, self._recorded(step))  # waits for the previous commit
@@ -130,5 +142,6 @@ class Checkpoints:
         self._store.wait()
 
     def _tell(self, step: int, path: str) -> None:
+        self._committed(step)
         with self._context.account.on(HOOKS):
             self._context.plugins.checkpoint_saved(self._run, step, path)

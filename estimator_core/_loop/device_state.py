@@ -16,6 +16,8 @@ from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.state import FIRST_BAD_STEP, TrainState
 from estimator_core.errors import HookError
 
+#: Why a run stops whose input has ended.
+INPUT_ENDED = "the input ended"
 _copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
 
 
@@ -126,7 +128,7 @@ class DeviceState:
     def note_end_of_input(self) -> str:
         """Notes that the input has ended. Returns that as a reason to stop."""
         self.position = None if self.position is None else self.position._replace(exhausted=True)
-        return "the input ended"
+        return INPUT_ENDED
 
     def assign(self, values: Mapping[str, Any]) -> None:
         """Replaces variables and model state, by path, with host or device arrays of the same shapes.
@@ -147,6 +149,11 @@ class DeviceState:
             variables={path: placed.get(path, value) for path, value in state.variables.items()},
             model_state={path: placed.get(path, value) for path, value in state.model_state.items()},
         )
+
+    def land(self, state: TrainState, step: int, position: InputPosition | None) -> None:
+        """Takes a state of the same form that was trained elsewhere, up to a step and a position of the input."""
+        self.state = jax.tree.map(_like, self.ready, state)
+        self.step, self.position = step, position
 
     @contextlib.contextmanager
     def swapped(self, values: Mapping[str, object]) -> Generator[None]:

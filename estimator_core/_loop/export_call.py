@@ -28,7 +28,7 @@ from estimator_core._export.request import check_request, write_export
 from estimator_core._inputs.seen import seen_features
 from estimator_core._inputs.transforms import LABELS
 from estimator_core._loop.context import RunContext
-from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.device_state import DeviceState, is_readable
 from estimator_core._loop.export_signatures import ModeSignatures, mode_signatures
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.programs import Programs
@@ -71,13 +71,17 @@ def start_export(
     chosen: ExportFormat = context.plugins.get("format", format_name)()
     check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
     source = checkpoint_path or context.estimator.latest_checkpoint()
+    if not (context.training and live.state is not None and is_readable(live.ready)):
+        context = context.within(devices=context.devices.alone())  # any process may export, and asks no other one
     current = _current(context, live, source) or states.get(context, None, checkpoint_path)
     modes: dict[str, ModeSignatures] = {}
-    with context.devices.placement.context():
+    # What is exported runs on one device, whatever the mesh of the run.
+    devices = context.devices.single()
+    with devices.placement.context():
         for mode, receiver in received.items():
             features = features_after(host_transforms, receiver.features, _examples(receiver))
             labels = _labels(receiver, label_transforms)
-            modes[mode] = mode_signatures(context.devices, programs, mode, receiver, features, labels, current)
+            modes[mode] = mode_signatures(devices, programs, mode, receiver, features, labels, current)
     serving = received.get(ModeKeys.PREDICT)
     fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
     request = ExportRequest(
@@ -97,10 +101,11 @@ def start_export(
             "training_saw": seen,
         },
     )
-    check_request(request, chosen)
+    with devices.placement.context():
+        check_request(request, chosen)
 
     def write() -> str:
-        with context.devices.placement.context():
+        with devices.placement.context():
             path = place(lambda base: write_export(request, chosen, base, check))
         _log.info("Exported step %d as %s to %s", request.global_step, format_name, path)
         context.plugins.export_written(context.estimator, path, format_name)

@@ -56,6 +56,7 @@ class WriterLedger:
     def __init__(self, journal: RunJournal, model_dir: Path, step: int, live: DeviceState) -> None:
         self._journal, self._model_dir, self._saved, self._live = journal, model_dir, step, live
         self._waiting: list[tuple[int, Evaluated]] = []
+        self._uncommitted: list[Evaluated] = []
 
     @property
     def epoch(self) -> int:
@@ -72,6 +73,7 @@ class WriterLedger:
 
     def record(self, result: Evaluated) -> None:
         """Records a result of a saved step. Keeps other results until their step is saved."""
+        self._uncommitted = [one for one in self._uncommitted if (one.name, one.step) != (result.name, result.step)]
         if self.may_be_saved(result.step):
             below = results_dir(self._model_dir, result.name)
             self._publish(result, *segments(self._model_dir, below, result.step))
@@ -90,6 +92,13 @@ class WriterLedger:
         told = [self._held(one) if (version, one.step) == held else one for version, one in waiting]
         return [*told, *segments(self._model_dir, self._model_dir, step)]
 
+    def committed(self, step: int) -> None:
+        """Writes the lines of results that are those of a checkpoint, now that it is there."""
+        there = [result for result in self._uncommitted if result.step <= step]
+        self._uncommitted = [result for result in self._uncommitted if result.step > step]
+        for result in there:
+            append_line(results_dir(self._model_dir, result.name), results_line(self._model_dir, result))
+
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Records that the call has ended by itself, and all waiting results."""
         ended = Ended(step=step, reason=reason, failed=failed)
@@ -101,7 +110,7 @@ class WriterLedger:
         if result.between:
             where = relative_to(self._model_dir, checkpoint_path(self._model_dir, result.step))
             result = replace(result, between=False, checkpoint=where)
-            append_line(results_dir(self._model_dir, result.name), results_line(self._model_dir, result))
+            self._uncommitted.append(result)
         return result
 
     def _publish(self, *entries: Entry) -> None:
@@ -131,6 +140,9 @@ class ObserverLedger:
     def for_save(self, step: int) -> Sequence[Entry]:
         """Returns nothing, because the first process records."""
         return ()
+
+    def committed(self, step: int) -> None:
+        """Does nothing, because the first process records."""
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Does nothing, because the first process records."""

@@ -109,7 +109,7 @@ class Programs:
 
     def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Packing | None:
         """How the training program carries a state; None: as it is."""
-        if devices.config.debug or not devices.placement.single:
+        if devices.config.debug or not devices.placement.plain(discovery.specs):
             return None
         key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))
         if key not in self._packings:  # model_fn may declare further variables in another mode
@@ -154,13 +154,14 @@ class Programs:
 
 
 def state_shardings(placement: Placement, discovery: Discovery) -> TrainState | None:
-    """The sharding of every leaf of the state, None with one device."""
-    if placement.single:
+    """The sharding of every leaf of the state; None where none needs one."""
+    if placement.plain(discovery.specs):
         return None
+    shardings = placement.variables(discovery.specs) or {}
     return TrainState(
         placement.replicated,
-        placement.variables(discovery.trainable),  # type: ignore[arg-type]
-        placement.variables(discovery.model_state),  # type: ignore[arg-type]
+        {name: shardings[name] for name in discovery.trainable},
+        {name: shardings[name] for name in discovery.model_state},
         placement.like_variables(discovery.opt_state, discovery.specs),
     )
 

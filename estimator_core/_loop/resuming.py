@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from estimator_core._checkpoint.newest import read_latest
 from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.ending import Ending
 from estimator_core._loop.positions import input_context, position_of
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run_record import ended_step
@@ -37,6 +38,7 @@ class Start:
         position: the position of the input.
         hook_states: the states of hooks by name; empty if a new call begins.
         unfinished: whether this continues an interrupted call.
+        ending: how that call had ended, if it was interrupted after its last save: only its end is left.
     """
 
     step: int = 0
@@ -45,18 +47,24 @@ class Start:
     position: InputPosition | None = None
     hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     unfinished: bool = False
+    ending: Ending | None = None
 
 
-def start_step(state: DeviceState, model_dir: str) -> int:
-    """The global step that a training call would start from."""
-    newest = latest_checkpoint(model_dir)
-    if newest is not None and checkpoint_step(newest) != state.checkpoint_step:
-        return checkpoint_step(newest)
-    return state.step if state.state is not None else 0
-
-
-def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Plugins) -> Start:
+def find_start(
+    devices: Devices,
+    state: DeviceState,
+    model_dir: str,
+    plugins: Plugins,
+    owed: Callable[[str], Ending | None] = lambda checkpoint: None,
+) -> Start:
     """Decides where to start. A checkpoint that is newer than the state in memory wins.
+
+    Args:
+        devices: of the Estimator.
+        state: the state in memory.
+        model_dir: of the run.
+        plugins: know checkpoints of others.
+        owed: how the call had ended that wrote the newest checkpoint, if only its end is left.
 
     Raises:
         CheckpointError: there is a checkpoint of another framework, and none of ours.
@@ -79,7 +87,8 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
     # A call that ends by itself at a step with a checkpoint does not save that step again to record its end.
     ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
     ended = chief_says(processes, "ended", ended)  # the others may have an older record
-    unfinished = not ended or saver.get("owed_step") == int(items.clock[0])
+    ending = owed(path)
+    unfinished = not ended or ending is not None or saver.get("owed_step") == int(items.clock[0])
     return Start(
         step=int(items.clock[0]),
         checkpoint=path,
@@ -87,6 +96,7 @@ def find_start(devices: Devices, state: DeviceState, model_dir: str, plugins: Pl
         position=None if items.input is None else position_of(items.input, input_context(devices)),
         hook_states=items.hooks if unfinished else {},
         unfinished=unfinished,
+        ending=ending,
     )
 
 

@@ -16,6 +16,7 @@ from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.context import RunContext
+from estimator_core._loop.device_state import INPUT_ENDED
 from estimator_core._loop.dispatch import Program
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from estimator_core._loop.train_call import TrainCall
 
 _log = logging.getLogger("estimator_core")
+_EMPTY = "the input is empty"
 
 
 class TrainRun:
@@ -115,6 +117,7 @@ class TrainRun:
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
             recorded=ledger.for_save,
+            committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
         self._order = hook_order(
@@ -153,6 +156,8 @@ class TrainRun:
                         ending.push(self._last_commit)
                         ending.callback(self._end_hooks, error)
                         self._checkpoints.finish()
+                if call.evaluations is not None and reason != _EMPTY and not self._interrupted:
+                    call.evaluations.finish()
         finally:
             self._note_failure(error)
             call.plugins.run_end(run, error)
@@ -176,6 +181,7 @@ class TrainRun:
             self._checkpoints,
             evaluations=call.evaluations,
             existing=None if start.checkpoint is None else start.step,
+            ending=start.ending,
             before_last_save=self._before_last_save,
         )
 
@@ -216,7 +222,12 @@ class TrainRun:
             _log.info("%s", source.restored)
         if first is None:
             _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
-            return "the input is empty"
+            return _EMPTY
+        if start.ending is not None:
+            _log.info("The call before was killed after its last save: this one makes no step and ends it.")
+            run.stopped(start.ending.reason)
+        elif run.resumed and source.ended and call.steps is None:
+            run.stopped(INPUT_ENDED)  # exactly where the call before was killed
         fresh = start.items is None and live.state is None
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
         with devices.placement.context():
@@ -253,6 +264,7 @@ class TrainRun:
             assert start.checkpoint is not None
             state = restored_state(devices, programs, discovery, start.items, start.checkpoint)
             live.start(state, start.step, checkpoint_step=start.step, has_slots=True)
+            live.position = start.position
         elif live.state is None:
             live.start(call.fresh(devices, discovery))
         state = completed(devices, programs, discovery, live.ready, has_slots=live.has_slots)
@@ -330,9 +342,15 @@ class TrainRun:
                 note_end(self._call.model_dir, self._run.step, reason, failed=True)
         self._call.state.forget()
 
+    @property
+    def _interrupted(self) -> bool:
+        """Whether the platform has interrupted training, or what belongs to its last step."""
+        run, checkpointer = self._run, self._checkpointer
+        return run.interrupted or (checkpointer is not None and checkpointer.owed_step == run.step)
+
     def _raise_if_interrupted(self) -> None:
         run, checkpointer = self._run, self._checkpointer
-        if not run.interrupted and (checkpointer is None or checkpointer.owed_step != run.step):
+        if not self._interrupted:
             return
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:

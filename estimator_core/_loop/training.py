@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from functools import partial
 
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
 from estimator_core._cluster.together import announce, ending_together
+from estimator_core._loop.ending import owed_ending
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.resuming import find_start
 from estimator_core._loop.taking_over import own_together, shelf_of, take_model_dir
@@ -45,8 +47,10 @@ def execute(call: TrainCall) -> str:
             call.plugins.open_call(config)
             # The first process to ask for devices waits until all do; below one of them may have to wait for another.
             _ = devices.placement
+            model_dir = str(call.model_dir)
+            owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)
             start, journal = take_model_dir(
-                call.model_dir, processes, lambda: find_start(devices, call.state, str(call.model_dir), call.plugins)
+                call.model_dir, processes, lambda: find_start(devices, call.state, model_dir, call.plugins, owed)
             )
             best = config.keep_checkpoint_best
             store = cleanup.enter_context(

@@ -31,9 +31,11 @@ def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
 
 
 def as_computed(spec: VariableSpec, value: Any) -> Any:
-    """A variable's value as model_fn gets it; model state, such as running statistics, keeps its precision."""
-    dtype = _active.get()
-    return value if dtype is None or not spec.trainable or value.dtype != _FULL else value.astype(dtype)
+    """A variable's value as model_fn gets it; model state, such as running statistics, keeps its precision, and so does
+    what is outside the device's memory.
+    """
+    kept = not spec.trainable or spec.memory is not None
+    return value if kept else reduced(value, _active.get())
 
 
 def as_stored(spec: VariableSpec, value: Any) -> Any:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._model.memory import computed_there
 from estimator_core._model.module_values import ModuleInitializer
 from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
@@ -81,8 +82,14 @@ def _first_values(specs: Mapping[str, VariableSpec], words: object) -> dict[str,
                 }
             values[path] = _checked(spec, modules[module.path][initializer.name])
         else:
-            values[path] = _checked(spec, initializer(variable_key(words, path), spec.shape, spec.dtype))
+            first = computed_there(functools.partial(_first, spec), on_host=spec.memory is not None)
+            values[path] = _checked(spec, first(variable_key(words, path)))
     return values
+
+
+def _first(spec: VariableSpec, key: jax.Array) -> Any:
+    assert callable(spec.initializer)
+    return spec.initializer(key, spec.shape, spec.dtype)
 
 
 def _checked(spec: VariableSpec, value: Any) -> Any:

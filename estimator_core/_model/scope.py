@@ -124,7 +124,7 @@ class Scope:
         if known is not None and (known.sharding is not None or spec.sharding is None):
             spec = known
         elif known is not None:  # a checkpoint knows no sharding
-            spec = replace(known, sharding=spec.sharding)
+            spec = replace(known, sharding=spec.sharding, memory=spec.memory)
         self._meet(spec)
         if spec.name in self._written:
             return self._written[spec.name]

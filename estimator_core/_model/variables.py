@@ -30,6 +30,7 @@ class VariableSpec:
         initializer: a function of `(key, shape, dtype)` that returns the first value, or that value as a host array.
         trainable: whether it is differentiated; the others are model state, written by `set_variable`.
         sharding: the partition spec from the module's author (one entry per axis), None without one.
+        memory: the kind of memory that holds it and its optimizer slots, as JAX names it; None: the device's own.
 
     Example:
         >>> import jax
@@ -44,6 +45,7 @@ class VariableSpec:
     initializer: Initializer
     trainable: bool
     sharding: Any = None
+    memory: str | None = None
 
     def __str__(self) -> str:
         shape = ",".join(map(str, self.shape))

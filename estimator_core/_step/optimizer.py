@@ -10,6 +10,7 @@ import jax
 import optax
 from jax.core import Tracer
 
+from estimator_core._model.memory import computed_there, is_in_host_memory
 from estimator_core._step import sparse
 from estimator_core._step.precision import initial_loss_scale
 from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
@@ -60,7 +61,13 @@ def _member_state(
     dense = {name: variables[name] for name in paths if name not in tables}
     return MemberState(
         member.transformation.init(dense),
-        {name: member.transformation.init(variables[name]) for name in paths if name in tables},
+        {
+            name: computed_there(member.transformation.init, on_host=is_in_host_memory(variables[name]))(
+                variables[name]
+            )
+            for name in paths
+            if name in tables
+        },
     )
 
 

@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import math
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import jax
@@ -20,6 +20,8 @@ import numpy as np
 import optax
 from jax.typing import DTypeLike
 
+from estimator_core._model.compute_dtype import as_computed
+from estimator_core._model.memory import is_in_host_memory
 from estimator_core._model.scope import active_scope
 from estimator_core._model.variables import make_spec
 from estimator_core._types import Arrays, PyTree
@@ -38,9 +40,14 @@ class RowAccess(Protocol):
         """How the table is split where no partition rule decides, one entry an axis; None: not at all."""
         ...
 
+    @property
+    def memory(self) -> str | None:
+        """The kind of memory that holds the table and its slots, as JAX names it; None: the device's own."""
+        ...
+
     def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
         """The rows of integer ids of any shape; zeros for an id out of range. PREDICT, which is exported, uses
-        `WholeTable.read`.
+        `WholeTable.read` where the table is in the memory of the devices.
         """
         ...
 
@@ -76,6 +83,7 @@ class WholeTable:
     """
 
     sharding: None = None
+    memory: None = None
 
     def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
         """See `RowAccess`."""
@@ -154,9 +162,10 @@ def sparse_lookup(
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
     scope = active_scope("ec.sparse_lookup")
     path = scope.path(name)
-    table = scope.read(make_spec(path, shape, initializer, dtype, True, access.sharding))
-    reader = WholeTable() if scope.mode == ModeKeys.PREDICT else access
-    rows = reader.read(jax.lax.stop_gradient(table), ids)
+    spec = make_spec(path, shape, initializer, dtype, True, access.sharding)
+    table = jax.lax.stop_gradient(scope.read(replace(spec, memory=access.memory)))
+    reader = WholeTable() if scope.mode == ModeKeys.PREDICT and not is_in_host_memory(table) else access
+    rows = as_computed(spec, reader.read(table, ids))
     lookups = _active.get()
     if lookups is None:
         return rows

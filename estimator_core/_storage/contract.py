@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from estimator_core._cluster.together import SaidByEach
 from estimator_core.errors import EstimatorError
 
 
@@ -39,7 +40,7 @@ class StorageFullError(StorageError):
     """There is no room left, or a quota is used up."""
 
 
-class StorageGoneError(StorageError):
+class StorageGoneError(StorageError, SaidByEach):
     """The bucket, the container or the root directory does not exist. It is not made again."""
 
 

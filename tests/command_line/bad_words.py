@@ -156,6 +156,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("inputs validate {dir}/data.csv", "Give either --schema SCHEMA or --against FILE"),
     ("inputs validate {dir}/data.csv --schema {dir}/absent.toml", "absent.toml"),
     ("inputs validate {dir}/data.csv --against {dir}/data.csv --max-unknown few", "invalid float value: 'few'"),
+    ("inputs validate {dir}/data.csv --against {dir}/data.csv --ignore absent", "no column 'absent' to ignore"),
     # checkpoints, audit, report
     ("checkpoints", "required: DIR"),
     ("checkpoints {dir}/run --diff 1", "expected 2 arguments"),

@@ -6,7 +6,7 @@ import pytest
 import estimator_core as ec
 from estimator_core._export.raw import Rename, features_after, renaming
 from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
-from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError, InputError
 
 X = ec.export.Feature((None, 2))
 SCORES = np.zeros((2, 3), np.float32)
@@ -125,3 +125,30 @@ def test_evaluation_signatures_have_the_names_of_the_original():
     found = signature_outputs(spec("eval", loss=np.float32(1)))
     assert list(found) == ["eval"]
     assert list(found["eval"]) == ["loss", "predictions/y"]
+
+
+class EquallyLong:
+    """A transform of two sequences, of text and of numbers, which want as many steps; empty text is no step."""
+
+    name, version, files = "equally_long", 1, {}
+
+    def config(self):
+        return {}
+
+    def apply(self, batch):
+        if ((batch["words"] != "").sum(axis=1) != batch["speeds"].shape[1]).any():
+            raise InputError("Sequences must be as long as each other.")
+        return {"ids": np.zeros(batch["words"].shape, np.int32), "speeds": batch["speeds"]}
+
+
+def test_sequences_of_text_and_of_numbers_are_as_long_as_each_other_in_the_batch_that_is_tried():
+    given = {"words": ec.export.Feature((None, 4), "string"), "speeds": ec.export.Feature((None, 4))}
+    found = features_after([EquallyLong()], given)
+    assert found == {"ids": ec.export.Feature((None, 4), "int32"), "speeds": ec.export.Feature((None, 4))}
+    with pytest.raises(ExportError, match="as long as each other"):
+        features_after([EquallyLong()], given | {"speeds": ec.export.Feature((None, 3))})
+
+
+def test_a_model_without_labels_has_an_eval_signature():
+    receiver = ec.export.SupervisedInputReceiver({"x": X})
+    assert (receiver.labels, receiver.bare_labels) == ({}, False)

@@ -1,8 +1,4 @@
-"""A run with averaged weights, early stopping, two evaluations and the best exports, for the tests that stop it.
-
-The averages are evaluated at the last step anyway: what a hook does only at the end of training would be lost by a kill
-after the last save.
-"""
+"""A run with averaged weights, early stopping, two evaluations and the best exports, for the tests that stop it."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import Restored, read_latest
+from estimator_core._checkpoint.shelf import Publisher
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.resuming import find_start
 from estimator_core._packs import away
@@ -21,7 +23,7 @@ from estimator_core._packs.stored import StoredArray
 from estimator_core._storage.local import LocalStorage
 from estimator_core.checkpoint import CheckpointItems, CheckpointStore, load_variables, read_checkpoint
 from estimator_core.coordinator import ALONE
-from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from estimator_core.plugins import Plugins
 from estimator_core.storage import Data, ObjectMissingError, ShortReadError, StorageError
 
@@ -71,6 +73,28 @@ def saved(tmp_path: Path) -> Path:
 
     in_all(save)
     return tmp_path
+
+
+def test_one_that_cannot_bring_what_was_saved_ends_all(tmp_path: Path) -> None:
+    def begin(work: Path) -> None:
+        work.mkdir(parents=True)
+
+    def follow(*arguments: object) -> None:
+        raise StorageError("shelf: the server does not answer.")
+
+    def save(processes: Any) -> str:
+        publisher = Publisher(place=lambda step: f"data/{step}", begin=begin)
+        if processes.index == 1:
+            publisher = replace(publisher, follow=follow)
+        store = CheckpointStore(tmp_path / str(processes.index), processes=processes, publisher=publisher)
+        with store, pytest.raises(CheckpointError) as caught:
+            store.save(1, items(1)).wait()
+        return str(caught.value)
+
+    (said,) = set(in_all(save))
+    assert said.startswith("Process 1: checkpoint 1 is saved, but this process could not bring it")
+    assert said.endswith("shelf: the server does not answer.")
+    assert load_variables(tmp_path / "0")["v5"][0, 0] == 6
 
 
 def all_pieces(saved: Path) -> tuple[Path, list[Any]]:

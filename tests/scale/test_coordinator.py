@@ -10,6 +10,7 @@ import estimator_core as ec
 from estimator_core._cluster.together import chief_says, ending_together, gather
 from estimator_core.coordinator import ALONE, Coordinator, Lost
 from estimator_core.errors import PluginLookupError, PreemptedError, ProcessLostError
+from estimator_core.storage import StorageGoneError
 
 
 def test_alone_agrees_with_itself() -> None:
@@ -68,6 +69,13 @@ def test_what_all_know_is_told_to_nobody(error: Any) -> None:
     with pytest.raises(type(error)), ending_together(two):
         raise error
     assert two.failed == []
+
+
+def test_a_model_dir_that_is_gone_is_said_by_each() -> None:
+    two, error = _Two(Lost(1, "host, pid 7", "it failed")), StorageGoneError("run was removed")
+    with pytest.raises(StorageGoneError, match="run was removed"), ending_together(two):
+        raise error
+    assert two.failed == [error]
 
 
 def test_an_error_behind_a_lost_process_names_it() -> None:

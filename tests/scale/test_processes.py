@@ -15,6 +15,7 @@ from scale_runs import HERE, TOLERANCE, assert_same, environment, launch, run_wo
 import estimator_core as ec
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core._journal import lineage_of
 from estimator_core._packs.packs import Packs
 from estimator_core._storage.local import LocalStorage
 
@@ -125,6 +126,18 @@ def test_a_killed_process_is_named_and_the_relaunch_goes_on(tmp_path: Path):
     result, _ = seen(tmp_path / "out")
     assert result["step"] == 30
     assert len(result["losses"]) in (20, 25)  # from step 5 or 10, not from the start
+
+
+@pytest.mark.slow
+def test_a_run_killed_after_its_last_save_is_ended_without_a_step(tmp_path: Path):
+    settings = {"model_dir": str(tmp_path / "run"), "steps": 12, "rules": "full", "out": str(tmp_path / "out")}
+    done = launch("fault_worker.py", 2, {**settings, "fault": "end", "who": 0})
+    assert done.returncode == 75, done.stdout
+    assert (max(lineage_of(tmp_path / "run").saved), lineage_of(tmp_path / "run").ended) == (12, None)
+    again = launch("fault_worker.py", 2, settings)
+    assert again.returncode == 0, again.stdout
+    assert [seen(tmp_path / "out", process)[0]["losses"] for process in (0, 1)] == [[], []]
+    assert lineage_of(tmp_path / "run").ended.step == 12
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import estimator_core as ec
 from plugins.canned_bert.tests.test_command import sentences
 
 PROGRAM = [sys.executable, "-m", "estimator_core._cli.main"]
@@ -16,7 +17,7 @@ def results(folder, processes, *options):
     """The numbers that the command writes: metrics by name, and a row of probabilities an example."""
     model = folder / str(processes)
     launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
-    steps = ["--do-train", "--do-eval", "--do-predict", "--num-train-epochs", "3", "--vocab-size", "60"]
+    steps = ["--do-train", "--do-eval", "--do-predict", "--do-export", "--num-train-epochs", "3", "--vocab-size", "60"]
     sizes = [
         "--max-seq-length",
         "12",
@@ -39,7 +40,12 @@ def results(folder, processes, *options):
     assert done.returncode == 0, done.stdout + done.stderr
     metrics = dict(line.split(" = ") for line in (model / "eval_results.txt").read_text().splitlines())
     rows = [line.split("\t") for line in (model / "test_results.tsv").read_text().splitlines()[1:]]
-    return metrics, [row[0] for row in rows], np.array([row[1:] for row in rows], float)
+    assert len(ec.export.exports_in(model / "export" / "final")) == 1
+    texts = np.array([text for _, text in sentences(11, 9)], object)
+    exported = ec.export.load(str(model / "export" / "final")).raw_signatures["predict"](text_a=texts)["probabilities"]
+    probabilities = np.array([row[1:] for row in rows], float)
+    np.testing.assert_allclose(exported, probabilities, rtol=0, atol=5e-6)
+    return metrics, [row[0] for row in rows], probabilities
 
 
 @pytest.mark.slow

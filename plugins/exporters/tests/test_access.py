@@ -9,7 +9,8 @@ import pytest
 
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
-from estimator_exporters.serving.access import access_from, check_reachable
+from estimator_exporters.serving.access import access_from, check_reachable, renewed_access
+from estimator_exporters.serving.refusals import RefusedError
 from estimator_exporters.serving.tls import Tls, tls_from
 from plugins.exporters.tests.live_server import echo, running
 
@@ -89,6 +90,30 @@ def test_files_of_tokens_that_are_none(tmp_path, content, mode, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ArgumentError, match="cannot be read"):
         access_from(tmp_path / "none.json")
+
+
+def test_renewed_tokens_hold_and_garbage_changes_nothing(tmp_path, caplog):
+    path = file_of(tmp_path, [{"token": ALL}])
+    access, renew = renewed_access(path)
+
+    def allowed(token):
+        try:
+            access(f"Bearer {token}", "ham")
+        except RefusedError as refusal:
+            return refusal.status
+        return 200
+
+    for damage in (lambda: file_of(tmp_path, []), lambda: path.chmod(0o604), path.unlink):
+        damage()
+        renew()
+        assert (allowed(ALL), allowed(SPAM)) == (200, 401)
+    assert caplog.text.count("The tokens known before stay valid") == 2, "a mode is no change of the file"
+    file_of(tmp_path, [{"token": SPAM}, {"token": "a-third-token-of-spam", "models": ["spam"]}])
+    assert (allowed(ALL), allowed(SPAM)) == (200, 401), "it is read without a look"
+    renew()
+    assert [allowed(token) for token in (ALL, SPAM, "a-third-token-of-spam")] == [401, 200, 403]
+    renew()
+    assert ALL not in caplog.text
 
 
 def test_nobody_is_served_by_accident(export, capsys):

@@ -40,7 +40,7 @@ def ask():
     ports, traced = [], []
 
     def beside(engine):
-        return grpc_serving(engine, "127.0.0.1", 0, None, 5, ports.append)
+        return grpc_serving(engine, "127.0.0.1", 0, None, ports.append)
 
     @contextlib.contextmanager
     def tracing(model, parent):

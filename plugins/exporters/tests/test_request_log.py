@@ -3,7 +3,9 @@
 import contextlib
 import json
 import logging
+import resource
 import stat
+import time
 
 import numpy as np
 import pytest
@@ -75,6 +77,56 @@ def test_a_file_that_is_full_makes_room(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.jsonl", "m.jsonl.1"]
     assert lines(tmp_path / "m.jsonl")[-1]["age"] == 49.0
     assert max(path.stat().st_size for path in tmp_path.iterdir()) < 1200
+
+
+def written(log, path, count):
+    """Waits until that many lines are in a file."""
+    ends = time.monotonic() + 30
+    while (len(lines(path)) if path.exists() else 0) < count and time.monotonic() < ends:
+        time.sleep(0.02)
+    return lines(path)
+
+
+def test_a_disk_without_room_costs_rows_and_no_half_lines(tmp_path, caplog):
+    """It is told once, and the log goes on when there is room. The limit of the size of files stands for the disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "m.jsonl"
+    with caplog.at_level(logging.INFO, "estimator_exporters"), recording(directory=tmp_path, rate=1.0) as log:
+        record = log("m", FEATURES)
+        record(arrays(3))
+        assert len(written(log, path, 3)) == 3
+        size = path.stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+        try:
+            for start in range(5):
+                record(arrays(1, start))
+            ends = time.monotonic() + 30
+            while log.left_out < 5 and time.monotonic() < ends:
+                time.sleep(0.02)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert (log.left_out, path.stat().st_size) == (5, size)
+        record(arrays(1, 7))
+        assert [line["age"] for line in written(log, path, 4)] == [0, 1, 2, 7]
+    told = [line for line in caplog.messages if "cannot be written" in line]
+    assert len(told) == 1, told
+    assert "written again; 5 rows were left out" in caplog.text
+
+
+def test_a_directory_that_is_gone_ends_nothing(tmp_path, caplog):
+    folder = tmp_path / "log"
+    with recording(directory=folder, rate=1.0) as log:
+        record = log("m", FEATURES)
+        folder.rmdir()
+        record(arrays(1))
+        record({"age": np.float32([1]), "port": np.array([object()]), "vector": np.ones((1, 2), np.int32)})
+        ends = time.monotonic() + 30
+        while log.left_out < 2 and time.monotonic() < ends:
+            time.sleep(0.02)
+        folder.mkdir()
+        record(arrays(1, 5))
+        assert [line["age"] for line in written(log, folder / "m.jsonl", 1)] == [5]
+    assert caplog.text.count("cannot be written") == 1
 
 
 def recorded_echo(log):

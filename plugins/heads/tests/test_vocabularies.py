@@ -156,3 +156,23 @@ def test_exports_of_a_multi_head_know_the_names_of_every_head():
     assert outputs["who/predict"].class_names == tuple(NAMES)
     assert outputs["who"].class_names == tuple(NAMES)
     assert outputs["how_much/predict"].class_names is None
+
+
+@pytest.mark.parametrize(
+    ("head", "labels", "expected"),
+    [
+        (eh.MultiClassHead(3, label_vocabulary=NAMES), {"labels": np.array([["iroh"]])}, {"labels": [[1]]}),
+        (eh.MultiClassHead(3, label_vocabulary=NAMES), {"labels": np.array([[2]])}, {"labels": [[2]]}),
+        (
+            eh.MultiHead(
+                [eh.BinaryClassHead(label_vocabulary=["no", "yes"], name="click"), eh.RegressionHead(name="price")]
+            ),
+            {"click": np.array(["yes"], object), "price": np.array([3.0])},
+            {"click": [1], "price": [3.0]},
+        ),
+    ],
+)
+def test_a_contract_makes_ids_of_the_label_strings_of_an_export(tmp_path, head, labels, expected):
+    for transform in eh.HeadContract(head).exported_labels(tmp_path):
+        labels = transform.apply(labels)
+    assert {name: value.tolist() for name, value in labels.items()} == expected

@@ -56,6 +56,15 @@ def people(**changed: Any) -> pd.DataFrame:
     return frame
 
 
+def test_columns_that_are_ignored_are_not_compared() -> None:
+    schema, wrong = schema_of_people(), people(age=None, pay=[9e9] * 4, new="x")
+    assert {one.column for one in validate(wrong, schema).anomalies} == {"age", "pay", "new", "y"}
+    assert {one.column for one in validate(wrong, schema, ignore=["age", "new"]).anomalies} == {"pay", "y"}
+    assert "age" not in {one.column for one in validate(wrong, schema, ignore=["age"]).distances}
+    with pytest.raises(ArgumentError, match="no column 'ages' to ignore"):
+        validate(wrong, schema, ignore=["ages"])
+
+
 WRONG = {
     "below": ({"age": [20, 30, -1, 50]}, "range", "age: 1 of 4 values are outside 18 to 79: -1 at {2}"),
     "infinite": ({"pay": [3e3, np.inf, 3e3, 3e3]}, "range", "values are outside"),

@@ -1,6 +1,7 @@
 """Cross-validation: against a loop written by hand, resumed, refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,27 @@ def test_cut_short_it_goes_on(line, monkeypatch):
     assert calls == ["0", "1", "1", "2", "3"]
     assert out_of_fold(resumed)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
     assert metrics_over_folds(resumed) == metrics_over_folds(whole)
+
+
+def test_folds_in_processes_are_those_of_one(line):
+    """Three folds are left to two processes; the first fold was done by this one."""
+    whole = open_folds(line, Path("whole"))
+    run_folds(whole)
+    shutil.copytree("whole/folds/0", "many/folds/0")
+    parallel = open_folds(line, Path("many"), ["crossval.workers=2"])
+    before = Path("many/folds/0/fold.json").stat().st_mtime_ns
+    run_folds(parallel)
+    assert Path("many/folds/0/fold.json").stat().st_mtime_ns == before
+    assert out_of_fold(parallel)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
+    assert metrics_over_folds(parallel) == metrics_over_folds(whole)
+
+
+def test_a_fold_that_fails_in_a_process_is_named(line):
+    text = Path("line_code.py").read_text()
+    folds = open_folds(line, settings=["crossval.workers=2", "train.max_steps=2"])
+    Path("line_code.py").write_text(text.replace("def model_fn(features, labels, mode, params):", "def model_fn(x):"))
+    with pytest.raises(ArgumentError, match=r"Folds \[0, 1, 2, 3\] have not ended \(exit codes \[1, 1\]\)"):
+        run_folds(folds)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Many runs, read from what they left."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -99,12 +100,29 @@ def test_a_page_draws_the_curves(runs):
 
 
 def test_long_curves_are_thinned(tmp_path):
-    from estimator_runs.records.page import thinned
-    from estimator_runs.records.reading import RunRecord
+    from estimator_runs import RunRecord
 
-    run = RunRecord(path=tmp_path, record={}, evaluations={"": {step: {"loss": 1.0} for step in range(100_000)}})
-    points = thinned(run, "loss")
-    assert (len(points), points[0][0], points[-1][0]) == (400, 0.0, 99_999.0)
+    values = {step: {"loss": float("nan") if step == 7 else abs(step - 5000.0)} for step in range(100_000)}
+    found = RunRecord(path=tmp_path, record={}, evaluations={"": values}).digest("loss")
+    assert (len(found.points), found.points[0][0], found.points[-1][0]) == (400, 0.0, 99_999.0)
+    assert (found.least, found.most, found.last) == (0.0, 94_999.0, 94_999.0)
+
+
+def test_results_of_many_runs_are_not_kept_in_memory(tmp_path, capsys):
+    """Thirty runs of 3000 results each: what stays is a digest, not the 90,000 results."""
+    for number in range(30):
+        leave(tmp_path / str(number), [1.0], seed=number, rate=0.1)
+        line = (tmp_path / str(number) / "eval" / "metrics.jsonl").read_text()
+        text = "".join(line.replace('"global_step": 10', f'"global_step": {step}') for step in range(3000))
+        (tmp_path / str(number) / "eval" / "metrics.jsonl").write_text(text)
+    tracemalloc.start()
+    runs = read_runs([tmp_path])
+    assert [run.best("loss", "min") for run in runs] == [1.0] * 30
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(runs[0].curve("loss")) == 3000
+    assert kept < 6e6
+    assert most < 12e6
 
 
 def test_a_directory_without_runs_is_named(tmp_path):

@@ -44,6 +44,13 @@ def test_eight_devices_train_as_one(eight: tuple[Path, Any, Any], tmp_path: Path
         np.testing.assert_allclose(together[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
+def test_a_table_in_the_memory_of_the_host_is_the_same(eight: tuple[Path, Any, Any]) -> None:
+    """One message has room for all ids there, which changes no sum."""
+    on_device, on_host = (ec.load_variables(str(eight[0] / name)) for name in ("adam", "on_host"))
+    for name, value in on_device.items():
+        np.testing.assert_array_equal(on_host[name], value, err_msg=name)
+
+
 def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any]) -> None:
     estimator = split_program.estimator_in(str(eight[0] / "adam"), "adam")
     predictions = [each["y"] for each in estimator.predict(lambda: [split_program.batches()[-1][0]])]
@@ -94,6 +101,7 @@ def test_on_one_device_it_is_a_table_without_access() -> None:
     [
         ({"axes": "data"}, "axes must be a tuple of names of mesh axes, given: 'data'"),
         ({"axes": ()}, "axes must be a tuple of names of mesh axes"),
+        ({"memory": "host"}, "memory must be None or one of pinned_host, unpinned_host, given: 'host'"),
         ({"room": 0.5}, "room must be at least 1, given: 0.5"),
         ({"room": float("nan")}, "room must be at least 1, given: nan"),
     ],

@@ -3,6 +3,7 @@
 from tests.mutants.record import Mutant
 
 _ROOM = "plugins/runs/src/estimator_runs/capsule/"
+_POPULATION = "plugins/runs/src/estimator_runs/population/"
 
 MUTANTS = (
     Mutant(
@@ -39,6 +40,33 @@ MUTANTS = (
         old='kept = "\\n".join(map(_masked, held.split("\\n")))',
         new="kept = held",
         tests=("test_the_commit_and_the_diff_without_secrets",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-landed-run-forgets-its-input",
+        guarantee="rule 109",
+        file="estimator_core/_loop/device_state.py",
+        old="self.step, self.position = step, position",
+        new="self.step = step",
+        tests=("test_killed_between_two_checkpoints_it_goes_on",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="programs-that-differ-are-mapped",
+        guarantee="rule 109",
+        file=_POPULATION + "program.py",
+        old="if (first.text, first.constants) == (other.text, other.constants):",
+        new="if True:",
+        tests=("test_what_cannot_be_trained_together_is_named",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="all-results-stay-in-memory",
+        guarantee="rule 110",
+        file="plugins/runs/src/estimator_runs/records/reading.py",
+        old="evaluations=_Results(model_dir)",
+        new="evaluations=dict(_Results(model_dir))",
+        tests=("test_results_of_many_runs_are_not_kept_in_memory",),
         in_cut=False,
     ),
 )

@@ -48,9 +48,16 @@ def child(*command):
 
 
 @contextlib.contextmanager
-def serving(**limits):
-    """A server of its own."""
-    with child(str(HERE / "serve.py"), json.dumps(limits)) as process:
+def serving(*sources, **limits):
+    """A server of its own, with models of sources beside those that are attacked."""
+    with child(str(HERE / "serve.py"), json.dumps(limits), *sources) as process:
+        yield Attacked(process, int(process.stdout.readline()))
+
+
+@contextlib.contextmanager
+def bare():
+    """A bare server of asyncio."""
+    with child(str(HERE / "bare.py")) as process:
         yield Attacked(process, int(process.stdout.readline()))
 
 

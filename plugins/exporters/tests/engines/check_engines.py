@@ -46,7 +46,7 @@ def model_fn(features, labels, mode):
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    ray.init(num_cpus=4, log_to_driver=False, include_dashboard=False)
+    ray.init(address="local", num_cpus=4, log_to_driver=False, include_dashboard=False)
     yield
     ray.shutdown()
 

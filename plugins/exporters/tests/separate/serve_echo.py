@@ -14,7 +14,7 @@ def by_grpc(ports):
     """Serves by gRPC as well; the port comes into the list."""
     from estimator_exporters.serving.grpc_server import grpc_serving
 
-    return lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, 5, ports.append)
+    return lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)
 
 
 if __name__ == "__main__":

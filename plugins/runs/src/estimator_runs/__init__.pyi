@@ -22,6 +22,11 @@ from estimator_runs.folds.results import metrics_over_folds as metrics_over_fold
 from estimator_runs.folds.results import out_of_fold as out_of_fold
 from estimator_runs.folds.rows import Rows as Rows
 from estimator_runs.folds.rows import read_rows as read_rows
+from estimator_runs.population.driving import Trials as Trials
+from estimator_runs.population.driving import open_population as open_population
+from estimator_runs.population.driving import run_population as run_population
+from estimator_runs.population.member import Member as Member
+from estimator_runs.population.training import Population as Population
 from estimator_runs.records.comparing import Paired as Paired
 from estimator_runs.records.comparing import by_configuration as by_configuration
 from estimator_runs.records.comparing import differences as differences

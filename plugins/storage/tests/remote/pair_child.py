@@ -2,8 +2,9 @@
 
     python -m plugins.storage.tests.remote.pair_child SETTINGS_JSON
 
-Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10) and
-"written" (in a save, with its pack in the store), `who` does; `rival`: the step at which another run takes over.
+Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10),
+"written" (in a save, with its pack in the store) and "ended" (before the end is recorded), `who` does; `rival`: the
+step at which another run takes over.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def main(settings: dict[str, Any]) -> None:
     )
     plugins = Plugins(only=["estimator-cluster", "estimator-storage"], extra=[shelves])
     run = ec.Estimator(model_fn, config=config, plugins=plugins)
-    hooks = [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
+    seen: list[int] = []
+    hooks = [Seen(seen)]
+    hooks += [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
     rows = 16 // int(os.environ.get("JAX_NUM_PROCESSES", "1"))
     ec.train_and_evaluate(
         run,
@@ -69,6 +72,7 @@ def main(settings: dict[str, Any]) -> None:
         "asked_alone": [zlib.crc32(table.tobytes()) for table in asked],
         "predicted_again": again.tolist(),
         "folder": run.model_dir,
+        "seen": seen,
     }
     Path(settings["folder"], f"outcome-{INDEX}.json").write_text(json.dumps(found))
 
@@ -95,6 +99,22 @@ def inputs(rows: int, *, once: bool = False) -> Any:
     return ec.inputs.numpy_input_fn(
         {"id": ids}, labels, batch_size=rows, num_epochs=1 if once else None, shuffle=not once, seed=3
     )
+
+
+class Seen:
+    """Notes the steps, and the end as -1."""
+
+    def __new__(cls, seen: list[int]) -> Any:
+        import estimator_core as ec
+
+        class Notes(ec.Hook):
+            def after_step(self, run: Any, step: int, out: Any) -> None:
+                seen.append(step)
+
+            def end(self, run: Any) -> None:
+                seen.append(-1)
+
+        return Notes()
 
 
 class Rival:
@@ -128,7 +148,7 @@ def count_reads(kind: type) -> list[int]:
 
 def die(where: str) -> None:
     """SIGKILL once a checkpoint of step 10, or this process's part of it, is in the store, and not recorded."""
-    from estimator_core._journal.entries import Saved
+    from estimator_core._journal.entries import Ended, Saved
     from estimator_core._journal.writer import Journal
     from estimator_storage.at_urls import WorkingCopy
 
@@ -147,6 +167,12 @@ def die(where: str) -> None:
             return any(one.step == 10 and one.place.startswith("data/") for one in saved)
 
         Journal.publish = before(Journal.publish, records_10)
+    elif where == "ended":
+
+        def records_the_end(journal: Any, *entries: Any) -> bool:
+            return any(isinstance(one, Ended) for one in entries)
+
+        Journal.publish = before(Journal.publish, records_the_end)
     else:
         real = WorkingCopy._send
 

@@ -1,5 +1,6 @@
 """A model_dir in an object store: trained, resumed, evaluated and served as one on disk."""
 
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
 from estimator_core.storage import StorageGoneError
 from estimator_storage.at_urls import WorkingCopy
+from plugins.storage.tests.remote import shelves
 from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 from plugins.storage.tests.remote.shelves import Shelf
 
@@ -49,6 +51,36 @@ def test_a_run_goes_on_where_another_process_ended_and_comes_to_the_same_as_on_d
     lineage = read_lineage(Shelf(url), whole=True)
     assert [took.step for took in lineage.starts] == [0, 10]
     assert sorted(lineage.saved) == [0, 5, 10, 15, 20][-5:]
+
+
+def test_a_run_that_was_killed_after_its_last_save_is_ended_without_a_step(url, plugins, forget, tmp_path):
+    killed = f"{shelves.PREFIX}{tmp_path / 'killed'}"
+    noted = []
+
+    class Notes(ec.Hook):
+        def next_step(self, step):
+            return step + 1
+
+        def after_step(self, run, step, out):
+            noted.append(step)
+            if step == 7:
+                run.request_stop("the rule says so")
+
+        def end(self, run):
+            noted.append((run.stop_reason, run.step))
+            while 7 not in read_lineage(Shelf(url)).saved:
+                time.sleep(0.01)
+            shutil.copytree(url.removeprefix(shelves.PREFIX), tmp_path / f"killed{len(noted)}")
+
+    estimator(url, plugins).train(batches, max_steps=10, hooks=[Notes()])
+    (tmp_path / "killed8").rename(tmp_path / "killed")
+    assert read_lineage(Shelf(killed)).ended is None
+    for expected in ([("the rule says so", 7)], [8, 9, 10, ("reached step 10", 10)]):  # and then another call begins
+        forget()
+        noted.clear()
+        estimator(killed, plugins).train(batches, max_steps=10, hooks=[Notes()])
+        assert noted == expected
+        assert read_lineage(Shelf(killed)).ended.step == expected[-1][1]
 
 
 def test_only_kept_checkpoints_stay_in_the_store_those_of_earlier_processes_included(url, plugins, forget):

@@ -130,6 +130,16 @@ def test_one_process_goes_on_in_two(tmp_path: Path, undisturbed: Path) -> None:
     goes_on(tmp_path, undisturbed, 2)
 
 
+def test_two_processes_end_what_was_killed_after_its_last_save(tmp_path: Path, undisturbed: Path) -> None:
+    done = run(tmp_path, 2, die="ended", who=0)
+    assert done.returncode == 75, done.stdout
+    lineage = read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}"))
+    assert (max(lineage.saved), lineage.ended) == (20, None)
+    goes_on(tmp_path, undisturbed, 2)
+    assert [outcome(tmp_path, process)["seen"] for process in (0, 1)] == [[-1], [-1]]
+    assert read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).ended is not None
+
+
 def test_all_learn_that_another_run_has_taken_over(tmp_path: Path) -> None:
     done = run(tmp_path, 2, 5000, rival=7)
     assert done.returncode == 1, done.stdout

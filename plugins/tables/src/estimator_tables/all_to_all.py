@@ -16,9 +16,12 @@ from jax.sharding import PartitionSpec
 from estimator_core.errors import ArgumentError
 from estimator_core.model import WholeTable
 from estimator_tables.exchange import answers, delivered, questions
+from estimator_tables.rows import on_host, rows_of, summed_by_row, with_rows
 from estimator_tables.split import BATCH_AXES, Split, current_split
 
 _WHOLE = WholeTable()
+#: As JAX names them.
+_OF_THE_HOST = ("pinned_host", "unpinned_host")
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,12 @@ class AllToAll:
     Args:
         axes: axes of the mesh that split the rows; those that a mesh lacks do not count.
         room: rows of one message between two devices, as a multiple of the even share. If more are needed, the devices
-            exchange several messages.
+            exchange several messages. Tables in the memory of the host have room for all.
+        memory: where each device has its rows and their optimizer slots: `"pinned_host"` is the memory of its host,
+            from which only the rows of a batch travel to the device; None is the memory of the device.
 
     Raises:
-        ArgumentError: there are no axes, or the room is below 1.
+        ArgumentError: there are no axes, the room is below 1, or there is no such kind of memory.
 
     Example:
         >>> import estimator_core as ec
@@ -45,6 +50,7 @@ class AllToAll:
 
     axes: tuple[str, ...] = BATCH_AXES
     room: float = 2.0
+    memory: str | None = None
     sharding: tuple[tuple[str, ...], None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,13 +58,18 @@ class AllToAll:
             raise ArgumentError(f"AllToAll: axes must be a tuple of names of mesh axes, given: {self.axes!r}.")
         if not self.room >= 1:
             raise ArgumentError(f"AllToAll: room must be at least 1, given: {self.room!r}.")
+        if self.memory not in (None, *_OF_THE_HOST):
+            raise ArgumentError(
+                f"AllToAll: memory must be None or one of {', '.join(_OF_THE_HOST)}, given: {self.memory!r}."
+            )
         object.__setattr__(self, "sharding", (self.axes, None))
 
     def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
         """The rows of integer ids of any shape; zeros for ids out of range."""
         split = current_split(table.shape[0], self.axes)
         if split is None or not all(isinstance(size, int) for size in ids.shape):  # an export has sizes without a value
-            return _WHOLE.read(table, ids)
+            return _WHOLE.read(table, ids) if self.memory is None else rows_of(on_host(table), ids)
+        table = table if self.memory is None else on_host(table)
 
         def of_device(part: jax.Array, ids: jax.Array) -> jax.Array:
             asked = questions(ids, split)
@@ -78,27 +89,37 @@ class AllToAll:
     ) -> tuple[jax.Array, Any]:
         """The table and its optimizer state after a step. Each device updates its own rows."""
         split = current_split(table.shape[0], self.axes)
-        if split is None:
+        if split is None and self.memory is None:
             return _WHOLE.update(transformation, table, opt_state, ids, gradients, **extra)
+        if self.memory is not None:
+            table, opt_state = _to_host(table, opt_state)
+        if split is None:
+            return _update(transformation, table, opt_state, summed_by_row(ids, gradients, table.shape[0]), extra)
         ids, gradients = _divisible(ids, split, split.rows), _divisible(gradients, split, 0)
         size = ids.size // split.count
         room = self._room(size, split)
 
-        def with_room(room: int, times: int | jax.Array, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-            def once(_: Any, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-                return _update(transformation, *state, _delivered(ids, gradients, split, room), split, extra)
+        def once(room: int, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+            return _update(transformation, *state, _delivered(ids, gradients, split, room), extra, split)
 
-            return lax.fori_loop(0, times, once, state)
+        def with_room(room: int, times: int | jax.Array, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+            return lax.fori_loop(0, times, lambda _, state: once(room, state), state)
 
         if room >= size:
-            return with_room(size, 1, (table, opt_state))
+            return once(size, (table, opt_state))
         # A loop that runs once or not at all: XLA updates its state in place, and copies that of a `cond`.
         fits = (_most(ids, split) <= room).astype(jnp.int32)
         return with_room(size, 1 - fits, with_room(room, fits, (table, opt_state)))
 
     def _room(self, ids: int, split: Split) -> int:
         """Rows of a message for so many ids of a device."""
-        return min(ids, math.ceil(self.room * ids / split.count))
+        # Arrays of the host do not enter loops of the device: there is one round.
+        return ids if self.memory is not None else min(ids, math.ceil(self.room * ids / split.count))
+
+
+def _to_host(table: jax.Array, opt_state: Any) -> tuple[jax.Array, Any]:
+    """Says that the table and its slots are there: a program made of shapes alone does not know."""
+    return on_host(table), jax.tree.map(lambda leaf: on_host(leaf) if leaf.shape == table.shape else leaf, opt_state)
 
 
 def _most(ids: jax.Array, split: Split) -> jax.Array:
@@ -122,8 +143,8 @@ def _update(
     table: jax.Array,
     opt_state: Any,
     touched: tuple[jax.Array, jax.Array],
-    split: Split,
     extra: dict[str, jax.Array],
+    split: Split | None = None,
 ) -> tuple[jax.Array, Any]:
     """Applies an optimizer to the touched rows of the table and of its slots.
 
@@ -131,8 +152,7 @@ def _update(
     one that mixes rows (a norm) returns what it returns on one device.
     """
     indices, gradients = touched
-    take = _by_rows(lambda part, own: part.at[own].get(mode="fill", fill_value=0), split)
-    put = _by_rows(lambda part, own, new: part.at[own].set(new, mode="drop"), split)
+    take, put = (rows_of, with_rows) if split is None else (_by_rows(rows_of, split), _by_rows(with_rows, split))
 
     def gathered(leaf: jax.Array) -> jax.Array:
         return take(leaf, indices) if leaf.shape == table.shape else leaf

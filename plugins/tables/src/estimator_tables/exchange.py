@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from estimator_tables.rows import rows_of, summed_by_row
 from estimator_tables.split import Split
 
 
@@ -55,7 +56,7 @@ def answers(part: jax.Array, asked: Questions, split: Split, room: int) -> jax.A
     def one_round(number: int | jax.Array, found: jax.Array) -> jax.Array:
         places, rows = _message(asked, split, room, number * room)
         wanted = lax.all_to_all(rows, split.axes, 0, 0)
-        answer = lax.all_to_all(part.at[wanted].get(mode="fill", fill_value=0), split.axes, 0, 0)
+        answer = lax.all_to_all(rows_of(part, wanted), split.axes, 0, 0)
         return found.at[places].set(answer, mode="drop")
 
     nothing = jnp.zeros((asked.rows.size, part.shape[1]), part.dtype)
@@ -80,8 +81,7 @@ def delivered(values: jax.Array, asked: Questions, split: Split, room: int) -> t
     rows = lax.all_to_all(rows, split.axes, 0, 0).reshape(-1)
     sent = values.at[places].get(mode="fill", fill_value=0)
     sent = lax.all_to_all(sent, split.axes, 0, 0).reshape(-1, values.shape[1])
-    own, places = jnp.unique(rows, size=rows.size, fill_value=split.part, return_inverse=True)
-    return own, jax.ops.segment_sum(sent, places.reshape(-1), num_segments=rows.size)
+    return summed_by_row(rows, sent, split.part)
 
 
 def _message(asked: Questions, split: Split, room: int, first: int | jax.Array) -> tuple[jax.Array, jax.Array]:

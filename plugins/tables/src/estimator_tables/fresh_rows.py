@@ -14,6 +14,7 @@ import optax
 from jax import lax
 
 from estimator_core.model import RowAccess
+from estimator_tables.rows import with_rows
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class FreshRows:
     def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
         """That of the access."""
         return self.access.sharding
+
+    @property
+    def memory(self) -> str | None:
+        """That of the access."""
+        return self.access.memory
 
     def first_rows(self, rows: jax.Array, columns: int, dtype: Any) -> jax.Array:
         """First values by row number, [..., columns]."""
@@ -79,7 +85,7 @@ class FreshRows:
             places = jnp.where(fresh, ids - count, count)
 
             def begun(old: jax.Array, new: jax.Array) -> jax.Array:
-                return old.at[places].set(new, mode="drop") if old.shape == table.shape else old
+                return with_rows(old, places, new) if old.shape == table.shape else old
 
             return begun(table, first), jax.tree.map(begun, opt_state, transformation.init(first))
 

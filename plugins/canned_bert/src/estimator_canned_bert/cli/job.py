@@ -137,6 +137,8 @@ class Job:
         """Exports the newest weights with text-in signatures."""
         if not self.can_export:
             raise ArgumentError("Exports need estimator-exporters: install it.")
+        if not self.classifier.config.is_chief:
+            return  # one export of a run; it needs no other process
         receiver = self.data.serving_input_receiver_fn()
         path = self.classifier.export_saved_model(str(Path(self.args.model_dir, "export", "final")), receiver)
         print(f"exported: {path}")

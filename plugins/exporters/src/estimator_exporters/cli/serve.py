@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ("versions", "max_requests", "max_body_mb", "memory_mb", "max_values", "body_seconds", "poll_seconds"):
         if not getattr(args, name) > 0:
             raise ArgumentError(f"--{name.replace('_', '-')} must be positive, given: {getattr(args, name)}.")
-    from estimator_exporters.serving.access import access_from, check_reachable, everybody
+    from estimator_exporters.serving.access import check_reachable, everybody, renewed_access
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of
     from estimator_exporters.serving.server import serve
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         log_as_json()
     observing = _observing(args)
     tls = tls_from(args.tls_cert, args.tls_key, args.tls_client_ca)
-    access = everybody if args.tokens is None else access_from(args.tokens)
+    access, *renew = (everybody,) if args.tokens is None else renewed_access(args.tokens)
     protected = args.tokens is not None or args.tls_client_ca is not None
     check_reachable(args.host, protected=protected, insecure=args.allow_anyone)
     sources = sources_of(args.exports)
@@ -97,6 +97,7 @@ def run(args: argparse.Namespace) -> int:
         tls=tls,
         grpc_port=args.grpc_port,
         observing=observing,
+        renew=renew,
     )
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
@@ -76,7 +77,9 @@ def _cluster() -> Generator[None]:
     if ray.is_initialized():
         yield
         return
-    ray.init(log_to_driver=False, include_dashboard=False)
+    # Without an address, Ray would take whatever cluster somebody has started on this machine.
+    address = os.environ.get("RAY_ADDRESS", "local")
+    ray.init(address=address, log_to_driver=False, include_dashboard=False)
     try:
         yield
     finally:

@@ -6,17 +6,20 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.changes import changes
 from estimator_exporters.serving.refusals import ForbiddenError, UnauthorizedError
 
 # Asks whether the sender of an `Authorization` header may use a model; "": what belongs to no model.
 Access = Callable[[str | None, str], None]
 _FIELDS = {"token", "models"}
+_log = logging.getLogger("estimator_exporters")
 
 
 def everybody(authorization: str | None, model: str) -> None:
@@ -61,6 +64,34 @@ def access_from(path: Path) -> Access:
         )
     rights = [Right(digest=_digest(entry["token"]), models=entry.get("models", ["*"])) for entry in content]
     return access_of(rights)
+
+
+def renewed_access(path: Path) -> tuple[Access, Callable[[], None]]:
+    """The rule of a file of tokens, and a function that takes over what the file holds now.
+
+    A file that is no list of tokens any more, or is gone, changes nothing: the tokens known before stay valid.
+
+    Raises:
+        ArgumentError: as `access_from`.
+    """
+    changed = changes([path])
+    current = access_from(path)
+
+    def check(authorization: str | None, model: str) -> None:
+        current(authorization, model)
+
+    def renew() -> None:
+        nonlocal current
+        if not changed():
+            return
+        try:
+            current = access_from(path)
+        except ArgumentError as error:
+            _log.error("%s The tokens known before stay valid", error)
+        else:
+            _log.info("The tokens are those that %s holds now", path)
+
+    return check, renew
 
 
 def access_of(rights: Sequence[Right]) -> Access:

@@ -22,11 +22,15 @@ from estimator_exporters.serving.tensorflow_pages import tensorflow_routes
 _log = logging.getLogger("estimator_exporters")
 
 Beside = Callable[[], contextlib.AbstractAsyncContextManager[None]]
+Renew = Callable[[], None]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def make_app(
-    engine: Engine, announce: Callable[[], None] = lambda: None, beside: Beside = contextlib.nullcontext
+    engine: Engine,
+    announce: Callable[[], None] = lambda: None,
+    beside: Beside = contextlib.nullcontext,
+    renew: Renew = lambda: None,
 ) -> Application:
     """The application; it loads the models, watches for new exports, and answers waiting requests at the end.
 
@@ -34,8 +38,9 @@ def make_app(
         engine: answers.
         announce: called once every model is ready.
         beside: returns the context of another server of the models: gRPC.
+        renew: called at each look for new exports: reads other files again that may have changed.
     """
-    server = _Server(engine, announce, beside)
+    server = _Server(engine, announce, beside, renew)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes
     version = f"{model}/versions/{{version}}"
     routes = [
@@ -68,9 +73,10 @@ def make_app(
 
 
 class _Server:
-    def __init__(self, engine: Engine, announce: Callable[[], None], beside: Beside) -> None:
+    def __init__(self, engine: Engine, announce: Callable[[], None], beside: Beside, renew: Renew) -> None:
         self._announce = announce
         self._beside = beside
+        self._renew = renew
         self._engine = engine
         self._repository = engine.repository
         self._metrics = engine.metrics
@@ -89,13 +95,21 @@ class _Server:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
-            await self._repository.close()
+            await self._close()
             self._engine.decoding.close()
+
+    async def _close(self) -> None:
+        draining = self._engine.draining
+        try:
+            await asyncio.wait_for(self._repository.close(), draining.left() if draining.begun.is_set() else None)
+        except TimeoutError:
+            draining.overdue = True
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._limits.poll_seconds)
             try:
+                await asyncio.to_thread(self._renew)
                 await self._repository.refresh()
             except Exception:
                 _log.exception("Looking for new exports failed")

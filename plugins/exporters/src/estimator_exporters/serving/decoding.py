@@ -23,10 +23,26 @@ class Decoding:
 
     def __init__(self, threads: int = 2) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
+        self._lock = threading.Lock()
+        self._running = 0
 
     async def __call__(self, run: Callable[[], Result]) -> Result:
         """The result of a function that takes long."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: _uncollected(run))
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._counted, run)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a function runs."""
+        return self._running > 0
+
+    def _counted(self, run: Callable[[], Result]) -> Result:
+        with self._lock:
+            self._running += 1
+        try:
+            return _uncollected(run)
+        finally:
+            with self._lock:
+                self._running -= 1
 
     def close(self) -> None:
         """Ends the threads when they have finished."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -15,12 +16,13 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_exporters.serving.datatypes import datatype
 from estimator_exporters.serving.decoding import INLINE
+from estimator_exporters.serving.draining import Draining
 from estimator_exporters.serving.grpc_form import inputs_of, response_of
 from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.refusals import RefusedError
 from estimator_exporters.serving.telemetry import untraced
-from estimator_exporters.serving.tls import Tls
+from estimator_exporters.serving.tls import Parts, Tls
 
 _log = logging.getLogger("estimator_exporters")
 _CODES = {
@@ -37,7 +39,7 @@ Handler = Callable[[Any], Awaitable[Any]]
 
 @contextlib.asynccontextmanager
 async def grpc_serving(
-    engine: Engine, host: str, port: int, tls: Tls | None, grace: float, listening: Callable[[int], None]
+    engine: Engine, host: str, port: int, tls: Tls | None, listening: Callable[[int], None]
 ) -> AsyncGenerator[None]:
     """Serves over gRPC as long as the body runs.
 
@@ -49,7 +51,6 @@ async def grpc_serving(
         host: address to listen on.
         port: to listen on; 0: any that is free.
         tls: certificates; None: no encryption.
-        grace: seconds for what is under way at the end.
         listening: called with the port.
 
     Raises:
@@ -73,16 +74,34 @@ async def grpc_serving(
         raise ArgumentError(f"Cannot listen on {address}: {error}. Choose another --grpc-port.") from error
     await server.start()
     listening(chosen)
+    stopping = asyncio.create_task(_stop(server, engine.draining))
     try:
         yield
     finally:
-        await server.stop(grace)
+        engine.draining.begin(0)  # where nobody has
+        await stopping
+
+
+async def _stop(server: Any, draining: Draining) -> None:
+    """Ends with HTTP and not after it: both have the same seconds."""
+    await draining.begun.wait()
+    await server.stop(draining.left())
 
 
 def _credentials(tls: Tls) -> Any:
-    authority = None if tls.client_authority is None else tls.client_authority.read_bytes()
-    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-    return grpc.ssl_server_credentials([pair], authority, require_client_auth=authority is not None)
+    """Certificates that are read again where their files have changed."""
+
+    def configuration(parts: Parts) -> Any:
+        return grpc.ssl_server_certificate_configuration([(parts.key, parts.certificate)], parts.client_authority)
+
+    changed = tls.changes()
+
+    def fetch() -> Any:
+        parts = changed()
+        return None if parts is None else configuration(parts)
+
+    required = tls.client_authority is not None
+    return grpc.dynamic_ssl_server_credentials(configuration(tls.read()), fetch, require_client_authentication=required)
 
 
 class _Methods:

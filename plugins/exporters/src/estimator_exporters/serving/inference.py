@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from estimator_exporters.serving.access import Access, everybody
@@ -13,6 +14,7 @@ from estimator_exporters.serving.body import ClientGoneError, inflated, read_bod
 from estimator_exporters.serving.budget import Budget, Lease
 from estimator_exporters.serving.calls import Arrays, Call, Form
 from estimator_exporters.serving.decoding import INLINE, Decoding
+from estimator_exporters.serving.draining import Draining
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.observing import NOBODY, Observing
@@ -50,6 +52,7 @@ class Engine:
         decoding: threads for long ones.
         access: who may ask which model.
         observing: who looks on.
+        draining: the end.
     """
 
     repository: Repository
@@ -59,6 +62,7 @@ class Engine:
     decoding: Decoding
     access: Access = everybody
     observing: Observing = NOBODY
+    draining: Draining = field(default_factory=Draining)
 
     async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
         """Decodes a request, runs its model and encodes the answer."""
@@ -131,6 +135,10 @@ class Inference:
             return refusal.status, refusal.headers, explained(str(refusal))
         except ClientGoneError:
             return _NOBODY, {}, b""
+        except asyncio.CancelledError:
+            self._engine.draining.overdue = True
+            ended = BusyError("the server ended before the model had answered; ask again")
+            return ended.status, ended.headers, explained(str(ended))
         except Exception:
             _log.exception("A request failed")
             return 500, RefusedError.headers, explained("the model failed; the server's log says why")

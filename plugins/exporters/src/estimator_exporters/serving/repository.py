@@ -25,6 +25,7 @@ from estimator_exporters.serving.refusals import NotFoundError
 from estimator_exporters.serving.request_log import Recorder, unrecorded
 
 _log = logging.getLogger("estimator_exporters")
+_EXPECTED = (EstimatorError, OSError)  # their messages say what happened
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -133,6 +134,11 @@ class Repository:
             for source in self.sources
         )
 
+    @property
+    def loading(self) -> bool:
+        """Whether an export is being loaded."""
+        return self._loading.busy
+
     def get(self, name: str, version: str | None) -> tuple[str, ServedModel]:
         """A version of a model, the newest if none is named.
 
@@ -194,10 +200,10 @@ class Repository:
             if path.name not in loaded and self._failed.get(path) != _stamp(path):
                 try:
                     found = await self._loading(functools.partial(self._load, source, path))
-                except (EstimatorError, OSError) as error:
+                except Exception as error:  # whatever it is, the other models are served on
                     self._failed[path] = _stamp(path)
                     self.metrics.loads.labels(source.name, "failed").inc()
-                    _log.error("%s is not served: %s", path, error)
+                    _log.error("%s is not served: %s", path, error, exc_info=not isinstance(error, _EXPECTED))
                     continue
                 for name, model in found.items():
                     self.models.setdefault(name, {})[path.name] = model

@@ -6,6 +6,7 @@ than kept waiting.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -26,6 +27,7 @@ Arrays = Mapping[str, np.ndarray]
 Record = Callable[[Arrays], None]
 Recorder = Callable[[str, Mapping[str, Feature]], Record]
 _WAITING = 256  # pieces of requests that wait for the writer
+_LAST = 5.0  # seconds for them at the end
 _log = logging.getLogger("estimator_exporters")
 
 
@@ -98,18 +100,27 @@ class RequestLog:
         return {name: np.full(rows, None, object) for name in arrays if name in self._sampling.masked}
 
     def close(self) -> None:
-        """Writes the waiting rows."""
-        self._waiting.put(None)
-        self._thread.join()
+        """Writes the waiting rows; a disk that answers nothing does not keep the process."""
+        with suppress(queue.Full):
+            self._waiting.put(None, timeout=_LAST)
+            self._thread.join(_LAST)
         if self.left_out:
-            _log.warning("The request log left out %d rows: its disk was too slow.", self.left_out)
+            _log.warning("The request log left out %d rows that could not be written in time", self.left_out)
 
     def _write_all(self) -> None:
+        fails = False
         while (piece := self._waiting.get()) is not None:
             try:
                 self._write(*piece)
-            except OSError:
-                _log.exception("The request log cannot be written")
+            except Exception as error:  # the thread writes the next rows, whatever it is
+                self.left_out += len(next(iter(piece[1].values())))
+                if not fails:
+                    _log.error("The request log cannot be written: %s. Rows are left out until it can", error)
+                fails = True
+            else:
+                if fails:
+                    _log.info("The request log is written again; %d rows were left out", self.left_out)
+                fails = False
 
     def _write(self, path: Path, arrays: Arrays) -> None:
         with suppress(FileNotFoundError):
@@ -118,8 +129,21 @@ class RequestLog:
         columns = [_plain(array) for array in arrays.values()]
         lines = [json.dumps(dict(zip(arrays, row, strict=True))) + "\n" for row in zip(*columns, strict=True)]
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(descriptor, "a", encoding="utf-8") as file:
-            file.writelines(lines)
+        # Without a buffer: what the disk has no room for would be written by the end of the block once more.
+        with open(descriptor, "ab", buffering=0) as file:
+            whole = file.seek(0, os.SEEK_END)
+            try:
+                _write_whole(file, "".join(lines).encode())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(whole)  # half a line would spoil the next one
+                raise
+
+
+def _write_whole(file: io.FileIO, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _file_name(model: str) -> str:
@@ -137,7 +161,9 @@ def _plain(array: np.ndarray) -> list[Any]:
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        array = np.where(np.isfinite(array), array, None)
+        plain = array.astype(object)
+        plain[~np.isfinite(array)] = None
+        array = plain
     return _texts(array.tolist()) if array.dtype == object else array.tolist()
 
 

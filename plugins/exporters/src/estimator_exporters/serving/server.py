@@ -17,6 +17,8 @@ from estimator_exporters.serving.app import Application, Beside, make_app
 from estimator_exporters.serving.budget import Budget
 from estimator_exporters.serving.connections import connections
 from estimator_exporters.serving.decoding import Decoding
+from estimator_exporters.serving.ending import EndingServer
+from estimator_exporters.serving.heap import return_large_memory
 from estimator_exporters.serving.inference import Engine
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
@@ -39,8 +41,12 @@ def serve(
     tls: Tls | None = None,
     grpc_port: int | None = None,
     observing: Observing = NOBODY,
+    renew: Sequence[Callable[[], None]] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
+
+    A second signal ends the process at once. It also ends where a model runs longer than `drain_seconds` after the
+    first: with exit code 1, since its requests are lost.
 
     Args:
         sources: the models.
@@ -55,11 +61,13 @@ def serve(
         tls: certificates; None: no encryption.
         grpc_port: to listen on for gRPC; 0: any that is free; None: no gRPC.
         observing: who looks on.
+        renew: called at each look for new exports: read files again that may have changed.
 
     Raises:
         ArgumentError: the address cannot be used.
     """
     engine = new_engine(sources, sorted(batch_sizes), versions, limits, access, observing)
+    renewals = list(renew)
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -79,18 +87,33 @@ def serve(
             host,
             grpc_port,
             tls,
-            drain_seconds,
             lambda chosen: addresses.append(f"grpc://{host}:{chosen}"),
         )
-    app = make_app(engine, lambda: announce(" and ".join(addresses)), beside)
+
+    def renew_all() -> None:
+        for one in renewals:
+            one()
+
+    app = make_app(engine, lambda: announce(" and ".join(addresses)), beside, renew_all)
     more = {} if tls is None else tls.arguments()
     config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
     config.load()  # certificates that cannot be read are told before the models are loaded
+    if tls is not None and config.ssl is not None:
+        renewals.append(tls.renewal(config.ssl))
+    server = EndingServer(
+        config,
+        drain_seconds=drain_seconds,
+        ending=lambda: engine.draining.begin(drain_seconds),
+        overdue=lambda: engine.draining.overdue,
+        loading=lambda: engine.repository.loading,
+        close=observing.close,
+    )
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
     sys.setswitchinterval(2e-4)
+    return_large_memory()
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     finally:
         observing.close()
 

@@ -1,14 +1,33 @@
-"""Certificates of a server and, for mTLS, of its clients."""
+"""Certificates of a server and, for mTLS, of its clients; a certificate that is renewed is taken over."""
 
 from __future__ import annotations
 
+import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.changes import changes
+
+_log = logging.getLogger("estimator_exporters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What the files hold, PEM.
+
+    Attributes:
+        certificate: chain of the server.
+        key: its private key.
+        client_authority: of the certificates of clients; None: they show none.
+    """
+
+    certificate: bytes
+    key: bytes
+    client_authority: bytes | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +51,53 @@ class Tls:
             return found
         return {**found, "ssl_ca_certs": str(self.client_authority), "ssl_cert_reqs": int(ssl.CERT_REQUIRED)}
 
+    def read(self) -> Parts:
+        """The files.
+
+        Raises:
+            ArgumentError: they cannot be read, or are no certificate with its key.
+        """
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate, self.key)
+            if self.client_authority is not None:
+                context.load_verify_locations(self.client_authority)
+            authority = None if self.client_authority is None else self.client_authority.read_bytes()
+            pair = self.certificate.read_bytes(), self.key.read_bytes()
+            return Parts(certificate=pair[0], key=pair[1], client_authority=authority)
+        except (OSError, ssl.SSLError) as error:
+            raise ArgumentError(f"The certificates cannot be used: {error}.") from error
+
+    def changes(self) -> Callable[[], Parts | None]:
+        """A function that returns the files where they have changed since its last call, and can be used."""
+        files = (self.certificate, self.key, *(() if self.client_authority is None else (self.client_authority,)))
+        changed = changes(files)
+
+        def look() -> Parts | None:
+            if not changed():
+                return None
+            try:
+                return self.read()
+            except ArgumentError as error:
+                _log.error("%s The server keeps those that it has", error)
+                return None
+
+        return look
+
+    def renewal(self, context: ssl.SSLContext) -> Callable[[], None]:
+        """A function that puts a renewed certificate into a context, for connections from now on.
+
+        A context keeps each authority of clients that it has had. So a changed one holds after a restart only.
+        """
+        changed = self.changes()
+
+        def renew() -> None:
+            if changed() is not None:
+                context.load_cert_chain(self.certificate, self.key)
+                _log.info("Serving with the certificate that %s holds now", self.certificate)
+
+        return renew
+
 
 def tls_from(certificate: Path | None, key: Path | None, client_authority: Path | None) -> Tls | None:
     """The encryption that a command line asks for, or None.
@@ -43,11 +109,6 @@ def tls_from(certificate: Path | None, key: Path | None, client_authority: Path 
         return None
     if certificate is None or key is None:
         raise ArgumentError("Encryption needs both --tls-cert and --tls-key.")
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        if client_authority is not None:
-            context.load_verify_locations(client_authority)
-    except (OSError, ssl.SSLError) as error:
-        raise ArgumentError(f"The certificates cannot be used: {error}.") from error
-    return Tls(certificate=certificate, key=key, client_authority=client_authority)
+    tls = Tls(certificate=certificate, key=key, client_authority=client_authority)
+    tls.read()
+    return tls

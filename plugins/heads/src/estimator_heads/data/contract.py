@@ -12,11 +12,14 @@ from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 from estimator_heads.data.learning import learn_from
 from estimator_heads.data.memory import declare, recall
+from estimator_heads.data.of_strings import OfStrings
 from estimator_heads.data.places import Keeping, Parts, Place, RefusalError, absent, found_again
 from estimator_heads.data.rule import DataRule
 
 if TYPE_CHECKING:
     from estimator_core.inputs import HostTransform
+
+_LABELS = "labels"  # the name of labels that are one array
 
 
 def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
@@ -117,7 +120,22 @@ class HeadContract:
             transform
             for name, head in heads.items()
             if name not in self._label_names and hasattr(head, "label_transforms")
-            for transform in head.label_transforms(name or "labels")
+            for transform in head.label_transforms(name or _LABELS)
+        )
+
+    def exported_labels(self, memory: Path) -> Sequence[HostTransform]:
+        """What makes ids of the label strings of an export's TRAIN and EVAL signatures.
+
+        Args:
+            memory: the model_dir or the checkpoint whose variables hold what was learned.
+        """
+        self._recall(memory)
+        heads: Mapping[str, Any] = getattr(self.head, "heads", {"": self.head})
+        return tuple(
+            OfStrings(transform, name or _LABELS)
+            for name, head in heads.items()
+            if name in self._label_names and hasattr(head, "label_transforms")
+            for transform in head.label_transforms(name or _LABELS)
         )
 
     def _recall(self, memory: Path) -> None:

@@ -79,7 +79,8 @@ def validate_files(args: argparse.Namespace) -> int:
     )
     wanted = Schema.read(args.schema) if args.schema else _learned(args.against, None, args.limit, args.label)
     batches = rows_of_files(args.files, args.limit, args.kind)
-    found = validate_rows(batches, wanted, limits=limits, limit=args.limit, label=not args.no_label)
+    ignored = [name for name in args.ignore.split(",") if name]
+    found = validate_rows(batches, wanted, limits=limits, limit=args.limit, label=not args.no_label, ignore=ignored)
     if args.json:
         print(json.dumps(as_json(found)))
     else:

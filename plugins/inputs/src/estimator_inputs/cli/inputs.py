@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     validate.add_argument("--label", help="the label of the files of --against")
     validate.add_argument("--no-label", action="store_true", help="the label may be missing, as in rows to predict")
+    validate.add_argument("--ignore", default="", metavar="NAMES", help="columns not to compare, with commas between")
     validate.add_argument("--limit", type=int, help="rows to look at (default: all)")
     shares = (
         ("jensen-shannon", 0.2, "distance to the values seen"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +84,7 @@ def validate(
     limits: Limits | None = None,
     limit: int | None = None,
     label: bool = True,
+    ignore: Collection[str] = (),
 ) -> Validation:
     """Reads rows once and compares them with a schema.
 
@@ -95,8 +96,10 @@ def validate(
         limits: the accepted deviations; None: the defaults.
         limit: the number of rows to read; None: all.
         label: False if the rows have no label, such as rows to predict: its column may be missing.
+        ignore: columns that are not compared, such as those that a request log masks.
 
     Raises:
+        ArgumentError: a column of `ignore` is neither in the schema nor in the rows.
         ArgumentError, ArgumentTypeError, InputError: see `learn_schema`.
 
     Example:
@@ -107,7 +110,7 @@ def validate(
         age: 1 of 2 values are outside 1 to 30: 99 at row 1
         size: 1 of 2 values are not in the vocabulary: 'L' at row 1
     """
-    return validate_rows(rows_of_source(source, limit), schema, limits=limits, limit=limit, label=label)
+    return validate_rows(rows_of_source(source, limit), schema, limits=limits, limit=limit, label=label, ignore=ignore)
 
 
 def validate_rows(
@@ -117,10 +120,12 @@ def validate_rows(
     limits: Limits | None = None,
     limit: int | None = None,
     label: bool = True,
+    ignore: Collection[str] = (),
 ) -> Validation:
     """Validates batches of rows; see `validate`."""
     watcher = Watcher(schema)
     found = gathered(batches, limit=limit, observe=watcher)
+    _check_ignored(ignore, {*schema.features, *found.columns})
     allowed = limits or Limits()
     if not label and schema.label is not None:
         features = {**schema.features, schema.label: replace(schema.feature(schema.label), required=False)}
@@ -137,7 +142,8 @@ def validate_rows(
     for name in found.columns:
         if name not in schema.features:
             anomalies.append(Anomaly(kind="new column", column=name, text="is not in the schema"))
-    apart = sorted(distances(schema, found), key=lambda one: -one.jensen_shannon)
+    apart = [one for one in distances(schema, found) if one.column not in ignore]
+    apart.sort(key=lambda one: -one.jensen_shannon)
     anomalies += [
         Anomaly(
             kind="drift",
@@ -151,7 +157,16 @@ def validate_rows(
         if one.jensen_shannon > max(allowed.jensen_shannon, one.chance_js)
         or one.l_infinity > max(allowed.l_infinity, one.chance_l)
     ]
-    return Validation(statistics=found, anomalies=tuple(anomalies), distances=tuple(apart))
+    kept = tuple(one for one in anomalies if one.column not in ignore)
+    return Validation(statistics=found, anomalies=kept, distances=tuple(apart))
+
+
+def _check_ignored(ignore: Collection[str], known: Collection[str]) -> None:
+    unknown = sorted(set(ignore) - set(known))
+    if unknown:
+        raise ArgumentError(
+            f"There is no column {unknown[0]!r} to ignore. The columns are: {', '.join(sorted(known))}."
+        )
 
 
 def _bad_rows(found: Statistics, limits: Limits) -> list[Anomaly]:

@@ -20,6 +20,7 @@ class Read:
     """A configuration, and the origin of each of its values."""
 
     path: Path
+    settings: tuple[str, ...]
     configuration: Configuration
     resolved: Resolved
 
@@ -47,7 +48,7 @@ def read_configuration(
         ConfigurationError: says file, line, key and cure of every fault.
     """
     resolved = resolve([*more, *read_layers(path), *read_settings(settings), *over])
-    return Read(path=path, configuration=checked(resolved), resolved=resolved)
+    return Read(path=path, settings=tuple(settings), configuration=checked(resolved), resolved=resolved)
 
 
 def read_program(path: Path, settings: Sequence[str] = ()) -> Program:

@@ -195,7 +195,17 @@ class Crossval(Part):
     shuffle: bool | None = None
     batch_size: Annotated[int, Field(ge=1)] = 32
     seed: int = 0
+    workers: Annotated[int, Field(ge=1)] = 1
     input: Input | None = None
+
+
+class PopulationPart(Part):
+    """Trials that are trained together on one device: every seed with all values."""
+
+    seeds: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] = 1
+    values: dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]] = {}
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    way: Literal["auto", "together", "apart"] = "auto"
 
 
 class Configuration(Part):
@@ -214,3 +224,4 @@ class Configuration(Part):
     plugins: PluginSettings | None = None
     sweep: Sweep | None = None
     crossval: Crossval | None = None
+    population: PopulationPart | None = None

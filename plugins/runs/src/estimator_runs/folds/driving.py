@@ -20,6 +20,7 @@ from estimator_runs.configuration.schema import Crossval
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.workers import owned, run_workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,14 +77,28 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
 
 def run_folds(folds: Folds) -> None:
-    """Runs the folds that have not ended. An interrupted fold continues from its checkpoint.
+    """Runs the folds that have not ended, in `crossval.workers` processes. An interrupted fold continues from its
+    checkpoint.
 
     Raises:
-        ArgumentError: the plan has no last step.
+        ArgumentError: the plan has no last step, or a worker failed.
     """
+    if folds.crossval.workers == 1:
+        work(folds)
+        return
+    said = {"path": str(folds.read.path), "folder": str(folds.folder), "settings": folds.read.settings}
+    codes = run_workers("estimator_runs.folds.worker", said, folds.crossval.workers)
+    waiting = [fold for fold in range(len(folds.splits)) if not folds.done(fold)]
+    if waiting:
+        raise ArgumentError(f"Folds {waiting} have not ended (exit codes {codes}). Start again to continue.")
+
+
+def work(folds: Folds) -> None:
+    """Runs one fold after the other, without those that have ended or belong to another process."""
     for fold in range(len(folds.splits)):
-        if not folds.done(fold):
-            _run(folds, fold)
+        with owned(folds.model_dir(fold)) as mine:
+            if mine and not folds.done(fold):
+                _run(folds, fold)
 
 
 def _run(folds: Folds, fold: int) -> None:
@@ -149,4 +164,6 @@ def _check_same(folds: Folds) -> None:
 
 def _configuration(read: Read) -> str:
     """The configuration with which the folds are trained."""
-    return json.dumps(read.resolved.values, sort_keys=True, default=str)
+    values: dict[str, Any] = dict(read.resolved.values)
+    values["crossval"] = {key: value for key, value in values.get("crossval", {}).items() if key != "workers"}
+    return json.dumps(values, sort_keys=True, default=str)

@@ -13,7 +13,7 @@ from estimator_runs.records.comparing import differences
 from estimator_runs.records.reading import RunRecord
 
 #: More lines in one chart cannot be distinguished.
-_MOST_LINES, _MOST_POINTS = 12, 400
+_MOST_LINES = 12
 
 
 def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) -> Path:
@@ -77,21 +77,17 @@ class _Curves:
         from estimator_report.charts import line_chart
 
         charts = [
-            line_chart(metric, {str(run.path): thinned(run, metric) for run in self._runs}, x="step", y=metric)
+            line_chart(metric, {str(run.path): _points(run, metric) for run in self._runs}, x="step", y=metric)
             for metric in self._metrics
         ]
         return f'<div class="charts">{"".join(charts)}</div>'
 
 
-def thinned(run: RunRecord, metric: str) -> list[tuple[float, float]]:
-    """Points of a curve, evenly chosen if there are more than can be seen; the first and the last are kept."""
-    points = [(float(step), value) for step, value in run.curve(metric).items()]
-    if len(points) <= _MOST_POINTS:
-        return points
-    last = len(points) - 1
-    return [points[round(place * last / (_MOST_POINTS - 1))] for place in range(_MOST_POINTS)]
+def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:
+    found = run.digest(metric)
+    return () if found is None else found.points
 
 
 def _last(run: RunRecord, metric: str) -> str:
-    curve = run.curve(metric)
-    return f"{curve[max(curve)]:.5g}" if curve else ""
+    found = run.digest(metric)
+    return "" if found is None else f"{found.last:.5g}"

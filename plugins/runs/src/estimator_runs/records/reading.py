@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
+from estimator_runs.records.digest import Digest, digests
 
 _RECORD, _TAGS = "run.json", "tags.json"
 #: Keys that name a run and are not its settings.
@@ -23,7 +24,8 @@ class RunRecord:
     Args:
         path: its model_dir.
         record: the content of `run.json`.
-        evaluations: metrics by name of the evaluation and step; "" is the evaluation without a name.
+        evaluations: metrics by name of the evaluation and step; "" is the evaluation without a name. Those of a
+            directory are read at each access: only their digests stay in memory.
         tags: the tags of `estimator runs tag`.
     """
 
@@ -31,6 +33,7 @@ class RunRecord:
     record: Mapping[str, Any]
     evaluations: Mapping[str, Mapping[int, Mapping[str, Any]]]
     tags: tuple[str, ...] = ()
+    _digests: dict[str, dict[str, Digest]] = field(default_factory=dict[str, dict[str, Digest]], repr=False)
 
     @property
     def seed(self) -> int | None:
@@ -54,10 +57,35 @@ class RunRecord:
             step: float(found[metric]) for step, found in results.items() if isinstance(found.get(metric), int | float)
         }
 
+    def digest(self, metric: str, evaluation: str = "") -> Digest | None:
+        """The extremes, the last value and some points of a metric; None: the run has none. Results are read once."""
+        if evaluation not in self._digests:
+            self._digests[evaluation] = digests(self.evaluations.get(evaluation, {}))
+        return self._digests[evaluation].get(metric)
+
     def best(self, metric: str, mode: str, evaluation: str = "") -> float | None:
         """The best value of a metric; None: the run has none."""
-        values = [value for value in self.curve(metric, evaluation).values() if value == value]
-        return (min(values) if mode == "min" else max(values)) if values else None
+        found = self.digest(metric, evaluation)
+        return None if found is None else found.least if mode == "min" else found.most
+
+
+class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
+    """Results by name of the evaluation, read when they are asked for."""
+
+    def __init__(self, model_dir: Path) -> None:
+        self._folders = {
+            "" if path.parent.name == "eval" else path.parent.name.removeprefix("eval_"): path.parent
+            for path in sorted(model_dir.glob("eval*/metrics.jsonl"))
+        }
+
+    def __getitem__(self, name: str) -> Mapping[int, Mapping[str, Any]]:
+        return read_eval_metrics(self._folders[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._folders)
+
+    def __len__(self) -> int:
+        return len(self._folders)
 
 
 def read_runs(places: Iterable[Path]) -> list[RunRecord]:
@@ -88,11 +116,7 @@ def read_run(model_dir: Path) -> RunRecord:
         record = json.loads((model_dir / _RECORD).read_text())
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {error}") from error
-    evaluations = {
-        "" if path.parent.name == "eval" else path.parent.name.removeprefix("eval_"): read_eval_metrics(path.parent)
-        for path in sorted(model_dir.glob("eval*/metrics.jsonl"))
-    }
-    return RunRecord(path=model_dir, record=record, evaluations=evaluations, tags=_tags(model_dir))
+    return RunRecord(path=model_dir, record=record, evaluations=_Results(model_dir), tags=_tags(model_dir))
 
 
 def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tuple[str, ...]:

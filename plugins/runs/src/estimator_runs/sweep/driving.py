@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +18,7 @@ from estimator_runs.configuration.schema import Sweep
 from estimator_runs.sweep.engine import check_engine, distributions, is_pruned, sample
 from estimator_runs.sweep.shelf import Shelf
 from estimator_runs.sweep.trial import configured, run_trial
+from estimator_runs.workers import run_workers
 
 _log = logging.getLogger("estimator_core")
 _WAIT = 0.2
@@ -136,17 +134,9 @@ def _tried(search: Search, number: int) -> bool:
 
 
 def _run_workers(search: Search) -> None:
-    """Runs processes that end with this one: each reads a pipe that closes with it."""
-    said = json.dumps({"path": str(search.path), "folder": str(search.shelf.folder), "settings": search.settings})
-    command = [sys.executable, "-m", "estimator_runs.sweep.worker", said]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(search.sweep.workers)]
-    try:
-        codes = [worker.wait() for worker in workers]
-    finally:
-        for worker in workers:
-            if worker.stdin is not None:
-                worker.stdin.close()
-            worker.wait()
+    """Runs the workers in processes of their own."""
+    said = {"path": str(search.path), "folder": str(search.shelf.folder), "settings": search.settings}
+    codes = run_workers("estimator_runs.sweep.worker", said, search.sweep.workers)
     failed = [code for code in codes if code]
     if failed and search.shelf.ended() < search.sweep.trials:
         raise ArgumentError(

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.sweep.engine import directions, engine
+from estimator_runs.workers import owned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +86,8 @@ class Shelf:
     @contextlib.contextmanager
     def owned(self, number: int) -> Generator[bool]:
         """Whether this process may work on a trial; no other process may do so within the block."""
-        self.trial_dir(number).mkdir(parents=True, exist_ok=True)
-        with (self.trial_dir(number) / "owner.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        with owned(self.trial_dir(number)) as mine:
+            yield mine
 
     def params(self, number: int) -> dict[str, Any] | None:
         """The values of a trial; None: it is not planned yet."""

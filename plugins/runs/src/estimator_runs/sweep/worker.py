@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from estimator_core.errors import PreemptedError
+from estimator_runs.workers import end_with_parent
 
 _CAN_BE_RESUMED = 75
 
@@ -18,7 +16,7 @@ def main(text: str) -> int:
     """Works until all trials have ended, or the process that started this one has."""
     from estimator_runs.sweep.driving import open_search, work
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     said = json.loads(text)
     search = open_search(Path(said["path"]), Path(said["folder"]), said["settings"])
     try:
@@ -26,11 +24,6 @@ def main(text: str) -> int:
     except PreemptedError:
         return _CAN_BE_RESUMED
     return 0
-
-
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

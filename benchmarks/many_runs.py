@@ -1,0 +1,71 @@
+"""`estimator runs list`, `compare` and `plot` over many long runs: seconds, and the peak memory of each command.
+
+    uv run python benchmarks/many_runs.py [--runs 500] [--points 100000] [--json FILE]
+
+The runs are files: a record, and a line of results for each point.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+def leave_runs(folder: Path, runs: int, points: int) -> None:
+    """Writes what runs of five rates and as many seeds as needed leave."""
+    generator = random.Random(0)
+    noise = [generator.random() for _ in range(997)]
+    for number in range(runs):
+        seed, rate = divmod(number, 5)
+        path = folder / f"{number:04d}"
+        (path / "eval").mkdir(parents=True)
+        record = {"run_config": {"tf_random_seed": seed}, "hparams": {"rate": 10.0**-rate}}
+        (path / "run.json").write_text(json.dumps({**record, "ended": {"step": points, "reason": "reached it"}}))
+        with (path / "eval" / "metrics.jsonl").open("w") as file:
+            for step in range(1, points + 1):
+                loss = (1 + rate) / step**0.5 + 0.01 * noise[(step + number) % 997]
+                file.write(f'{{"global_step": {step}, "metrics": {{"loss": {loss:.6g}}}}}\n')
+
+
+def measured(words: list[str], folder: Path) -> dict[str, float]:
+    """Seconds and peak MiB of a command; it must succeed."""
+    began = time.perf_counter()
+    code = (
+        "import resource, sys\n"
+        "from estimator_core.cli import main\n"
+        f"assert main({words!r}) == 0\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    return {"seconds": time.perf_counter() - began, "MiB": int(done.stderr.split()[-1]) / 1024}
+
+
+def main() -> None:
+    """Runs it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        leave_runs(folder / "runs", args.runs, args.points)
+        for words in (["runs", "list", "runs"], ["runs", "compare", "runs"], ["runs", "plot", "runs"]):
+            found[words[1]] = max((measured(words, folder) for _ in range(args.rounds)), key=lambda one: one["MiB"])
+            print(f"{words[1]:<8} {found[words[1]]['seconds']:8.1f} s {found[words[1]]['MiB']:8.0f} MiB", flush=True)
+        found["page"] = {"KiB": (folder / "runs.html").stat().st_size / 1024}
+    print(f"{args.runs} runs of {args.points} points; the page has {found['page']['KiB']:.0f} KiB")
+    if args.json is not None:
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Ten seeds of a small network trained together, against the same ten runs one after another.
+
+    uv run python benchmarks/population.py [--runs 10] [--steps 20000] [--rounds 3] [--json FILE]
+
+Both begin with nothing in memory but what the process has imported, write a model_dir for each run, and shuffle and
+draw dropout by the seed of each. The first round compiles; later ones find programs in the compile cache. Then the
+largest relative difference of a weight is printed, for a training of 200 steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from _report import report, write
+from _side_by_side import compare
+
+import estimator_core as ec
+from estimator_runs import Member, Population
+
+WIDTHS = (64, 64, 10)
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """Two layers with dropout, on digits of 8 x 8."""
+    hidden = features["x"]
+    for layer, width in enumerate(WIDTHS[:-1]):
+        weights = ec.get_variable(f"weights_{layer}", (hidden.shape[1], width))
+        hidden = jax.nn.relu(hidden @ weights + ec.get_variable(f"bias_{layer}", (width,)))
+    keep = jax.random.bernoulli(ec.next_rng_key("dropout"), 0.9, hidden.shape)
+    logits = jnp.where(keep, hidden / 0.9, 0) @ ec.get_variable("out", (WIDTHS[-2], WIDTHS[-1]))
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1, momentum=0.9))
+
+
+def members(folder: Path, count: int) -> list[Member]:
+    """The runs, in fresh model_dirs."""
+    generator = np.random.default_rng(0)
+    centres = generator.normal(size=(WIDTHS[-1], 64))
+    labels = generator.integers(0, WIDTHS[-1], 1797).astype(np.int32)
+    x = (centres[labels] + generator.normal(size=(1797, 64))).astype(np.float32)
+    made: list[Member] = []
+    for seed in range(count):
+        config = ec.RunConfig(str(folder / str(seed)), tf_random_seed=seed, default_hooks=False)
+        inputs = ec.inputs.numpy_input_fn({"x": x}, labels, batch_size=32, num_epochs=None, shuffle=True, seed=seed)
+        made.append(Member(name=f"seed {seed}", estimator=ec.Estimator(model_fn, config=config), input_fn=inputs))
+    return made
+
+
+def together(count: int, steps: int) -> list[dict[str, np.ndarray]]:
+    """The weights of runs that are trained together."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = members(Path(folder), count)
+        Population(runs).train(steps)
+        return [run.estimator.variables for run in runs]
+
+
+def one_after_another(count: int, steps: int) -> list[dict[str, np.ndarray]]:
+    """The weights of runs that are trained alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [run.estimator.train(run.input_fn, max_steps=steps).variables for run in members(Path(folder), count)]
+
+
+def main() -> None:
+    """Runs it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=20000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    names = "together", "one after another"
+    found = compare(
+        {
+            names[0]: lambda: void(together(args.runs, args.steps)),
+            names[1]: lambda: void(one_after_another(args.runs, args.steps)),
+        },
+        reference=names[1],
+        rounds=args.rounds,
+    )
+    pairs = zip(together(args.runs, 200), one_after_another(args.runs, 200), strict=True)
+    worst = max(
+        float(np.max(np.abs(mine[name] - its[name])) / np.max(np.abs(its[name]))) for mine, its in pairs for name in its
+    )
+    note = f"largest difference of a weight after 200 steps, relative to the largest weight: {worst:.1e}"
+    title = f"{args.runs} runs of a small network"
+    steps = args.runs * args.steps
+    write(args.json, report(title, found, steps=steps, targets={names: 2.0}, notes=[note]))
+
+
+def void(value: object) -> None:
+    """Drops a result."""
+
+
+if __name__ == "__main__":
+    main()

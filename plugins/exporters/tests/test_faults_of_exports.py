@@ -1,0 +1,137 @@
+"""Exports that vanish, that cannot be loaded and that are exchanged under attack: what was served is served on."""
+
+import logging
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from estimator_exporters.serving import repository
+from estimator_exporters.serving.repository import sources_of
+from plugins.exporters.tests.attacks.kinds import ATTACKS, MEGABYTE
+from plugins.exporters.tests.attacks.processes import serving
+from plugins.exporters.tests.live_server import Server, running
+from plugins.exporters.tests.small_model import rows
+
+FIRST = 1_700_000_000
+X = rows(2)[0]
+
+
+def placed(export, folder, *numbers):
+    for number in numbers:
+        shutil.copytree(export, folder / str(number))
+    return folder
+
+
+def until(condition, seconds=60):
+    ends = time.monotonic() + seconds
+    while not condition() and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert condition()
+
+
+def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path):
+    folder = placed(export, tmp_path / "m", FIRST)
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        for gone in (folder / str(FIRST), folder):  # its files, and then the directory of them
+            shutil.rmtree(gone)
+            time.sleep(0.4)
+            assert server.infer("m", **X)[0] == 200
+            assert server.request("GET", "/v2/health/ready")[0] == 200
+        placed(export, folder, FIRST + 1)
+        until(lambda: list(server.repository.models["m"]) == [str(FIRST + 1)])
+        assert server.infer("m", **X)[0] == 200
+
+
+def test_an_export_that_vanishes_while_it_is_loaded_leaves_the_one_before(export, tmp_path, monkeypatch):
+    folder = placed(export, tmp_path / "m", FIRST)
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        load, begun = repository.ec.export.load, threading.Event()
+
+        def vanishing(path):
+            shutil.rmtree(path)
+            begun.set()
+            return load(path)
+
+        monkeypatch.setattr(repository.ec.export, "load", vanishing)
+        placed(export, folder, FIRST + 1)
+        assert begun.wait(30)
+        monkeypatch.undo()
+        assert server.infer("m", **X)[0] == 200
+        placed(export, folder, FIRST + 2)
+        until(lambda: list(server.repository.models["m"]) == [str(FIRST + 2)])
+
+
+def test_whatever_an_export_raises_the_other_models_are_served_and_it_is_told_once(
+    export, tmp_path, monkeypatch, caplog
+):
+    bad, good = placed(export, tmp_path / "bad", FIRST), placed(export, tmp_path / "good", FIRST)
+    load = repository.ec.export.load
+
+    def loaded(path):
+        if Path(path).parent == bad:
+            raise RuntimeError("the compiler has no memory")
+        return load(path)
+
+    monkeypatch.setattr(repository.ec.export, "load", loaded)
+    with (
+        caplog.at_level(logging.ERROR, "estimator_exporters"),
+        running(sources=sources_of([f"bad={bad}", f"good={good}"])) as server,
+    ):
+        assert server.infer("good", **X)[0] == 200
+        assert server.infer("bad", **X)[0] == 404
+        assert server.request("GET", "/v2/health/ready")[0] == 503
+        time.sleep(0.5)
+        told = [line for line in caplog.messages if "is not served: the compiler has no memory" in line]
+        assert len(told) == 1, told
+
+
+def test_models_are_exchanged_under_attack(export, tmp_path):
+    """Each request is answered by the version before or after, and memory stays below the budget."""
+    folder, over = placed(export, tmp_path / "m", FIRST), threading.Event()
+    wrong, versions = [], set()
+    with serving(f"m={folder}", memory_bytes=256 * MEGABYTE, body_seconds=5, poll_seconds=0.1) as process:
+        server = Server(process.port, _NoEngine)
+        expected = server.infer("m", **X)[1]["logits"]
+
+        def ask():
+            while not over.is_set():
+                status, outputs = server.infer("m", **X)
+                if status not in (200, 429) or (status == 200 and not np.array_equal(outputs["logits"], expected)):
+                    wrong.append((status, outputs))
+
+        def attack():
+            for one in ATTACKS[:3]:
+                one(process)
+
+        threads = [threading.Thread(target=ask), threading.Thread(target=attack)]
+        for thread in threads:
+            thread.start()
+        number = FIRST
+        while threads[1].is_alive():
+            (folder / str(number)).rename(folder / str(number + 1))
+            number += 1
+            ends = time.monotonic() + 60
+            while version(server) != str(number) and time.monotonic() < ends:
+                time.sleep(0.1)
+            versions.add(version(server))
+        over.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert versions == {str(one) for one in range(FIRST + 1, number + 1)}
+        assert len(versions) >= 2
+        assert process.grown < (256 + 200) * MEGABYTE
+
+
+class _NoEngine:
+    """The server is another process."""
+
+    repository = metrics = None
+
+
+def version(server):
+    status, _, found = server.request("GET", "/v2/models/m")
+    return found["versions"][-1] if status == 200 else None

@@ -1,0 +1,58 @@
+"""Label transforms for exports, whose labels may be ids already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimator_heads.vocabulary import are_strings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from estimator_core.inputs import HostTransform
+
+
+@dataclass(frozen=True)
+class OfStrings:
+    """A label transform that leaves labels alone which are no strings.
+
+    Args:
+        transform: for strings.
+        feature: the labels it applies to.
+
+    Example:
+        >>> from estimator_heads import LabelIds
+        >>> ids = OfStrings(LabelIds(["cat", "dog"]), "labels")
+        >>> [ids.apply({"labels": np.array(labels)})["labels"].tolist() for labels in (["dog"], [0])]
+        [[1], [0]]
+    """
+
+    transform: HostTransform
+    feature: str
+
+    @property
+    def name(self) -> str:
+        """The transform's."""
+        return self.transform.name
+
+    @property
+    def version(self) -> int:
+        """The transform's."""
+        return self.transform.version
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The transform's."""
+        return self.transform.files
+
+    def config(self) -> dict[str, Any]:
+        """The transform's."""
+        return dict(self.transform.config())
+
+    def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The batch, with ids in the place of label strings."""
+        return self.transform.apply(batch) if are_strings(batch[self.feature]) else batch

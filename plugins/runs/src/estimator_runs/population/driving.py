@@ -1,0 +1,132 @@
+"""Runs the [population] of a configuration file: every seed with all values, trained together, each in a model_dir."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.summaries import read_eval_metrics
+from estimator_runs.configuration.problems import ConfigurationError, at
+from estimator_runs.configuration.reading import Read, read_configuration
+from estimator_runs.configuration.schema import PopulationPart
+from estimator_runs.population.member import Member
+from estimator_runs.population.training import Population
+from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.sweep.trial import configured, evaluated
+
+_log = logging.getLogger("estimator_core")
+_SEED = "run_config.tf_random_seed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """A population that is ready to run.
+
+    Args:
+        read: the configuration.
+        said: its [population].
+        folder: the directory of the population.
+        values: the values of each trial by key, the seed included.
+    """
+
+    read: Read
+    said: PopulationPart
+    folder: Path
+    values: Sequence[Mapping[str, Any]]
+
+    def model_dir(self, number: int) -> Path:
+        """The model_dir of a trial."""
+        return self.folder / "trials" / f"{number:05d}"
+
+    def metrics(self, number: int) -> Mapping[str, Any]:
+        """The newest evaluation of a trial; empty: there is none."""
+        results = read_eval_metrics(self.model_dir(number) / "eval")
+        return results[max(results)] if results else {}
+
+
+def open_population(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Trials:
+    """Reads a configuration with a [population], and opens its directory.
+
+    Args:
+        path: the path of the configuration file.
+        folder: the directory of the population; None: `runs/<name of the file>-population`.
+        settings: the settings of the command line.
+
+    Raises:
+        ConfigurationError: the file cannot be used.
+        ArgumentError: the directory holds another population.
+    """
+    read = read_configuration(path, settings)
+    said = read.configuration.population
+    if said is None:
+        raise ConfigurationError([at(read.resolved, ("population",), "is missing: it says seeds, values, or both.")])
+    seeds = list(range(said.seeds)) if isinstance(said.seeds, int) else said.seeds
+    tables = [dict(zip(said.values, chosen, strict=True)) for chosen in itertools.product(*said.values.values())]
+    values = [{_SEED: seed, **table} for table in tables for seed in seeds]
+    found = Trials(read=read, said=said, folder=folder or Path(f"runs/{path.stem}-population"), values=values)
+    _check_same(found)
+    return found
+
+
+def run_population(trials: Trials) -> dict[int, str]:
+    """Trains and evaluates all trials. Started again after any end, it continues.
+
+    Returns:
+        Why trials failed, by number: a loss that is not finite.
+
+    Raises:
+        ArgumentError: the trials cannot be trained together, or their plan has no last step.
+    """
+    experiments = {number: _experiment(trials, number) for number in range(len(trials.values))}
+    last = max((one.train_steps or 0 for one in experiments.values()), default=0)
+    if any(one.train_steps != last for one in experiments.values()) or last == 0:
+        raise ArgumentError("The trials of a population end at one step: set train.max_steps.")
+    waiting = {n: one for n, one in experiments.items() if last not in read_eval_metrics(one.estimator.eval_dir())}
+    if not waiting:
+        return {}
+    members = [
+        Member(
+            name=f"trial {number}", estimator=one.estimator, input_fn=one.train_input_fn, hooks=tuple(one.train_hooks)
+        )
+        for number, one in waiting.items()
+    ]
+    place = trials.folder / "way.json"
+    known = json.loads(place.read_text()) if place.exists() else None
+    population = Population(members, way=known if trials.said.way == "auto" else trials.said.way)
+    every = trials.said.every_steps or last
+    for step in [*range(every, last, every), last]:
+        population.train(step)
+        write_whole(place, population.way)
+        for number, one in waiting.items():
+            if f"trial {number}" not in population.failed:
+                evaluated(one, step)
+    return {
+        number: f"the loss is not finite at step {population.failed[f'trial {number}']}"
+        for number in waiting
+        if f"trial {number}" in population.failed
+    }
+
+
+def _experiment(trials: Trials, number: int) -> Any:
+    read, values = trials.read, trials.values[number]
+    found = configured(read.path, trials.read.settings, f"trial {number}", values, int(values[_SEED]))
+    program = found.program()
+    return program.experiment_fn(program.run_config(str(trials.model_dir(number))), program.hparams(""))
+
+
+def _check_same(trials: Trials) -> None:
+    """Checks that the directory holds trials of the same configuration; further values may not be added."""
+    text = json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)
+    place = trials.folder / "population.json"
+    if not place.exists():
+        write_whole(place, text)
+    elif json.loads(place.read_text()) != text:
+        raise ArgumentError(
+            f"{trials.folder} holds a population of another configuration. Give another directory (--dir)."
+        )

@@ -1,0 +1,132 @@
+"""One run of a population: how it starts and how it takes what was trained for it, each time by a call of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimator_core.checkpoint import checkpoint_step, read_checkpoint
+from estimator_core.errors import ArgumentError
+from estimator_core.estimator import Estimator
+from estimator_core.hooks import Hook
+from estimator_core.inputs import Batch, InputPosition
+from estimator_core.lowering import land, training_batches
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A run that is trained together with others.
+
+    Args:
+        name: what messages call it.
+        estimator: with a model_dir of its own.
+        input_fn: its training input.
+        hooks: must be empty: a hook sees the steps of one run.
+    """
+
+    name: str
+    estimator: Estimator
+    input_fn: Callable[..., Any]
+    hooks: Sequence[Any] = ()
+
+
+@dataclass(kw_only=True)
+class Standing:
+    """Where a member stands.
+
+    Attributes:
+        member: the run.
+        step: its newest step.
+        state: its state on the host.
+        batches: what it trains on next.
+        position: of the input after that step; None: at the beginning.
+        losses: by step, since the last landing.
+    """
+
+    member: Member
+    step: int
+    state: Any
+    batches: Any
+    position: InputPosition | None
+    losses: dict[int, Mapping[str, float]] = field(default_factory=dict[int, Mapping[str, float]])
+
+    def draw(self) -> Batch | None:
+        """The next batch; None: the input has ended."""
+        return next(self.batches, None)
+
+
+class _Look(Hook):
+    """Copies the state that a run starts from, and ends the call before its first step."""
+
+    place = "late"
+    found: Any = None
+
+    def after_create(self, run: Any) -> None:
+        """Copies the state."""
+        self.found = jax.tree.map(np.array, run.state)
+        run.request_stop("its steps are made together with those of other runs")
+
+
+class _Land(Hook):
+    """Takes over the state that was trained for the run, and writes the losses of its steps."""
+
+    place = "early"
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+
+    def after_create(self, run: Any) -> None:
+        """Takes over the state."""
+        standing = self._standing
+        land(run, standing.state, standing.position)
+        for step, values in standing.losses.items():
+            for name, value in values.items():
+                run.summaries.scalar(name, value, step)
+
+
+def check_member(member: Member) -> None:
+    """Refuses what cannot be trained together.
+
+    Raises:
+        ArgumentError: names the member and what is in the way.
+    """
+    config, why = member.estimator.config, None
+    if member.hooks:
+        why = f"the hook {type(member.hooks[0]).__name__} sees the steps of one run"
+    elif not (config.save_checkpoints_steps or config.save_checkpoints_secs):
+        why = "its RunConfig saves no checkpoints: set save_checkpoints_steps"
+    elif config.mesh:
+        why = f"its mesh {config.mesh} spreads it over devices"
+    elif config.steps_per_dispatch == "auto":
+        why = 'steps_per_dispatch="auto" measures one run: set a number'
+    elif config.debug:
+        why = "debug=True runs without compilation"
+    if why is not None:
+        raise ArgumentError(f"{member.name} cannot be trained together with others: {why}.")
+
+
+def start(member: Member) -> Standing:
+    """Starts or resumes a run: a training call that ends before its first step.
+
+    Raises:
+        ArgumentError: the input has no batch.
+    """
+    look = _Look()
+    member.estimator.train(member.input_fn, hooks=[look])
+    path = member.estimator.latest_checkpoint()
+    if look.found is None or path is None:
+        raise ArgumentError(f"{member.name} cannot be trained: its input has no batch.")
+    said = read_checkpoint(path, items=("input",)).input
+    position = None if said is None else InputPosition.from_json(said)
+    batches = training_batches(member.estimator, member.input_fn, position)
+    return Standing(member=member, step=checkpoint_step(path), state=look.found, batches=batches, position=position)
+
+
+def save(standing: Standing) -> None:
+    """Brings the run in its model_dir to where it stands, with a checkpoint: a training call of its own."""
+    standing.member.estimator.train(standing.member.input_fn, hooks=[_Land(standing)], max_steps=standing.step)
+    standing.losses.clear()

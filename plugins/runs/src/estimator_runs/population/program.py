@@ -1,0 +1,158 @@
+"""The one program of several runs: the training step of each is traced, compared and mapped over all."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import jaxpr_as_fun
+
+from estimator_core.errors import ArgumentError
+from estimator_core.inputs import Batch
+from estimator_core.lowering import trace_step
+from estimator_runs.population.member import Member
+
+#: Names of primitives whose result under `vmap` differs from that of each run alone.
+_NOT_ALIKE = ("rng_bit_generator", "rng_uniform")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A way to make the steps of several runs.
+
+    Args:
+        enter: from the states of the runs, on the host, to what `step` takes.
+        step: takes that and a batch for each run; returns it after a step, and what the step computed.
+        each: from either, and the number of runs, to a tree for each run.
+    """
+
+    enter: Callable[[Sequence[Any]], Any]
+    step: Callable[[Any, Sequence[Batch]], tuple[Any, Any]]
+    each: Callable[[Any, int], Sequence[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The training step of a member, traced for one shape of batches.
+
+    Args:
+        function: `(state, batch) -> (state, scalars by name)`.
+        text: the program as text.
+        constants: digest of the arrays that it holds.
+    """
+
+    function: Callable[[Any, Any], tuple[Any, dict[str, Any]]]
+    text: str
+    constants: str
+
+
+def trace(member: Member, batch: Batch) -> Step:
+    """Traces the training step of a member.
+
+    Raises:
+        ArgumentError: it cannot be mapped over runs. The message names the member and the reason.
+    """
+    hooks: list[str] = []
+    inner = member.estimator.model_fn
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        spec = inner(features, labels, mode, config)
+        hooks.extend(type(hook).__name__ for hook in (*spec.training_hooks, *spec.training_chief_hooks))
+        return spec
+
+    traced = trace_step(model_fn, member.estimator.config, batch, jax.devices()[:1]).traced
+    closed, out_tree = traced.jaxpr, jax.tree.structure(traced.out_info)
+    names = set(_primitives(closed.jaxpr))
+    calls = sorted(name for name in names if "callback" in name or name == "debug_print")
+    why = None
+    if hooks:
+        why = f"the hook {hooks[0]} of its EstimatorSpec sees the steps of one run"
+    elif calls or closed.effects:
+        why = f"its step calls the host ({', '.join(calls) or 'an effect'})"
+    elif found := names.intersection(_NOT_ALIKE):
+        why = f"random numbers of {found.pop()} differ from those of the run alone"
+    if why is not None:
+        raise ArgumentError(f"{member.name} cannot be trained together with others: {why}.")
+    run = jaxpr_as_fun(closed)
+
+    def function(state: Any, batch: Any) -> tuple[Any, dict[str, Any]]:
+        state, outputs = jax.tree.unflatten(out_tree, run(*jax.tree.leaves((state, batch))))
+        return state, {name: value for name, value in outputs.items() if getattr(value, "shape", None) == ()}
+
+    digest = hashlib.sha256()
+    for constant in closed.consts:
+        digest.update(np.asarray(constant).tobytes())
+    return Step(function=function, text=_ADDRESS.sub("", str(closed.jaxpr)), constants=digest.hexdigest())
+
+
+def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
+    """The step of all members, which must be the same program: numbers may differ only in the optimizer's state.
+
+    Raises:
+        ArgumentError: names the member whose program differs, and the first difference.
+    """
+    first = trace(members[0], batches[0])
+    for member, batch in zip(members[1:], batches[1:], strict=True):
+        other = trace(member, batch)
+        if (first.text, first.constants) == (other.text, other.constants):
+            continue
+        pairs = zip(first.text.splitlines(), other.text.splitlines(), strict=False)
+        mine, its = next(((a.strip(), b.strip()) for a, b in pairs if a != b), ("its constants", "others"))
+        raise ArgumentError(
+            f"{member.name} cannot be trained together with {members[0].name}: their programs differ, first in "
+            f"{its[:80]!r} instead of {mine[:80]!r}. Numbers may differ where the optimizer has them in its state: "
+            "optax.inject_hyperparams(optax.adam)(learning_rate=...)."
+        )
+    return first
+
+
+def ways(step: Step) -> dict[str, Way]:
+    """The ways to make a step of all runs: mapped over them, or of one after the other. Both compute the same."""
+    mapped = jax.jit(jax.vmap(step.function), donate_argnums=0)
+    single = jax.jit(step.function, donate_argnums=0)
+
+    def stacked_step(states: Any, row: Sequence[Batch]) -> tuple[Any, Any]:
+        return mapped(states, stacked([arrays(batch) for batch in row]))
+
+    def unstacked(states: Any, count: int) -> list[Any]:
+        return [jax.tree.map(lambda leaf, index=index: leaf[index], states) for index in range(count)]
+
+    def each_step(states: Sequence[Any], row: Sequence[Batch]) -> tuple[Any, Any]:
+        done = [single(state, arrays(batch)) for state, batch in zip(states, row, strict=True)]
+        return [state for state, _ in done], [values for _, values in done]
+
+    return {
+        "together": Way(enter=stacked, step=stacked_step, each=unstacked),
+        "apart": Way(enter=_on_device, step=each_step, each=lambda found, _: found),
+    }
+
+
+def stacked(trees: Sequence[Any]) -> Any:
+    """Host arrays of several runs with a leading axis of runs."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+def arrays(batch: Batch) -> Any:
+    """What the step takes of a batch."""
+    return batch.features, batch.labels, batch.weights
+
+
+def _on_device(states: Sequence[Any]) -> list[Any]:
+    return [jax.tree.map(jnp.array, state) for state in states]
+
+
+def _primitives(jaxpr: Any) -> Iterator[str]:
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for value in equation.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(inner, "jaxpr", inner)
+                if hasattr(inner, "eqns"):
+                    yield from _primitives(inner)

@@ -1,0 +1,183 @@
+"""Trains several runs together: one program, stacked states, a checkpoint for each in its own model_dir."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from estimator_core.errors import ArgumentError
+from estimator_core.inputs import Batch
+from estimator_runs.population.choosing import fastest
+from estimator_runs.population.member import Member, Standing, check_member, save, start
+from estimator_runs.population.program import Way, arrays, common_step, ways
+
+_log = logging.getLogger("estimator_core")
+_FIRST_BAD = 1  # in the clock
+_AHEAD = 4  # steps that the host may be ahead of the device
+
+
+class Population:
+    """Runs that are trained together. Each has a model_dir of its own, and is there what it would be alone.
+
+    Args:
+        members: the runs. Their programs must be the same; seeds, data and numbers in the optimizer's state may differ.
+        way: "together" maps the step over all, "apart" makes that of one run after the other with one program; None:
+            the faster of them by measurement.
+
+    Attributes:
+        way: what was chosen; None: nothing yet.
+        failed: the first step whose loss was not finite, by name of the run. Such a run is not trained any further.
+
+    Raises:
+        ArgumentError: a run cannot be trained together with others; the message names it and the reason.
+
+    Example:
+        >>> import estimator_core as ec, jax, jax.numpy as jnp, numpy as np, optax, tempfile
+        >>> def model_fn(features, labels, mode):
+        ...     y = features["x"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.normal())
+        ...     return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.3))
+        >>> x = np.linspace(0, 1, 64, dtype=np.float32)
+        >>> inputs = ec.inputs.numpy_input_fn({"x": x}, 3 * x, batch_size=16, num_epochs=None, shuffle=True, seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     config = [ec.RunConfig(f"{folder}/{seed}", tf_random_seed=seed) for seed in range(3)]
+        ...     runs = [ec.Estimator(model_fn, config=one) for one in config]
+        ...     Population([Member(name=one.model_dir, estimator=one, input_fn=inputs) for one in runs]).train(100)
+        ...     [round(float(one.get_variable_value("slope")), 2) for one in runs]
+        [3.0, 3.0, 3.0]
+    """
+
+    def __init__(self, members: Sequence[Member], *, way: str | None = None) -> None:
+        for member in members:
+            check_member(member)
+        directories = [member.estimator.model_dir for member in members]
+        if len(set(directories)) < len(directories):
+            raise ArgumentError(f"Runs of a population need a model_dir each, given: {directories}.")
+        self.way = way
+        self.failed: dict[str, int] = {}
+        self._standing = {member.name: start(member) for member in members}
+        self._ways: dict[Any, dict[str, Way]] = {}
+        self._next: dict[str, Batch | None] = {}  # drawn and not used; None: the input has ended
+
+    def drop(self, name: str) -> None:
+        """Trains a run no further."""
+        del self._standing[name]
+
+    def step(self, name: str) -> int:
+        """The step at which a run stands."""
+        return self._standing[name].step
+
+    def train(self, step: int) -> None:
+        """Trains every run up to a step, or to the end of its input. Each saves there, and as its RunConfig says.
+
+        Args:
+            step: the global step. Runs that have passed it are left alone; those with fewer steps catch up first.
+
+        Raises:
+            ArgumentError: the batches of the runs have different shapes.
+        """
+        going = {name: one for name, one in self._standing.items() if one.step < step}
+        while going:
+            least = min(one.step for one in going.values())
+            behind = [one for one in going.values() if one.step == least]
+            target = min([step, _next_save(behind, least), *(one.step for one in going.values() if one.step > least)])
+            ended = self._advance(behind, target)
+            going = {
+                name: one
+                for name, one in going.items()
+                if one.step < step and name not in ended and name not in self.failed
+            }
+
+    def _advance(self, group: list[Standing], target: int) -> set[str]:
+        """Trains runs of one step up to another one. Returns the names of those whose input has ended."""
+        at, ended, recent = group[0].step, set[str](), deque[Any]()
+        cadences = [one.member.estimator.config.save_summary_steps or 0 for one in group]
+        due = time.monotonic() + min(one.member.estimator.config.save_checkpoints_secs or math.inf for one in group)
+        carried: Any = None
+        way: Way | None = None
+        records: dict[int, Any] = {}
+        while at < target and time.monotonic() < due:
+            gone = [one for one in group if self._peek(one) is None]
+            if gone:
+                for one in gone:
+                    one.position = None if one.position is None else one.position._replace(exhausted=True)
+                self._land(group, way, carried, records, at)
+                ended |= {one.member.name for one in gone}
+                group = [one for one in group if one not in gone and one.member.name not in self.failed]
+                return ended if not group else ended | self._advance(group, target)
+            row = self._row(group)
+            way = self._way(group, row)
+            if carried is None:
+                carried = way.enter([one.state for one in group])
+            carried, values = way.step(carried, row)
+            at += 1
+            if any(every and at % every == 0 for every in cadences):
+                records[at] = values
+            for one, batch in zip(group, row, strict=True):
+                one.position = batch.position
+            recent.append(values)
+            if len(recent) > _AHEAD:
+                jax.block_until_ready(recent.popleft())
+        self._land(group, way, carried, records, at)
+        return ended
+
+    def _way(self, group: list[Standing], row: Sequence[Batch]) -> Way:
+        key = _shapes(row[0])
+        if key not in self._ways:
+            self._ways[key] = ways(common_step([one.member for one in group], row))
+        if self.way is None:
+            self.way = fastest(self._ways[key], [one.state for one in group], row)
+        return self._ways[key][self.way]
+
+    def _peek(self, one: Standing) -> Batch | None:
+        name = one.member.name
+        if name not in self._next:
+            self._next[name] = one.draw()
+        return self._next[name]
+
+    def _row(self, group: list[Standing]) -> list[Batch]:
+        """The next batch of each run; all have some."""
+        row = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
+        shapes = [_shapes(batch)[1] for batch in row]
+        for one, shape in zip(group, shapes, strict=True):
+            if shape != shapes[0]:
+                raise ArgumentError(
+                    f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
+                    f"shapes {shape}, and {shapes[0]} there."
+                )
+        return row
+
+    def _land(self, group: list[Standing], way: Way | None, carried: Any, records: Mapping[int, Any], at: int) -> None:
+        """Brings each run to a step in its model_dir, unless its loss is not finite."""
+        if way is None:
+            return
+        states = jax.device_get(way.each(carried, len(group)))
+        values = {step: jax.device_get(way.each(value, len(group))) for step, value in records.items()}
+        for index, one in enumerate(group):
+            if bad := int(states[index].clock[_FIRST_BAD]):
+                self.failed[one.member.name] = bad
+                _log.warning("%s: the loss is not finite at step %d.", one.member.name, bad)
+                continue
+            one.state, one.step = states[index], at
+            every = one.member.estimator.config.save_summary_steps
+            for step, found in values.items():
+                if every and step % every == 0:
+                    one.losses[step] = {name: float(value) for name, value in found[index].items()}
+            save(one)
+
+
+def _next_save(group: Sequence[Standing], step: int) -> int:
+    """The next step at which one of the runs saves."""
+    cadences = [one.member.estimator.config.save_checkpoints_steps for one in group]
+    return min([(step // every + 1) * every for every in cadences if every] or [sys.maxsize])
+
+
+def _shapes(batch: Batch) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    leaves, tree = jax.tree.flatten(arrays(batch))
+    return tree, tuple(leaf.shape for leaf in leaves)

@@ -1,0 +1,201 @@
+"""Runs that are trained together: each as it is alone, resumed, refused."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from line_files import CODE, TOML
+
+import estimator_core as ec
+from estimator_core.checkpoint import latest_checkpoint, read_checkpoint
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook
+from estimator_core.summaries import read_eval_metrics
+from estimator_runs import Member, Population, open_population
+from estimator_runs.population import training
+
+RATES = (0.01, 0.02, 0.03)
+X = np.random.default_rng(0).normal(size=(36, 6)).astype(np.float32)
+Y = X.sum(axis=1)
+
+
+def model_fn(features, labels, mode, params):
+    """A layer with dropout, whose rate is in the state of Adam."""
+    hidden = jnp.tanh(features["x"] @ ec.get_variable("in", (6, 8)))
+    seen = ec.get_variable("seen", (), initializer=jax.nn.initializers.zeros, trainable=False)
+    if mode == ec.ModeKeys.TRAIN:
+        keep = jax.random.bernoulli(ec.next_rng_key("dropout"), 0.8, hidden.shape)
+        hidden = jnp.where(keep, hidden / 0.8, 0)
+        ec.set_variable("seen", seen + labels.shape[0])
+    y = hidden @ ec.get_variable("out", (8,))
+    loss = jnp.mean((y - labels) ** 2)
+    train_op = optax.inject_hyperparams(optax.adam)(learning_rate=params["rate"])
+    return ec.EstimatorSpec(mode, predictions={"y": y}, loss=loss, train_op=train_op)
+
+
+def inputs(seed, epochs=None, rows=36):
+    """Shuffled by the seed; a batch of 8 after four of them has 4 rows."""
+    return ec.inputs.numpy_input_fn({"x": X[:rows]}, Y[:rows], batch_size=8, num_epochs=epochs, shuffle=True, seed=seed)
+
+
+def member(folder, number, *, model=model_fn, rate=None, input_fn=None, hooks=(), **config):
+    settings = {"save_checkpoints_steps": 25, "default_hooks": False, "save_summary_steps": 10, **config}
+    estimator = ec.Estimator(
+        model,
+        config=ec.RunConfig(str(folder / str(number)), tf_random_seed=number, **settings),
+        params={"rate": RATES[number % 3] if rate is None else rate},
+    )
+    return Member(name=f"run {number}", estimator=estimator, input_fn=input_fn or inputs(number), hooks=hooks)
+
+
+def alone(folder, number, steps, **how):
+    one = member(folder, number, **how)
+    return one.estimator.train(one.input_fn, max_steps=steps)
+
+
+def assert_same(one, other):
+    """Variables, slots and clock of the newest checkpoints, and the position of the input."""
+    found, expected = (read_checkpoint(latest_checkpoint(each.model_dir)) for each in (one, other))
+    assert found.clock.tolist() == expected.clock.tolist()
+    assert found.input == expected.input
+    for item in ("variables", "model_state", "opt_state"):
+        mine, its = getattr(found, item), getattr(expected, item)
+        assert sorted(mine) == sorted(its)
+        for name, value in its.items():
+            np.testing.assert_allclose(mine[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("way", ["together", "apart"])
+def test_each_run_is_what_it_is_alone(tmp_path, way):
+    members = [member(tmp_path / "together", number) for number in range(3)]
+    population = Population(members, way=way)
+    population.train(30)
+    for number, one in enumerate(members):
+        single = alone(tmp_path / "alone", number, 30)
+        assert_same(one.estimator, single)
+        fresh = member(tmp_path / "together", number)
+        fresh.estimator.train(fresh.input_fn, max_steps=40)  # opened and continued by its model_dir alone
+        assert_same(fresh.estimator, single.train(inputs(number), max_steps=40))
+
+
+def test_killed_between_two_checkpoints_it_goes_on(tmp_path, monkeypatch):
+    saves, save = [], training.save
+
+    def killed(one):
+        if len(saves) == 4:
+            raise KeyboardInterrupt
+        saves.append((one.member.name, one.step))
+        save(one)
+
+    monkeypatch.setattr(training, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Population([member(tmp_path / "cut", number) for number in range(3)], way="together").train(60)
+    assert saves[3] == ("run 0", 50)
+    monkeypatch.setattr(training, "save", save)
+    members = [member(tmp_path / "cut", number) for number in range(3)]
+    resumed = Population(members, way="together")
+    assert [resumed.step(one.name) for one in members] == [50, 25, 25]
+    resumed.train(60)
+    for number, one in enumerate(members):
+        assert_same(one.estimator, alone(tmp_path / "alone", number, 60))
+
+
+def test_inputs_end_apart(tmp_path):
+    """One has five batches, the last of four rows, and the other one has four."""
+    rows = [36, 32]
+    members = [member(tmp_path / "both", n, input_fn=inputs(n, epochs=1, rows=rows[n])) for n in range(2)]
+    population = Population(members)
+    population.train(30)
+    assert [population.step(one.name) for one in members] == [5, 4]
+    for number, one in enumerate(members):
+        single = alone(tmp_path / "alone", number, 30, input_fn=inputs(number, epochs=1, rows=rows[number]))
+        assert_same(one.estimator, single)
+
+
+def test_a_run_whose_loss_is_not_finite_leaves_the_others(tmp_path):
+    members = [member(tmp_path / "both", number, rate=rate) for number, rate in ((0, 0.01), (1, 1e30))]
+    population = Population(members)
+    population.train(30)
+    assert population.way in ("together", "apart")  # measured
+    assert list(population.failed) == ["run 1"]
+    assert population.step("run 1") == 0
+    assert_same(members[0].estimator, alone(tmp_path / "alone", 0, 30, rate=0.01))
+
+
+def prints(features, labels, mode, params):
+    jax.debug.callback(lambda loss: None, jnp.mean(labels))
+    return model_fn(features, labels, mode, params)
+
+
+def constant(features, labels, mode, params):
+    return model_fn(features, labels, mode, params)._replace(train_op=optax.sgd(params["rate"]))
+
+
+def hooked(features, labels, mode, params):
+    return model_fn(features, labels, mode, params)._replace(training_hooks=[Hook()])
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"hooks": [Hook()]}, "run 1 cannot .*: the hook Hook sees the steps of one run"),
+        ({"model": hooked}, "run 0 cannot .*: the hook Hook of its EstimatorSpec"),
+        ({"model": prints}, "run 0 cannot .*: its step calls the host .*callback"),
+        ({"model": constant}, "run 1 cannot .* run 0: their programs differ, first in .*inject_hyperparams"),
+        ({"input_fn": ec.inputs.numpy_input_fn({"x": X}, Y, batch_size=4, shuffle=False)}, "run 1 cannot .*shapes"),
+        ({"save_checkpoints_steps": None, "save_checkpoints_secs": None}, "run 1 cannot .*saves no checkpoints"),
+        ({"mesh": {"data": 1}}, "run 1 cannot .*its mesh"),
+        ({"steps_per_dispatch": "auto"}, "run 1 cannot .*measures one run"),
+        ({"debug": True}, "run 1 cannot .*without compilation"),
+    ],
+    ids=["hook", "spec-hook", "callback", "constant", "shapes", "checkpoints", "mesh", "auto", "debug"],
+)
+def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
+    with pytest.raises(ArgumentError, match=words):
+        Population(
+            [member(tmp_path, 0, **({"model": how["model"]} if "model" in how else {})), member(tmp_path, 1, **how)]
+        ).train(5)
+
+
+def test_two_runs_of_one_directory_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="a model_dir each"):
+        Population([member(tmp_path, 0), member(tmp_path, 0)])
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("line_code.py").write_text(CODE)
+    Path("line.toml").write_text(TOML + "\n[population]\nseeds = 2\nevery_steps = 10\n")
+    return Path("line.toml")
+
+
+VALUES = ["--set", 'population.values={"hparams.rate"=[0.1, 0.3]}']
+
+
+def test_the_command_trains_every_seed_with_all_values(line, capsys):
+    assert main(["population", "line.toml", "--json", *VALUES]) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    values = [(one["values"]["run_config.tf_random_seed"], one["values"]["hparams.rate"]) for one in said["trials"]]
+    assert values == [(0, 0.1), (1, 0.1), (0, 0.3), (1, 0.3)]
+    assert main(["run", "line.toml", "--model-dir", "alone", "--set", "hparams.rate=0.1"]) == 0
+    expected = read_eval_metrics(Path("alone/eval"))[20]["error"]
+    assert said["trials"][0]["metrics"]["error"] == pytest.approx(expected, rel=1e-6)
+    assert sorted(read_eval_metrics(Path("runs/line-population/trials/00003/eval"))) == [10, 20]
+    capsys.readouterr()
+    assert main(["population", "line.toml", *VALUES]) == 0  # nothing is left to do
+    assert "hparams.rate 0.3  error" in capsys.readouterr().out
+    assert main(["runs", "list", "runs/line-population"]) == 0
+    with pytest.raises(ArgumentError, match="another configuration"):
+        open_population(line)
+
+
+def test_a_trial_that_fails_is_told(line, capsys):
+    line.write_text(line.read_text().replace("seeds = 2", 'seeds = [3]\nvalues = { "hparams.rate" = [0.1, 1e30] }'))
+    assert main(["population", "line.toml"]) == 1
+    assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out

@@ -1,0 +1,86 @@
+"""Rows of an array read and written where the array is: in the memory of a device, or in that of its host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental.compute_on import compute_on
+
+_READ = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+_WRITE = lax.ScatterDimensionNumbers(
+    update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+)
+
+
+def rows_of(array: jax.Array, numbers: jax.Array) -> jax.Array:
+    """Rows in the memory of the device; zeros for a number out of range.
+
+    Args:
+        array: [rows, columns]. Where it is in the memory of the host, only the rows travel.
+        numbers: int32, of any shape.
+
+    Returns:
+        [*numbers.shape, columns].
+    """
+    count, columns = array.shape
+    inside = (numbers >= 0) & (numbers < count)
+    if not _is_on_host(array):
+        found = array.at[jnp.where(inside, numbers, count).reshape(-1)].get(mode="fill", fill_value=0)
+        return found.reshape(*numbers.shape, columns)
+
+    def read(array: jax.Array, places: jax.Array) -> jax.Array:
+        return lax.gather(array, places, _READ, (1, columns), mode="promise_in_bounds")
+
+    flat = jnp.where(inside, numbers, 0).reshape(-1, 1)
+    found = jax.device_put(_by_host(read)(array, on_host(flat)), jax.memory.Space.Device)
+    return jnp.where(inside[..., None], found.reshape(*numbers.shape, columns), 0)
+
+
+def with_rows(array: jax.Array, numbers: jax.Array, rows: jax.Array) -> jax.Array:
+    """The array with other rows, in place where its buffer is donated; numbers out of range are left out.
+
+    Args:
+        array: [rows, columns].
+        numbers: int32[n], not negative; each row once.
+        rows: [n, columns].
+    """
+    if not _is_on_host(array):
+        return array.at[numbers].set(rows, mode="drop")
+
+    def write(array: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
+        return lax.scatter(array, places, rows, _WRITE, mode="drop")
+
+    return _by_host(write)(array, on_host(numbers[:, None]), on_host(rows))
+
+
+def _is_on_host(array: jax.Array) -> bool:
+    return jax.typeof(array).memory_space == jax.memory.Space.Host
+
+
+def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """Each row once, with the sum of its values; what is out of range has none.
+
+    Args:
+        numbers: int32[n].
+        values: [n, columns].
+        count: of the rows.
+
+    Returns:
+        Numbers, int32[n], of which the unused ones are `count`, and sums.
+    """
+    numbers = jnp.where((numbers >= 0) & (numbers < count), numbers, count)
+    rows, places = jnp.unique(numbers, size=numbers.size, fill_value=count, return_inverse=True)
+    sums = jax.ops.segment_sum(values, places.reshape(-1), num_segments=numbers.size)
+    return rows, jnp.where((rows < count)[:, None], sums, 0)
+
+
+def on_host(array: jax.Array) -> jax.Array:
+    """The array in the memory of the host."""
+    return jax.device_put(array, jax.memory.Space.Host)
+
+
+def _by_host(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    return compute_on("device_host")(jax.jit(function))

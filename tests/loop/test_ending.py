@@ -1,0 +1,201 @@
+"""A run is killed after its last save and before its end: the next one makes no step, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimator_core as ec
+from estimator_core._checkpoint.audit import audit
+from estimator_core._checkpoint.manifest import read_manifest
+from estimator_core._journal import lineage_of
+from estimator_core.errors import CheckpointError
+
+
+def copy_as_killed(model_dir: Path, target: Path, *, marked: bool = True) -> None:
+    """What a kill at this moment leaves, once the last checkpoint is there.
+
+    Args:
+        model_dir: of the run.
+        target: of the copy.
+        marked: whether the last checkpoint says that it is.
+    """
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(CheckpointError, shutil.Error):  # older checkpoints are being deleted
+            newest = ec.latest_checkpoint(str(model_dir))
+            if newest is not None and ("ending" in read_manifest(Path(newest)).extras) is marked:
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.copytree(model_dir, target, ignore=shutil.ignore_patterns("run.lock"))
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"{model_dir} has no last checkpoint")
+
+
+class Ends(ec.Hook):
+    """Notes steps and ends, remembers how many steps it has seen, and copies the model_dir as a kill leaves it."""
+
+    def __init__(self, copy_to: Path | None = None, stop_at: int | None = None, *, marked: bool = True) -> None:
+        self.copy_to, self.stop_at, self.marked = copy_to, stop_at, marked
+        self.steps: list[int] = []
+        self.ends: list[tuple[int, str, int]] = []
+        self.seen = 0
+
+    def next_step(self, step: int) -> int:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.steps.append(step)
+        self.seen += 1
+        if step == self.stop_at:
+            run.request_stop("the rule says so")
+
+    def end(self, run: Any) -> None:
+        self.ends.append((run.step, run.stop_reason, self.seen))
+        if self.copy_to is not None:
+            copy_as_killed(run.model_dir, self.copy_to, marked=self.marked)
+
+    def state(self) -> dict[str, int]:
+        return {"seen": self.seen}
+
+    def restore(self, state: Any) -> None:
+        self.seen = state["seen"]
+
+
+class FinalOnly:
+    """An exporter that notes its calls, and copies the model_dir at one."""
+
+    name = "noted"
+
+    def __init__(self, copy_to: Path | None = None) -> None:
+        self.copy_to, self.calls = copy_to, list[tuple[int, bool]]()
+
+    def export(self, estimator: Any, path: str, checkpoint: str, result: Any, final: bool) -> None:
+        self.calls.append((result["global_step"], final))
+        if final and self.copy_to is not None:
+            copy_as_killed(Path(estimator.model_dir), self.copy_to)
+
+
+def ended(model_dir: Path) -> tuple[int, str] | None:
+    """How the journal says that the run has ended."""
+    lineage = lineage_of(model_dir)
+    assert lineage is not None
+    return None if lineage.ended is None else (lineage.ended.step, lineage.ended.reason)
+
+
+#: How a call ends: its arguments, the step at which the hook stops it, and its last step with the reason.
+ENDS = {
+    "max_steps": ({"max_steps": 7}, None, (7, "reached step 7")),
+    "a hook": ({"max_steps": 20}, 6, (6, "the rule says so")),
+    "a hook where a checkpoint is due": ({"max_steps": 20}, 10, (10, "the rule says so")),
+    "a hook without an end": ({}, 6, (6, "the rule says so")),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_next_call_ends_what_a_killed_one_has_left(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path, how: str
+) -> None:
+    arguments, stop_at, last = ENDS[how]
+    whole, killed = tmp_path / "whole", [tmp_path / "once", tmp_path / "twice"]
+    first = Ends(killed[0], stop_at)
+    estimator = unbroken = make_estimator(model_dir=whole, keep_checkpoint_max=1)
+    unbroken.train(train_input, hooks=[first], **arguments)
+    for directory, copy_to in zip(killed, (killed[1], None), strict=True):
+        assert ended(directory) is None
+        hook = Ends(copy_to, stop_at)
+        estimator = make_estimator(model_dir=directory, keep_checkpoint_max=1)
+        estimator.train(train_input, hooks=[hook], **arguments)
+        assert (hook.steps, hook.ends, estimator.stop_reason) == ([], first.ends, last[1])
+        assert ended(directory) == ended(whole) == last
+        assert audit(directory).findings == ()
+        assert ec.latest_checkpoint(str(directory)) == str(directory / "checkpoints" / str(last[0]))
+    for each in (estimator, unbroken):  # the next call goes on at the next example
+        each.train(train_input, steps=1)
+    assert estimator.variables["w"].tobytes() == unbroken.variables["w"].tobytes()
+
+
+def test_a_call_that_has_ended_does_not_end_again(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path
+) -> None:
+    model_dir = tmp_path / "model"
+    make_estimator().train(train_input, hooks=[Ends(stop_at=6)], max_steps=20)
+    done = Ends()
+    make_estimator().train(train_input, hooks=[done], max_steps=6)
+    assert done.ends == []
+    begun = tmp_path / "begun"
+
+    class Begins(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            shutil.copytree(model_dir, begun, ignore=shutil.ignore_patterns("run.lock"))
+
+    make_estimator().train(train_input, hooks=[Begins()], max_steps=20)
+    assert ended(begun) is None  # another call has begun, and was killed before its first save
+    hook = Ends()
+    make_estimator(model_dir=begun).train(train_input, hooks=[hook], max_steps=20)
+    assert hook.ends == [(20, "reached step 20", 14)]
+
+
+def test_a_call_for_more_steps_is_another_call(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path
+) -> None:
+    make_estimator().train(train_input, hooks=[Ends(tmp_path / "killed")], max_steps=7)
+    hook = Ends()
+    make_estimator(model_dir=tmp_path / "killed").train(train_input, hooks=[hook], max_steps=9)
+    assert (hook.steps, hook.ends) == ([8, 9], [(9, "reached step 9", 2)])
+
+
+def test_an_input_that_had_ended_with_a_checkpoint_does_not_start_again(
+    make_estimator: Callable[..., ec.Estimator], data: Any, tmp_path: Path
+) -> None:
+    once = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=1, shuffle=False)
+    first = Ends(tmp_path / "killed", marked=False)
+    make_estimator(save_checkpoints_steps=5).train(once, hooks=[first])
+    assert first.ends == [(5, "the input ended", 5)]
+    hook = Ends()
+    make_estimator(model_dir=tmp_path / "killed", save_checkpoints_steps=5).train(once, hooks=[hook])
+    assert (hook.steps, hook.ends) == ([], first.ends)
+
+
+def test_a_stop_that_a_listener_asked_for_is_kept(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path
+) -> None:
+    class Stops(ec.CheckpointListener):
+        def after_save(self, run: Any, step: int, checkpoint: Any) -> bool:
+            return step == 10
+
+    first = Ends(tmp_path / "killed")
+    make_estimator().train(train_input, hooks=[first], max_steps=30, saving_listeners=[Stops()])
+    hook = Ends()
+    make_estimator(model_dir=tmp_path / "killed").train(train_input, hooks=[hook], max_steps=30)
+    assert (hook.steps, hook.ends) == ([], first.ends)
+
+
+@pytest.mark.parametrize("stop_at", [None, 6])
+def test_the_evaluations_and_exports_at_the_end_are_made_up_for(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, tmp_path: Path, stop_at: int | None
+) -> None:
+    def run(model_dir: Path, hook: Ends, exporter: FinalOnly) -> Any:
+        spec = ec.EvalSpec(eval_input, name="held_out", exporters=[exporter], throttle_secs=0, start_delay_secs=0)
+        estimator = make_estimator(model_dir=model_dir)
+        return ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=12, hooks=[hook]), spec)
+
+    last, whole = stop_at or 12, tmp_path / "whole"
+    first = Ends(tmp_path / "in-end", stop_at)
+    metrics, _ = run(whole, first, FinalOnly(tmp_path / "in-export"))
+    for killed in (tmp_path / "in-end", tmp_path / "in-export"):
+        assert ended(killed) is None
+        hook, exporter = Ends(), FinalOnly()
+        assert run(killed, hook, exporter)[0] == metrics
+        assert (hook.steps, hook.ends) == ([], first.ends)
+        assert exporter.calls[-1] == (last, True)
+        assert [final for _, final in exporter.calls].count(True) == 1
+        assert ended(killed) == ended(whole)
+        assert ec.read_eval_metrics(killed / "eval_held_out") == ec.read_eval_metrics(whole / "eval_held_out")
+        assert audit(killed).findings == ()
