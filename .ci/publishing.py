@@ -4,8 +4,10 @@ import os
 import shutil
 from pathlib import Path
 
+import bills
 import kit_sessions  # noqa: F401 - a session of its own
 import nox
+import provenance
 import regressions  # noqa: F401 - a session of its own
 import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
@@ -13,6 +15,8 @@ from uv import find_uv_bin
 ROOT = Path(__file__).resolve().parent.parent
 # An environment of its own: the tools of the site are no part of the development environment.
 RUN = (find_uv_bin(), "run", "--quiet", "--no-default-groups", "--group", "plugins", "--group", "site", "python", "-m")
+RELEASE_RUN = (find_uv_bin(), "run", "--quiet", "--only-group", "release", "python")
+REPOSITORY = "https://github.com/estimator-core/estimator-core"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -27,3 +31,41 @@ def site(session: nox.Session) -> None:
         session.skip("the site is built and its links lead somewhere; no browser is installed to open it")
     session.run(*RUN, "docs.site.browse", str(folder / "site"), env=env, external=True)
     session.log(f"the site is in {folder / 'site'}, pictures of it in {folder / 'pictures'}")
+
+
+@nox.session(venv_backend="none", default=False)
+def release(session: nox.Session) -> None:
+    """The files of a release: built twice and compared, checked, with bills of materials and a signed statement."""
+    if session.run("git", "status", "--porcelain", external=True, silent=True):
+        session.error("The working tree has changes. A release is built from a commit: commit or stash them first.")
+    folder = ROOT / ".nox" / "release"
+    files = folder / "files"
+    shutil.rmtree(folder, ignore_errors=True)
+    commit, epoch = str(session.run("git", "log", "-1", "--format=%H %ct", external=True, silent=True)).split()
+    environment = {"UV_PROJECT_ENVIRONMENT": str(ROOT / ".nox" / "release-environment")}
+    env = {**os.environ, **environment, "SOURCE_DATE_EPOCH": epoch}
+    for target in (files, folder / "again"):
+        build = (find_uv_bin(), "build", "--quiet", "--all-packages", "--no-create-gitignore", "--out-dir")
+        session.run(*build, str(target), env=env, external=True)
+    first, second = provenance.digests(files), provenance.digests(folder / "again")
+    if first != second:
+        session.error(f"Two builds differ: {sorted(name for name in first if first[name] != second.get(name))}")
+    session.log(f"{len(first)} files, the same in two builds")
+    session.run(*RELEASE_RUN, "-m", "twine", "check", "--strict", *map(str, files.iterdir()), env=env, external=True)
+    for name in bills.packages():
+        export = (find_uv_bin(), "export", "--quiet", "--preview", "--format", "cyclonedx1.5", "--no-default-groups")
+        session.run(*export, "--package", name, "-o", str(files / f"{name}.cdx.json"), env=env, external=True)
+    listed = sorted(map(str, files.glob("*.cdx.json")))
+    session.run(*RELEASE_RUN, ".ci/bills.py", *listed, env=env, external=True)
+    key = os.environ.get("RELEASE_KEY") or str(folder / "local-key.pem")
+    told = ("--repository", REPOSITORY, "--commit", commit, "--epoch", epoch)
+    signing = (*RELEASE_RUN, ".ci/provenance.py")
+    session.run(*signing, "make", str(files), "--key", key, *told, env=env, external=True)
+    checking = (*signing, "verify", str(files), "--key", str(files / provenance.PUBLIC_KEY))
+    session.run(*checking, env=env, external=True)
+    altered = Path(listed[0])
+    text = altered.read_bytes()
+    altered.write_bytes(text + b" ")
+    session.run(*checking, env=env, external=True, success_codes=[1])
+    altered.write_bytes(text)
+    session.log(f"the files are in {files}")

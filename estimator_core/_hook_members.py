@@ -29,7 +29,7 @@ _EARLIER = {
     "next_time": "`next_time` is now Wake(time=...) returned by next_step",
     "comes_along": "`comes_along` is now Wake(joins=True) returned by next_step",
     "values": "`values` is now run.follow(name), called in begin",
-    "settle": '`settle` is no more; a hook with `place = "late"` is called behind the others',
+    "settle": '`settle` was removed; a hook with `place = "late"` is called after the others',
 }
 
 

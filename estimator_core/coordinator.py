@@ -31,7 +31,7 @@ class Lost:
         """
         return (
             f"Process {self.index} of {count} ({self.who}) is lost: {self.reason}. All processes end now; start "
-            "all of them again to go on from the newest checkpoint."
+            "all of them again to continue from the newest checkpoint."
         )
 
 

@@ -155,7 +155,7 @@ def test_wrong_types(tf_config: dict[str, Any], message: str):
 
 @pytest.mark.parametrize("text", ["{", "cluster: chief"])
 def test_no_json(text: str):
-    with pytest.raises(ValueError, match="TF_CONFIG is no valid JSON"):
+    with pytest.raises(ValueError, match="TF_CONFIG is not valid JSON"):
         ClusterInfo.from_environment({"TF_CONFIG": text})
 
 

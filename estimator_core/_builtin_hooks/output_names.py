@@ -64,5 +64,7 @@ class PresentNames:
                 present.append(name)
             elif name not in self._warned:
                 self._warned.add(name)
-                _log.warning("%s: step %d gives no %r; it is skipped where it is missing.", self._owner, step, name)
+                _log.warning(
+                    "%s: step %d has no output %r; it is skipped where it is missing.", self._owner, step, name
+                )
         return present

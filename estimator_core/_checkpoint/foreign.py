@@ -32,7 +32,7 @@ def refuse_foreign(model_dir: str | os.PathLike[str], plugins: Plugins) -> None:
     reader = _reader(model_dir, plugins)
     if reader is not None:
         raise CheckpointError(
-            f"The model_dir {os.fspath(model_dir)} holds a checkpoint of {reader.title} and none of ours. To go on "
+            f"The model_dir {os.fspath(model_dir)} holds a checkpoint of {reader.title} and none of ours. To continue "
             f"from it: {reader.conversion.format(path=os.fspath(model_dir))}. To take its weights alone, name another "
             "model_dir and give this one as warm_start_from."
         )

@@ -78,7 +78,7 @@ def checkpoint_step(path: str | os.PathLike[str]) -> int:
         return int(match["step"])
     if not is_step(name):
         raise CheckpointNotFoundError(
-            f"{path} is no checkpoint: its name must be a step, such as <model_dir>/checkpoints/100."
+            f"{path} is not a checkpoint: its name must be a step, such as <model_dir>/checkpoints/100."
         )
     return int(name)
 

@@ -170,7 +170,7 @@ def read_manifest(directory: Path) -> Manifest:
         data = read_regular(directory / MANIFEST_FILE)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointNotFoundError(
-            f"{directory} is no checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
+            f"{directory} is not a checkpoint: it has no {MANIFEST_FILE}. Name a directory such as "
             "<model_dir>/checkpoints/100; `estimator checkpoints <model_dir>` lists those there are."
         ) from None
     except PermissionError:

@@ -183,7 +183,7 @@ def _told_address(environ: _Environ, source: str) -> str:
     if environ.get("MASTER_ADDR"):
         return f"{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', DEFAULT_PORT)}"
     raise ArgumentError(
-        f"{source} tells of several processes, but nothing tells where process 0 is. Set {_ADDRESS} to its host:port "
+        f"{source} names several processes, but nothing says where process 0 is. Set {_ADDRESS} to its host:port "
         "in all of them, give RunConfig(processes=ec.Processes(...)), or RunConfig(processes=None) to train alone."
     )
 

@@ -80,7 +80,7 @@ class ClusterInfo:
             tf_config = json.loads(text)
         except json.JSONDecodeError as error:
             raise ArgumentError(
-                f"The environment variable TF_CONFIG is no valid JSON ({error}). Given: {text!r}"
+                f"The environment variable TF_CONFIG is not valid JSON ({error}). Given: {text!r}"
             ) from error
         return _cluster_info(_mapping(tf_config, "TF_CONFIG"))
 

@@ -61,6 +61,6 @@ def _dtype_name(dtype: Any) -> str:
         found = np.dtype(dtype)
     except TypeError as error:
         raise ArgumentTypeError(
-            f"Feature: {dtype!r} is no dtype. Use a numpy dtype, 'bfloat16' or 'string'."
+            f"Feature: {dtype!r} is not a dtype. Use a numpy dtype, 'bfloat16' or 'string'."
         ) from error
     return "string" if found.kind in "USO" else found.name

@@ -108,9 +108,9 @@ def features_after(
             found = after("0")  # a sequence of empty texts has no steps, and one of zeros beside it has some
         except InputError:
             raise ExportError(
-                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows what "
-                f"they give: {error} "
-                "Give the transforms to the receiver instead, with the features they give."
+                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the "
+                "form of their results. Pass the transforms to the receiver instead, with the features that they "
+                f"return. The error was: {error}"
             ) from error
     batched = any(feature.shape[:1] == (None,) for feature in features.values())
     return {

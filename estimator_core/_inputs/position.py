@@ -66,7 +66,7 @@ class InputPosition(NamedTuple):
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"This is no input position: {value!r} ({error!r}). Read one from a checkpoint's input item."
+                f"This is not an input position: {value!r} ({error!r}). Read one from a checkpoint's input item."
             ) from error
 
 

@@ -56,7 +56,7 @@ def take_up(
         return _restored(position, opened, open_walk)
     if not opened.at_start:
         note = (
-            f"Input goes on where its iterator stands (the checkpoint has {position.examples} examples): an iterator "
+            f"Input continues where its iterator is (the checkpoint has {position.examples} examples): an iterator "
             "in use cannot be moved. Return an iterable or a generator function from input_fn to make resuming exact."
         )
         return TakenUp(opened, opened.elements, position.examples, position.batches, note)

@@ -103,7 +103,7 @@ def with_transforms(
     for transform in (*features, *labels):
         if not isinstance(transform, HostTransform):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentTypeError(
-                f"{transform!r} is no HostTransform: it needs name, version, config(), files and apply(batch)."
+                f"{transform!r} is not a HostTransform: it needs name, version, config(), files and apply(batch)."
             )
     return WrappedInput(input_fn=input_fn, convert=_converter(tuple(features), tuple(labels)))
 

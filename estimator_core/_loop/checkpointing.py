@@ -263,7 +263,7 @@ class Checkpointer:
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
 
     def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
-        _log.info("%s It is made up for when the run goes on from step %d.", broken_off, self._run.step)
+        _log.info("%s It is made up for when the run continues from step %d.", broken_off, self._run.step)
         self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
 
     def _ask(self, method: str, *arguments: object) -> Any:

@@ -112,7 +112,7 @@ def _checked(
         if path not in specs:
             close = get_close_matches(str(path), specs, n=1)
             raise VariableError(
-                f"{giver} returned a value for {path!r}, which is no variable. "
+                f"{giver} returned a value for {path!r}, which is not a variable. "
                 f"{f'Did you mean {close[0]!r}? ' if close else ''}There are: {', '.join(sorted(specs))}."
             )
         check_value(specs[path], one.value, "the value", f"that {giver} returned")

@@ -121,7 +121,7 @@ def unknown_name(name: str, available: Any) -> str:
     near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
-        f"The step has no output {name!r}.{hint} It gives: {sorted(map(str, available))}. Name a value in model_fn "
+        f"The step has no output {name!r}.{hint} Its outputs: {sorted(map(str, available))}. Name a value in model_fn "
         "with ec.summary.scalar or ec.tensor."
     )
 

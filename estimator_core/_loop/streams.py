@@ -64,7 +64,7 @@ class Streams:
         if not any(hook is warned for warned in self._warned):
             self._warned.append(hook)
             _log.warning(
-                "%s wants values of every step; step %d gives no %s, which is skipped where it is missing.",
+                "%s wants values of every step; step %d has no output %s, which is skipped where it is missing.",
                 describe(hook),
                 step,
                 ", ".join(map(repr, missing)),

@@ -354,7 +354,7 @@ class TrainRun:
             return
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:
-            saved = f"saved at step {run.step}; start it again to go on"
+            saved = f"saved at step {run.step}; start it again to continue"
             self._call.state.forget()  # the next call resumes this one from its checkpoint, as in another process
         raise PreemptedError(
             f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step

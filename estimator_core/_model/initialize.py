@@ -95,9 +95,9 @@ def _first(spec: VariableSpec, key: jax.Array) -> Any:
 def _checked(spec: VariableSpec, value: Any) -> Any:
     if tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
         raise VariableError(
-            f"The initializer of variable {spec.name!r} gave {value.dtype}{list(value.shape)}, declared is "
+            f"The initializer of variable {spec.name!r} returned {value.dtype}{list(value.shape)}, declared: "
             f"{spec.dtype}{list(spec.shape)}. "
-            "It is called with (key, shape, dtype) and must give an array of that shape and dtype."
+            "It is called with (key, shape, dtype) and must return an array of that shape and dtype."
         )
     return value
 

@@ -32,8 +32,8 @@ def dtype_named(name: str) -> np.dtype:
     if isinstance(scalar, type) and issubclass(scalar, np.generic) and np.dtype(scalar).name == name:
         return np.dtype(scalar)
     raise CheckpointError(
-        f"A checkpoint holds numbers and booleans; {name[:60]!r} is no dtype of them that numpy or "
-        f"ml_dtypes {ml_dtypes.__version__} knows."
+        f"A checkpoint holds numbers and booleans; {name[:60]!r} is not one of their dtypes in numpy or "
+        f"ml_dtypes {ml_dtypes.__version__}."
     )
 
 

@@ -124,7 +124,7 @@ def read_index(where: str, entry: PackEntry, tail: bytes) -> list[Piece]:
     """
     try:
         if hashlib.sha256(tail).hexdigest() != entry.sha256:
-            raise ValueError("its digest is another one")
+            raise ValueError("its digest differs")
         return list(_pieces(entry, tail))
     except (ValueError, KeyError, TypeError, RecursionError, CheckpointError) as error:
         raise CheckpointCorruptError(f"The index of {where} cannot be trusted ({str(error)[:300]}).") from error
@@ -136,11 +136,11 @@ def _pieces(entry: PackEntry, tail: bytes) -> Iterator[Piece]:
     if magic != _MAGIC or len(tail) != entry.index or begin != entry.bytes - len(tail) or length != len(body):
         raise ValueError("its footer does not fit")
     if zlib.crc32(body) != crc:
-        raise ValueError("its checksum is another one")
+        raise ValueError("its checksum differs")
     lines = io.BytesIO(body)
     head = _line(lines)
     if head.keys() != {"pack", "pieces"} or head["pack"] != PACK_FORMAT:
-        raise ValueError("its first line is none of this format")
+        raise ValueError("its first line is not of this format")
     if not is_size(head["pieces"]) or head["pieces"] > MAX_PIECES:
         raise ValueError(f"it has {str(head['pieces'])[:40]} pieces; at most {MAX_PIECES} are accepted")
     at = 0
@@ -163,7 +163,7 @@ def _line(lines: io.BytesIO) -> dict[str, Any]:
         raise ValueError("a line is too long or missing")
     value = json.loads(line)
     if not isinstance(value, dict):
-        raise ValueError("a line is no object")
+        raise ValueError("a line is not an object")
     return value
 
 
@@ -172,7 +172,7 @@ def _piece(entry: dict[str, Any]) -> Piece:
         raise ValueError(f"a piece has other fields: {sorted(entry)[:10]}")
     item, path, dtype, shape, place = (entry[name] for name in ("item", "path", "dtype", "shape", "place"))
     if not all(isinstance(text, str) and len(text) <= MAX_NAME for text in (item, path, dtype)):
-        raise ValueError("a name is no text, or too long")
+        raise ValueError("a name is not a text, or too long")
     if not (isinstance(shape, list) and isinstance(place, list) and len(shape) == len(place) <= MAX_AXES):
         raise ValueError(f"{item} {path!r} has a shape that cannot be")
     for size, bounds in zip(shape, place, strict=True):

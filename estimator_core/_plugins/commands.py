@@ -58,7 +58,7 @@ class CommandTable:
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *(known or ())}, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         failed = "".join(
-            f"\n  {record.label} failed to load and may be what gives it: {record.error}"
+            f"\n  {record.label} failed to load and may be what provides it: {record.error}"
             for record in self._records
             if record.status == "failed"
         )

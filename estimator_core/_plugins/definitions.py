@@ -68,7 +68,7 @@ def _kinds(plugin: object) -> tuple[Kind, ...]:
     kinds: tuple[Any, ...] = () if given is None else tuple(given)
     for kind in kinds:
         if not isinstance(kind, Kind):
-            raise PluginError(f"estimator_kinds() gave {kind!r}; it must give Kind records")
+            raise PluginError(f"estimator_kinds() returned {kind!r}; it must return Kind records")
     _refuse_twice("estimator_kinds()", [kind.name for kind in kinds])
     return kinds
 
@@ -87,7 +87,7 @@ def _specs(holder: object) -> tuple[str, ...]:
     marks = {name: _mark(holder, name) for name in dir(holder)}
     names = sorted(name for name, mark in marks.items() if mark is not None)
     if not names:
-        raise PluginError(f"estimator_hookspecs() gave {holder!r}, in which no function is marked with `hookspec`")
+        raise PluginError(f"estimator_hookspecs() returned {holder!r}, in which no function is marked with `hookspec`")
     for name in names:
         mark = marks[name]
         if mark and (mark.get("firstresult") or mark.get("historic")):

@@ -50,7 +50,7 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
     lines.append(f"Installed {kind.title}: {', '.join(names)}." if names else f"No {kind.title} are installed.")
     lines.extend(_source(kind.name, wanted, records))
     lines.extend(
-        f"{record.label} failed to load and may be what gives it: {record.error}"
+        f"{record.label} failed to load and may be what provides it: {record.error}"
         for record in records
         if record.status == "failed"
     )
@@ -69,7 +69,7 @@ def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[s
     for record in records:
         if normalise(record.owner) == normalise(distribution):
             if not record.usable:
-                yield f"{record.label} gives it, but is {record.status}: {record.error}."
+                yield f"{record.label} provides it, but is {record.status}: {record.error}."
             elif not owner:
                 yield f"It comes with {distribution}, but not with {record.version}, which is installed: upgrade it."
             return

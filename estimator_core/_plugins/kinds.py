@@ -30,7 +30,7 @@ class Kind:
         ...     name="sampler",
         ...     title="samplers",
         ...     contract="acme.samplers:Sampler",
-        ...     target="a class whose call gives a Sampler",
+        ...     target="a class whose call returns a Sampler",
         ...     suite="acme.testing:SamplerSuite",
         ... )
         >>> kind.name
@@ -58,73 +58,77 @@ def _kind(name: str, title: str, contract: str, suite: str, target: str) -> Kind
 
 
 _TABLE = (
-    _kind("head", "heads", ".heads:Head", "Head", "a class or function whose call with keyword arguments gives a Head"),
-    _kind("hook", "hooks", ".hooks:Hook", "Hook", "a class or function whose call gives a Hook"),
-    _kind("exporter", "exporters", ".export:Exporter", "Exporter", "a class or function whose call gives an Exporter"),
+    _kind(
+        "head", "heads", ".heads:Head", "Head", "a class or function whose call with keyword arguments returns a Head"
+    ),
+    _kind("hook", "hooks", ".hooks:Hook", "Hook", "a class or function whose call returns a Hook"),
+    _kind(
+        "exporter", "exporters", ".export:Exporter", "Exporter", "a class or function whose call returns an Exporter"
+    ),
     _kind(
         "format",
         "export formats",
         ".export:ExportFormat",
         "ExportFormat",
-        "a class or function whose call without arguments gives an ExportFormat",
+        "a class or function whose call without arguments returns an ExportFormat",
     ),
     _kind(
         "backend",
         "backends",
         ".backends:Backend",
         "Backend",
-        "a class or function whose call without arguments gives a Backend",
+        "a class or function whose call without arguments returns a Backend",
     ),
-    _kind("model", "models", ":Estimator", "Model", "a class or function whose call gives an Estimator"),
+    _kind("model", "models", ":Estimator", "Model", "a class or function whose call returns an Estimator"),
     _kind(
         "adapter",
         "module adapters",
         ".model:ModuleAdapter",
         "ModuleAdapter",
-        "a class or function whose call without arguments gives a ModuleAdapter",
+        "a class or function whose call without arguments returns a ModuleAdapter",
     ),
-    _kind("input", "inputs", ".inputs:InputFn", "Input", "a function whose call gives an input_fn"),
+    _kind("input", "inputs", ".inputs:InputFn", "Input", "a function whose call returns an input_fn"),
     _kind(
         "transform",
         "host transforms",
         ".inputs:HostTransform",
         "HostTransform",
-        "a class whose call gives a HostTransform",
+        "a class whose call returns a HostTransform",
     ),
     _kind(
         "initial_values",
         "initial values",
         ".model:InitialValues",
         "InitialValues",
-        "a class or function whose call gives InitialValues",
+        "a class or function whose call returns InitialValues",
     ),
     _kind(
         "export_check",
         "export checks",
         ".export:ExportCheck",
         "ExportCheck",
-        "a class or function whose call without arguments gives an ExportCheck",
+        "a class or function whose call without arguments returns an ExportCheck",
     ),
     _kind(
         "checkpoint_policy",
         "checkpoint policies",
         ".hooks:CheckpointPolicy",
         "CheckpointPolicy",
-        "a class or function whose call gives a CheckpointPolicy",
+        "a class or function whose call returns a CheckpointPolicy",
     ),
     _kind(
         "coordinator",
         "coordinators",
         ".coordinator:Coordinator",
         "Coordinator",
-        "a function whose call with Processes, or None, and the options of its plugin gives a Coordinator",
+        "a function whose call with Processes, or None, and the options of its plugin returns a Coordinator",
     ),
     _kind(
         "storage",
         "storages",
         ".storage:Storage",
         "Storage",
-        "a class or function whose call with a URL and `options=` gives a Storage; the name is the scheme",
+        "a class or function whose call with a URL and `options=` returns a Storage; the name is the scheme",
     ),
 )
 

@@ -199,7 +199,7 @@ def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
     for item in declared:
         if not isinstance(item, type_):
             what = "names" if type_ is str else f"{type_.__name__} records"
-            raise PluginError(f"{name}() gave {item!r}; it must give {what}")
+            raise PluginError(f"{name}() returned {item!r}; it must return {what}")
         key = (getattr(item, "kind", ""), getattr(item, "name", item if isinstance(item, str) else ""))
         if key in seen:
             raise PluginError(f"{name}() declares {' '.join(filter(None, key))!r} twice")

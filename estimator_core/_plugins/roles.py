@@ -40,12 +40,12 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
         made = make(**_taken(make, arguments))
     except Exception as error:
         raise PluginError(
-            f"{where}: {label} cannot be made for this role, which gives the arguments {sorted(arguments)}: "
+            f"{where}: {label} cannot be made for this role, which passes the arguments {sorted(arguments)}: "
             f"{type(error).__name__}: {error}"
         ) from error
     contract = plugins.kinds()[known.kind].contract
     if not isinstance(made, import_target(contract)):
-        raise PluginError(f"{where}: {label} gave {made!r}, which is no {contract.partition(':')[2]}")
+        raise PluginError(f"{where}: {label} returned {made!r}, which does not implement {contract.partition(':')[2]}")
     return made
 
 

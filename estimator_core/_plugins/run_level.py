@@ -51,9 +51,11 @@ class RunLevel:
                         without_batches(hook, f"{type(hook).__name__} of {implementation.record.label}")
                     hooks.append(hook)
                 else:
-                    what = f"class {hook.__qualname__}; give an object of it" if isinstance(hook, type) else repr(hook)
+                    what = (
+                        f"class {hook.__qualname__}; return an object of it" if isinstance(hook, type) else repr(hook)
+                    )
                     self._report(
-                        "estimator_run_hooks", implementation, PluginError(f"gave {what}, which is not a Hook")
+                        "estimator_run_hooks", implementation, PluginError(f"returned {what}, which is not a Hook")
                     )
         return hooks
 

@@ -147,7 +147,7 @@ class LocalStorage:
         for part in check_key(key).split("/"):
             path = path / part
             if path.is_symlink():
-                raise StorageError(f"{self.url}: {key} is or lies behind a link; none below the root is followed.")
+                raise StorageError(f"{self.url}: {key} is a link or below one; no link below the root is followed.")
         return path
 
     @contextlib.contextmanager

@@ -250,7 +250,7 @@ class EventFile:
         if stat is None or removed:
             _log.error(
                 "The event file %s was removed or replaced while the run wrote it: what it held is lost for "
-                "TensorBoard. The run goes on with a new file; leave model_dir alone while a run writes to it.",
+                "TensorBoard. The run continues with a new file; leave model_dir alone while a run writes to it.",
                 self._path,
             )
             self._file.close()

@@ -101,7 +101,7 @@ def test_a_name_missing_in_one_dispatch_is_skipped_with_one_warning(lines, caplo
     drive([hook], steps=4, outputs={"sometimes": lambda step: 1.0 if step % 2 else np.nan})
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1
-    assert "step 2 gives no 'sometimes'" in warnings[0].getMessage()
+    assert "step 2 has no output 'sometimes'" in warnings[0].getMessage()
     assert lines()[1] == "loss = 0.33333334 (t)"
 
 

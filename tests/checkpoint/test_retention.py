@@ -101,7 +101,7 @@ def test_readers_never_meet_a_deletion_half_way(tmp_path, small_items, assert_sa
         stop.set()
         reader.join()
     assert not [
-        failure for failure in failures if "is no checkpoint" not in str(failure) and "deleted" not in str(failure)
+        failure for failure in failures if "is not a checkpoint" not in str(failure) and "deleted" not in str(failure)
     ]
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.export_matrix.every import every_case
-from tests.export_matrix.page import COLUMNS, Cell, differing, found_in, parsed, said, shown
-from tests.export_matrix.write import written
+from tests.export_matrix.joined import ALONE, operations
+from tests.export_matrix.page import COLUMNS, MODES, Cell, differing, found_in, parsed, said, shown
+from tests.export_matrix.programs import PROGRAMS
+from tests.export_matrix.write import _cells, written
 
 PAGE = Path(__file__).parents[2] / "docs" / "export_matrix.md"
 CELLS = parsed(PAGE.read_text())
@@ -54,6 +56,18 @@ def test_bundles_of_operations_are_as_the_page_says(tmp_path, row):
     assert len(cells) == 1
     key = ("programs", row, "", "stablehlo", "infer")
     assert differing({key: one(cells[0])}, PAGE.read_text()) == []
+
+
+def test_operations_in_one_model_are_as_the_page_says(tmp_path):
+    names = [name for name in PROGRAMS if name not in ALONE and ("programs", name, "", *COLUMNS[0]) in CELLS]
+    states = _cells(operations(names), "stablehlo", tmp_path, list(MODES))
+    assert [(cell["mode"], cell["state"]) for cell in states] == [(mode, "works") for mode in MODES]
+    texts = {CELLS[("programs", name, "", "stablehlo", mode)] for name in names for mode in MODES}
+    assert all(re.fullmatch(r"0|1e-\d+", text) for text in texts), texts
+
+
+def test_the_cut_of_the_session_has_every_row_and_every_column():
+    assert {case.cut for case in CASES.values()} == set(COLUMNS)
 
 
 def one(cell):

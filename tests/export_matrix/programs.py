@@ -54,6 +54,7 @@ PROGRAMS: dict[str, Callable[[Any, str], Any]] = {
     "top_k": lambda x, mode: jax.lax.top_k(x["x"], WIDTH)[0],
     "sort": lambda x, mode: jnp.sort(x["x"], axis=-1),
     "argsort": lambda x, mode: jnp.argsort(x["x"], axis=-1).astype(jnp.float32),
+    "searchsorted": lambda x, mode: jnp.searchsorted(jnp.array([-1.0, 0.0, 1.0]), x["x"]).astype(jnp.float32),
     "while loop": lambda x, mode: doubled(x["x"]),
     "scan": lambda x, mode: scanned(x["x"]),
     "branch": lambda x, mode: jax.lax.cond(x["x"].sum() > 0, lambda: x["x"], lambda: -x["x"]),

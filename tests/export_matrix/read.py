@@ -44,6 +44,8 @@ def saved_model(path):
         signature = module.signatures[name]
         specs = signature.structured_input_signature[1]
         sent = arrays(folder, "arrays" if name in ("eval", "train") else "raw")
+        if set(specs) == {"inputs"} and len(sent) == 1:  # who classifies takes one array of text by this name
+            sent = {"inputs": next(iter(sent.values()))}
         inputs = {key: tf.constant(sent[key], specs[key].dtype) for key in specs}
         found = {key: value.numpy() for key, value in signature(**inputs).items()}
         return found, arrays(folder, "shown")
@@ -64,7 +66,8 @@ def onnx(path):
         session = onnxruntime.InferenceSession(str(path / program), options, providers=["CPUExecutionProvider"])
         sent = arrays(folder, "arrays" if raw is None else "raw")
         sent = {
-            key: value.astype(str).astype(object) if value.dtype.kind == "S" else value for key, value in sent.items()
+            key: np.char.decode(value, "utf-8").astype(object) if value.dtype.kind == "S" else value
+            for key, value in sent.items()
         }
         kinds = {one.name: one.type for one in session.get_inputs()}
         names = [one.name for one in session.get_outputs()]

@@ -139,7 +139,7 @@ def test_an_iterator_in_use_goes_on_where_it_stands():
         source.close()
         resumed = open_input(lambda it=iterator: it, mode="train", position=source.position)
         assert ids(resumed, 2) == [2, 3]
-        assert "goes on where its iterator stands (the checkpoint has 4 examples)" in resumed.restored
+        assert "continues where its iterator is (the checkpoint has 4 examples)" in resumed.restored
         assert resumed.position.examples == 8
 
 

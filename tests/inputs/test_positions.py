@@ -181,7 +181,7 @@ def test_an_input_writes_no_log_lines_of_its_own(caplog):
 
 @pytest.mark.parametrize("bad", [{}, {"fingerprint": "a"}, 3, None, [1]])
 def test_what_is_no_position_is_refused(bad):
-    with pytest.raises(InputError, match="This is no input position"):
+    with pytest.raises(InputError, match="This is not an input position"):
         InputPosition.from_json(bad)
 
 

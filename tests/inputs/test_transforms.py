@@ -117,7 +117,7 @@ def test_a_transform_must_give_a_dict_of_arrays(result):
 
 def test_what_is_no_transform_is_refused():
     assert isinstance(Upper(), HostTransform)
-    with pytest.raises(ArgumentTypeError, match="is no HostTransform"):
+    with pytest.raises(ArgumentTypeError, match="is not a HostTransform"):
         with_transforms(lambda: [], features=[np.char.upper])
 
 

@@ -219,7 +219,7 @@ def test_a_step_that_is_none_is_refused(make: Any, acme: ModuleType, train_input
 
 
 def test_what_is_no_policy_is_refused(make: Any, train_input: Any) -> None:
-    with pytest.raises(PluginError, match="which is no CheckpointPolicy"):
+    with pytest.raises(PluginError, match="which does not implement CheckpointPolicy"):
         make("log").train(train_input, max_steps=3)
 
 

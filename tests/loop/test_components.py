@@ -156,8 +156,8 @@ def test_default_hooks_of_plugins_are_another_matter(make: Any, train_input: Any
             {"log": "acme_lgo"},
             r"components=\{'log': 'acme_lgo'\}\): there is no hook 'acme_lgo'.\s+Did you mean 'acme_",
         ),
-        ({"log": "acme_demanding"}, r"acme_demanding.* cannot be made for this role, which gives .*'every_n_iter'"),
-        ({"log": "acme_no_hook"}, "gave 7, which is no Hook"),
+        ({"log": "acme_demanding"}, r"acme_demanding.* cannot be made for this role, which passes .*'every_n_iter'"),
+        ({"log": "acme_no_hook"}, "returned 7, which does not implement Hook"),
     ],
     ids=["unknown name", "cannot be made", "no hook"],
 )

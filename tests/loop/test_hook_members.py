@@ -19,7 +19,7 @@ from estimator_core.testing import drive
         ("next_time", r"Wake\(time=...\) returned by next_step"),
         ("comes_along", r"Wake\(joins=True\) returned by next_step"),
         ("values", r"run.follow\(name\), called in begin"),
-        ("settle", "`settle` is no more"),
+        ("settle", "`settle` was removed"),
     ],
 )
 def test_a_reserved_name_is_refused_with_its_cure(name: str, cure: str) -> None:

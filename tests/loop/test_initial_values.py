@@ -140,7 +140,7 @@ def test_a_source_has_the_random_key_of_each_path() -> None:
     ("returned", "message"),
     [
         (None, "returned NoneType"),
-        ({"bb": np.zeros(2)}, "'bb', which is no variable. Did you mean 'b'. There are: a, b, c"),
+        ({"bb": np.zeros(2)}, "'bb', which is not a variable. Did you mean 'b'. There are: a, b, c"),
         ({"b": np.zeros(3)}, r"Shape of variable 'b' \(\[2\]\).*the value \(\[3\]\) that Scaffold"),
         ({"b": np.zeros(2, np.int32)}, "numbers of another kind are not converted"),
     ],
@@ -154,7 +154,10 @@ def test_an_init_fn_that_returns_something_else(returned: Any, message: str) -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kernle": np.zeros(2)}, "Given returned a value for 'kernle', which is no variable. Did you mean 'kernel'"),
+        (
+            {"kernle": np.zeros(2)},
+            "Given returned a value for 'kernle', which is not a variable. Did you mean 'kernel'",
+        ),
         ({"kernel": np.zeros(3)}, r"Shape of variable 'kernel' \(\[2\]\).*the value \(\[3\]\) that Given returned"),
         ({"kernel": np.zeros(2, bool)}, "numbers of another kind are not converted"),
     ],

@@ -130,7 +130,7 @@ def test_summaries_may_depend_on_the_shape_of_the_batch(make_estimator: Any, cap
     assert hook.seen == [1, 2]
     assert ["of_full_batches" in row for row in estimator.history.train] == [True, True, False]
     assert len([record for record in caplog.records if "Values" in record.getMessage()]) == 1
-    assert len([record for record in caplog.records if "SummarySaverHook: step 3 gives no" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "SummarySaverHook: step 3 has no" in record.getMessage()]) == 1
 
 
 @pytest.mark.parametrize("mode", ["eval", "infer"])
@@ -189,7 +189,7 @@ def test_a_gap_in_the_values_of_every_step_is_told_once_a_hook(
         assert [step for what, step in hook.calls if what == "value"] == [1, 3, 5, 7]
     told = [line for line in caplog.messages if "wants values of every step" in line]
     assert len(told) == 2
-    assert all("step 2 gives no 'of_full_batches'" in line for line in told)
+    assert all("step 2 has no output 'of_full_batches'" in line for line in told)
 
 
 def test_a_name_to_follow_that_no_step_gives_is_refused(make_estimator: Any, train_input: Any) -> None:

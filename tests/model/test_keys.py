@@ -106,5 +106,5 @@ def test_values_are_placed_as_asked():
     [lambda key, shape, dtype: np.zeros((3,), dtype), lambda key, shape, dtype: np.zeros(shape, np.int32)],
 )
 def test_an_initialiser_must_give_what_was_declared(initializer):
-    with pytest.raises(VariableError, match=r"The initializer of variable 'a' gave .* declared is float32\[2\]"):
+    with pytest.raises(VariableError, match=r"The initializer of variable 'a' returned .* declared: float32\[2\]"):
         initialize({"a": make_spec("a", (2,), initializer)}, 0)

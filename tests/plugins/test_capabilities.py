@@ -162,7 +162,7 @@ def test_an_observer_cannot_change_the_arrays_of_metrics(site):
             "estimator_evaluation_finished and does not declare 'reads_metrics'",
         ),
         ("def estimator_capabilities():\n    return ['add_hooks']\n", "'add_hooks', which is not a capability; did"),
-        ("def estimator_capabilities():\n    return [7]\n", "gave 7; it must give names"),
+        ("def estimator_capabilities():\n    return [7]\n", "returned 7; it must return names"),
         ("def estimator_capabilities():\n    return ['network', 'network']\n", "declares 'network' twice"),
     ],
 )

@@ -22,7 +22,7 @@ BROKEN = {
     "misspelt-hook": ("def estimator_componets():\n    return []\n", "did you mean estimator_components?"),
     "renamed-argument": ("def estimator_run_hooks(the_run):\n    return []\n", "the_run"),
     "declares-none": ("def estimator_components():\n    return None\n", "estimator_components() returned None"),
-    "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() gave {}"),
+    "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() returned {}"),
     "unknown-kind": (
         COMPONENT.replace('kind="head"', 'kind="haed"'),
         "its kind is 'haed', which nobody defines; did you mean 'head'?",

@@ -47,7 +47,9 @@ def test_a_format_asked_for_by_name(everything, tmp_path):
     estimator = tiny_estimator(tmp_path / "model", plugins=everything.plugins()).train(tiny_input_fn(), steps=1)
     with pytest.raises(PluginError, match="format 'absent' of absent-format"):
         estimator.export_saved_model(str(tmp_path / "exports"), tiny_receiver_fn, format="absent")
-    with pytest.raises(PluginLookupError, match=r"hostile-import-error 1\.0 failed to load and may be what gives it"):
+    with pytest.raises(
+        PluginLookupError, match=r"hostile-import-error 1\.0 failed to load and may be what provides it"
+    ):
         estimator.export_saved_model(str(tmp_path / "exports"), tiny_receiver_fn, format="tflite")
     assert not (tmp_path / "exports").exists()
 

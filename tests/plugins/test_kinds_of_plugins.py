@@ -146,8 +146,11 @@ def test_a_broken_definer_takes_down_its_kind_alone(site):
     plugins = site.plugins()
     errors = failed(plugins)
     assert set(errors) == {"acme-samplers", "other-rows"}
-    assert "estimator_kinds() gave 'sampler'; it must give Kind records" in errors["acme-samplers"]
-    assert "acme-samplers 1.0 failed to load and may be what defines it: estimator_kinds() gave" in errors["other-rows"]
+    assert "estimator_kinds() returned 'sampler'; it must return Kind records" in errors["acme-samplers"]
+    assert (
+        "acme-samplers 1.0 failed to load and may be what defines it: estimator_kinds() returned"
+        in errors["other-rows"]
+    )
     assert plugins.names("head") == ("sound",)
 
 

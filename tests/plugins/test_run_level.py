@@ -89,15 +89,15 @@ def test_a_failing_plugin_is_named_and_harms_no_other(site, caplog):
     assert len(messages) == 3
     assert "estimator_run_start of broken 1.0 failed and was left out: OSError: tracker is down" in messages[0]
     assert "ESTIMATOR_PLUGINS_BLOCK=broken" in messages[0]
-    assert "gave class Hook; give an object of it" in messages[1]
-    assert "gave 7, which is not a Hook" in messages[2]
+    assert "returned class Hook; return an object of it" in messages[1]
+    assert "returned 7, which is not a Hook" in messages[2]
 
 
 def test_strict_raises(site):
     site.add("broken", FAILING)
     with pytest.raises(PluginError, match=r"estimator_run_start of broken 1\.0 failed: OSError: tracker is down"):
         site.plugins(strict=True).run_start(FakeRun())
-    with pytest.raises(PluginError, match=r"which is not a Hook|give an object of it"):
+    with pytest.raises(PluginError, match=r"which is not a Hook|return an object of it"):
         site.plugins(strict=True).run_hooks(FakeRun())
 
 

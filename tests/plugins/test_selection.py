@@ -46,7 +46,7 @@ def test_a_look_up_says_that_the_owner_is_blocked(site):
     add(site)
     with pytest.raises(PluginLookupError, match=r"acme-sound 1\.0"):
         Plugins(environ={}, block=["acme-sound", "acme-explosive"]).find("head", "sound")
-    with pytest.raises(PluginLookupError, match="gives it, but is blocked: blocked by name"):
+    with pytest.raises(PluginLookupError, match="provides it, but is blocked: blocked by name"):
         Plugins(environ={}, block=["acme-sound", "acme-explosive"]).find("head", "acme-sound:sound")
 
 

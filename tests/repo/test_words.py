@@ -82,6 +82,13 @@ def test_messages_are_read_whole() -> None:
     assert [(one.line, one.text) for one in of_module(source)] == [(2, "the value x is no number at all")]
 
 
+@pytest.mark.parametrize(
+    "code", ["<b>it gives</b> one two three", "from a import b, what it gives", "th,td.one two{color:red} it gives"]
+)
+def test_code_in_a_string_is_not_read_as_prose(code: str) -> None:
+    assert list(of_module(f"PAGE = {code!r}\n")) == []
+
+
 def test_no_file_has_more_faults_than_recorded() -> None:
     record = count.recorded()
     more = {

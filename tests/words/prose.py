@@ -18,6 +18,8 @@ _RUN_IN_HEADING = re.compile(r"^\*\*[^*]+\.\*\* ")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 _ARGUMENT = re.compile(r"^\s*[\w*][\w.*, ]*: ")
 _SECTIONS = frozenset({"Args", "Attributes", "Raises", "Example", "Examples", "Returns", "Yields", "Source"})
+# Strings that are code of another language or of Python: markup, a style sheet, a program.
+_OTHER_CODE = re.compile(r"</\w+>|^[\w., -]+\{[\w-]+:|^(?:import|from) \w", flags=re.MULTILINE)
 # Shortest text in the code that reads as a message and not as a key, a format or a name.
 _WORDS_OF_A_MESSAGE = 4
 
@@ -70,7 +72,7 @@ def _cells(number: int, line: str) -> Iterator[Passage]:
 
 
 def of_module(text: str) -> Iterator[Passage]:
-    """Docstrings, and strings long enough to be messages."""
+    """Docstrings, and strings long enough to be messages. Code inside a string is left out."""
     tree = ast.parse(text)
     documented: set[ast.AST] = set()
     for node in ast.walk(tree):
@@ -80,7 +82,8 @@ def of_module(text: str) -> Iterator[Passage]:
                 documented.add(first.value)
                 yield from of_docstring(str(first.value.value), first.lineno)
     for node in _messages(tree, documented):
-        message = _plain("".join(_pieces(node)))
+        whole = "".join(_pieces(node))
+        message = "" if _OTHER_CODE.search(whole) else _plain(whole)
         if len(message.split()) >= _WORDS_OF_A_MESSAGE and re.search(r"[a-z]{2} [a-z]{2}", message):
             yield Passage(line=node.lineno, kind="message", text=message)
 

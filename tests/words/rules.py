@@ -42,7 +42,7 @@ _WORD = re.compile(r"\w[\w'.,/-]*")
 _SHORTEST = 3
 # Short and whole: begins with a verb ("Writes rows."), names what a docstring describes, answers, or heads a part.
 _WHOLE = re.compile(
-    r"[A-Z][a-z]*[^s]s \w|(?:See|The|An?|Each|Every) \w|(?:Yes|No|None|Context|Decision|Consequences)\.$"
+    r"[A-Z][a-z]*[^s]s \w|(?:See|The|An?|Each|Every|Source:) \w|(?:Yes|No|None|Context|Decision|Consequences)\.$"
     r"|.*\b(?:is|are|was|were|can|do|does|works|runs)\b"
 )
 _NO_SENTENCE = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|No|Fig)\.$")

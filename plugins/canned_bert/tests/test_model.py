@@ -255,7 +255,7 @@ def test_lower_layers_learn_slower(tmp_path):
         ({"compute_dtype": "float16"}, "compute_dtype should be one of"),
         ({"attention": "flash"}, "attention should be"),
         ({"learning_rate": -1}, "learning_rate should be a positive number"),
-        ({"optimization": Optimization(frozen="(")}, "frozen is no regular expression"),
+        ({"optimization": Optimization(frozen="(")}, "frozen is not a regular expression"),
         ({"optimization": Optimization(frozen_layers=3)}, "the encoder has 2 layers"),
         ({"lora": LoraConfig(), "optimization": Optimization(frozen_layers=0)}, "the encoder is frozen already"),
         ({"regression": True, "label_names": ["a", "b"]}, "regression=True has no classes"),

@@ -116,7 +116,7 @@ def test_a_test_file_needs_no_labels(folder):
         ("train.csv", b'text,label\n"alpha,yes\n', r"train\.csv, line 2: no CSV"),
         ("train.jsonl", b'{"text": "a", "label": "x"}\n{"text": \n', r"train\.jsonl, line 2: no JSON"),
         ("train.jsonl", b'{"text": "a"}\n', r"train\.jsonl, line 1: no object with a text and a label|no label"),
-        ("train.jsonl", b'{"text": 3, "label": "x"}\n', r"train\.jsonl, line 1: a text is no string"),
+        ("train.jsonl", b'{"text": 3, "label": "x"}\n', r"train\.jsonl, line 1: a text is not a string"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_file_and_line(folder, file, content, message):
@@ -130,7 +130,7 @@ def test_labels_are_checked_with_file_and_line(folder):
     write(folder, "dev.tsv", ["yes\talpha", "perhaps\tbeta"])
     with pytest.raises(InputError, match=r"dev\.tsv, line 2: the label 'perhaps' is unknown\. Labels: no, yes"):
         data_of(folder).dev.input_fn(2)
-    with pytest.raises(InputError, match=r"train\.tsv, line 1: the label 'yes' is no number"):
+    with pytest.raises(InputError, match=r"train\.tsv, line 1: the label 'yes' is not a number"):
         data_of(folder, regression=True).train.input_fn(2)
     with pytest.raises(ArgumentError, match="Task not found: 'nope'"):
         data_of(folder, task="nope")

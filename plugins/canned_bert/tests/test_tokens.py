@@ -64,7 +64,7 @@ def test_wrong_vocabularies_are_refused(tmp_path):
         with pytest.raises(ArgumentError, match=message):
             Tokenizer(path)
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(ArgumentError, match=r"tokenizer\.json is no tokenizer"):
+    with pytest.raises(ArgumentError, match=r"tokenizer\.json is not a tokenizer"):
         Tokenizer(tmp_path / "tokenizer.json")
 
 

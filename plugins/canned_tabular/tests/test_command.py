@@ -164,7 +164,7 @@ def test_a_number_that_is_none(people, tmp_path, capsys):
     lines[3] = "x,forty,Oslo,3,low"
     people.write_text("\n".join(lines) + "\n")
     assert command(people, tmp_path, "--model", "linear") == 1
-    assert "people.csv, line 4: column 'age': 'forty' is no float32" in capsys.readouterr().err
+    assert "people.csv, line 4: column 'age': 'forty' is not of type float32" in capsys.readouterr().err
 
 
 def test_a_class_that_is_none(people, tmp_path, capsys):

@@ -115,9 +115,9 @@ def test_an_export_names_the_classes(tmp_path):
 WRONG_LABELS = {
     "a text stream": (stream(np.array(["a", "b"] * 2)), 2, "hold 'a' in row 0 of batch 1.*text.*label_vocabulary="),
     "1 to 3 in a stream": (stream(np.array([1, 2, 0, 3])), 3, r"hold 3 in row 3 of batch 1.*Labels must be <= 3 - 1"),
-    "below 0": (arrays(np.array([0, 1, 2, -4])), 3, r"hold -4 in row 3: it is no class id \(Labels must be >= 0\)"),
+    "below 0": (arrays(np.array([0, 1, 2, -4])), 3, r"hold -4 in row 3: it is not a class id \(Labels must be >= 0\)"),
     "far away": (arrays(np.array([0, 1, 7])), 3, r"hold 7 in row 2: .*from 0 to 2.*label_vocabulary="),
-    "NaN": (arrays(np.array([0, 1, np.nan])), 2, "hold nan in row 2: it is no class"),
+    "NaN": (arrays(np.array([0, 1, np.nan])), 2, "hold nan in row 2: it is not a class"),
     "infinity": (arrays(np.array([0, 1, np.inf])), 3, "hold inf in row 2"),
     "a fraction": (arrays(np.array([0, 1, 0.5])), 3, "hold 0.5 in row 2"),
     "above 1": (arrays(np.array([0, 1, 1.5])), 2, "hold 1.5 in row 2"),
@@ -142,10 +142,10 @@ def test_wrong_labels_are_refused(tmp_path, name):
 
 def test_a_class_that_training_never_saw(tmp_path):
     estimator = linear(tmp_path).train(arrays(np.array(["a", "b"])))
-    with pytest.raises(InputError, match="hold 'c' in row 1: it is none of the classes 'a', 'b'"):
+    with pytest.raises(InputError, match="hold 'c' in row 1: it is not one of the classes 'a', 'b'"):
         estimator.evaluate(arrays(np.array(["a", "c"])))
     given = linear(tmp_path / "given", label_vocabulary=["a", "b"])
-    with pytest.raises(InputError, match=r"hold 'c' in row 1 .*none of the classes"):
+    with pytest.raises(InputError, match=r"hold 'c' in row 1 .*not one of the classes"):
         given.train(stream(np.array(["a", "c"])))
 
 

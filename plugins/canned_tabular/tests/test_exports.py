@@ -84,7 +84,7 @@ def test_tf_examples(estimator, columns, tmp_path):
     example.features.feature["tags"].bytes_list.value.extend([b"a", b"b", b"c"])
     with pytest.raises(ec.EstimatorError, match=r"Record 0: feature 'tags' has 3 values, more than 2"):
         raw(examples=np.array([example.SerializeToString()], object))
-    with pytest.raises(ec.EstimatorError, match=r"Record 0 is no serialized tf\.Example"):
+    with pytest.raises(ec.EstimatorError, match=r"Record 0 is not a serialized tf\.Example"):
         raw(examples=np.array([b"\xff\xff"], object))
 
 

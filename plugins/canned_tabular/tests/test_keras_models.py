@@ -129,7 +129,7 @@ def test_weighted_metrics_without_weights(tmp_path):
 
 def test_weights_that_cannot_be_used_are_refused(tmp_path):
     for column in ("x", 3, {"sum": "w"}):
-        with pytest.raises(ArgumentError, match="weight_column should be the name of one feature that is no input"):
+        with pytest.raises(ArgumentError, match="weight_column should be the name of one feature that is not an input"):
             tab.model_to_estimator(classifier(), weight_column=column)
     estimator = tab.model_to_estimator(classifier(), config=quiet(tmp_path), weight_column="w")
     with pytest.raises(ModelFnError, match=r"The weight_column 'w' is not among the features: \['x'\]"):

@@ -33,7 +33,7 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "a column is absent": ("age", ABSENT),
     "a word is a number": ("city", 3.5),
     "a label is missing": ("income", None),
-    "a label is no class": ("income", "hihg"),
+    "a label is not a class": ("income", "hihg"),
     "a weight is negative": ("share", -2.0),
     "a weight is missing": ("share", None),
 }

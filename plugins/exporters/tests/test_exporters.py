@@ -145,7 +145,7 @@ def test_a_metric_that_is_missing_is_named(tmp_path):
 
     exporter = BestExporter("best", nothing, compare_fn=more_accurate)
     with pytest.raises(
-        ArgumentError, match=r"'accuracy', which the evaluation does not give\. It gives \['global_step', 'loss'\]"
+        ArgumentError, match=r"'accuracy', which the evaluation does not return\. It returns \['global_step', 'loss'\]"
     ):
         exporter.export(FakeExporting(tmp_path), str(tmp_path), "checkpoints/1", {"loss": 1.0, "global_step": 1}, False)
 

@@ -48,7 +48,7 @@ def test_slices_refuse_what_json_refuses(text):
     try:
         expected = json.loads(text, parse_constant=lambda literal: pytest.fail(literal))
     except ValueError:
-        with pytest.raises(BadRequestError, match="is no JSON"):
+        with pytest.raises(BadRequestError, match="is not JSON"):
             in_slices(text.encode())
         return
     assert in_slices(text.encode()) == expected
@@ -58,7 +58,7 @@ def test_slices_refuse_what_json_refuses(text):
     "text", [b"[1,]", b"[,1]", b"[1,,2]", b"[ , ]", b"[1 2]", b"[", b"[1", b'{"a":1,}', b"[] []", b'["a" "b"]', b""]
 )
 def test_broken_lists_are_refused_in_slices(sliced, text):
-    with pytest.raises(BadRequestError, match="is no JSON"):
+    with pytest.raises(BadRequestError, match="is not JSON"):
         read_json(text)
 
 
@@ -74,14 +74,14 @@ def test_long_lists_are_cut_at_commas(sliced):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'["\xed\xa0\x80"]', "is no UTF-8"),  # a surrogate in bytes
-        (b'["\xff"]', "is no UTF-8"),
+        (b'["\xed\xa0\x80"]', "is not UTF-8"),  # a surrogate in bytes
+        (b'["\xff"]', "is not UTF-8"),
         ('["a"]'.encode("utf-16"), "is no"),
         (b'["\\ud800"]', "half a surrogate pair"),
         (b'{"\\udfff": 1}', "half a surrogate pair"),
-        (b"[NaN]", "NaN is no JSON value"),
-        (b'{"a": [1, -Infinity]}', "-Infinity is no JSON value"),
-        (b"[" * 5000, "is no JSON"),
+        (b"[NaN]", "NaN is not a JSON value"),
+        (b'{"a": [1, -Infinity]}', "-Infinity is not a JSON value"),
+        (b"[" * 5000, "is not JSON"),
     ],
 )
 def test_what_is_not_strict_is_refused(monkeypatch, small, text, message):
@@ -115,9 +115,9 @@ def test_floats_that_are_not_finite_are_strings_both_ways():
     assert json_nested(array, "y") == '[[1.5,"NaN"],["Infinity","-Infinity"]]'
     again = from_json("FP32", json.loads(f"[{json_values(array, 'y')}]"), (2, 2), "x")
     np.testing.assert_array_equal(again, array)
-    with pytest.raises(BadRequestError, match="'nan' is no FP32"):
+    with pytest.raises(BadRequestError, match="'nan' is not of type FP32"):
         from_json("FP32", ["nan"], (1,), "x")
-    with pytest.raises(BadRequestError, match="'NaN' is no INT32"):
+    with pytest.raises(BadRequestError, match="'NaN' is not of type INT32"):
         from_json("INT32", ["NaN"], (1,), "x")
 
 

@@ -120,7 +120,7 @@ def test_patterns_and_several_files_in_order(plain, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "code", "message"),
     [
-        ("rows.csv", "a,b\n1,2\n3,x\n", 1, r"rows.csv, line 3: column 'b': 'x' is no float32"),
+        ("rows.csv", "a,b\n1,2\n3,x\n", 1, r"rows.csv, line 3: column 'b': 'x' is not of type float32"),
         ("rows.csv", "a,b\n1,2\n3,\n", 1, r"rows.csv, line 3: column 'b': no value"),
         ("rows.csv", "a,c\n1,2\n", 2, r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
         ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', 1, r"rows.jsonl: .*Column\(/b\) .* in row 1"),
@@ -167,7 +167,7 @@ def test_bad_rows_are_left_out_where_training_left_them_out(imputing, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\nx,4\n3,4\n")
     job = Job(export=imputing, inputs=(str(tmp_path / "rows.csv"),), output=tmp_path / "out.csv")
     assert score_files(job).rows == 2
-    with pytest.raises(ec.EstimatorError, match="line 3: column 'a': 'x' is no float32"):
+    with pytest.raises(ec.EstimatorError, match="line 3: column 'a': 'x' is not of type float32"):
         score_files(Job(export=imputing, inputs=job.inputs, output=job.output, on_error="raise"))
 
 

@@ -60,7 +60,7 @@ def test_every_name_is_described_and_works():
         ("clip", "Unknown gradient transformation 'clip'. Known: "),
         ("clip_by_value", "'clip_by_value' needs a number: it limits every gradient"),
         ("zero_nans=1", "'zero_nans' takes no number"),
-        ("clip_by_value=x", "'x' is no number"),
+        ("clip_by_value=x", "'x' is not a number"),
         ("clip_by_value=1;clip_by_value=2", "'clip_by_value' is given twice"),
         ("accumulate", "needs a number of steps, accumulate=4"),
         ("accumulate=1.5", "needs a number of steps"),

@@ -67,7 +67,7 @@ def test_a_bad_record_is_named_or_skipped(pattern: str, tmp_path: Path) -> None:
 
 
 def test_arguments_that_cannot_be(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ArgumentError, match="label_key 'z' is none of the features"):
+    with pytest.raises(ArgumentError, match="label_key 'z' is not one of the features"):
         array_record_input_fn(pattern, 16, SPEC, shuffle=False, label_key="z")
     monkeypatch.setitem(__import__("sys").modules, "grain", None)
     with pytest.raises(PluginError, match=r"pip install 'estimator-inputs\[array-record\]'"):

@@ -29,15 +29,15 @@ def csv_line(number: int) -> bytes:
 
 TYPES = {"id": "int64", "weight": "float32", "word": "string"}
 BAD_CSV = {
-    "wrong type": (b"x1,2.5,w\n", "column 'id': 'x1' is no int64"),
-    "wrong type in the last number": (b"1,2.5.5,w\n", "column 'weight': '2.5.5' is no float32"),
-    "out of range": (b"99999999999999999999,2.5,w\n", "column 'id': '99999999999999999999' is no int64"),
+    "wrong type": (b"x1,2.5,w\n", "column 'id': 'x1' is not of type int64"),
+    "wrong type in the last number": (b"1,2.5.5,w\n", "column 'weight': '2.5.5' is not of type float32"),
+    "out of range": (b"99999999999999999999,2.5,w\n", "column 'id': '99999999999999999999' is not of type int64"),
     "no value": (b",2.5,w\n", "column 'id': no value, and no default (column_defaults)"),
     "extra delimiter": (b"1,2.5,w,\n", "4 fields, more than the 3 columns (id, weight, word)"),
     "too few": (b"1,2.5\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
     "too many, and no UTF-8": (b"1,2.5,w,\xff\n", "4 fields, more than the 3 columns (id, weight, word)"),
     "too few, and no UTF-8": (b"1,\xff\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
-    "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\\\xff' is no valid UTF-8"),
+    "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\\\xff' is not valid UTF-8"),
     "quote in a field": (b'1,2.5,5" pipe\n', "a quote inside a field that does not begin with one"),
     "quote behind a field": (b'1,2.5,"a"b\n', "a quote is not closed"),
     "quote not closed": (b'1,2.5,"w\n', "a quote is not closed before the file ends"),
@@ -118,7 +118,7 @@ def test_bad_rows_among_the_first_tell_no_types(tmp_path: Path, bad: bytes) -> N
 
 
 BAD_JSON = {
-    "wrong type": (b'{"id": "x", "weight": 1}\n', "column 'id': 'x' is no int64"),
+    "wrong type": (b'{"id": "x", "weight": 1}\n', "column 'id': 'x' is not of type int64"),
     "no number": (b'{"weight": 1}\n', "column 'id': no value, and no default (column_defaults)"),
     "no JSON": (b'{"id": 1, "weight"\n', "no JSON: "),
     "no object": (b"[1, 2]\n", "no JSON object: '[1, 2]'"),
@@ -185,7 +185,7 @@ def test_examples(tmp_path: Path, case: str) -> None:
 def test_a_record_that_is_no_example(tmp_path: Path) -> None:
     records = [example(row) for row in row_dicts(some_rows(GOOD))]
     records.insert(5, b"\xffno example")
-    records_raise_or_skip(tmp_path, records, 5, "is no serialized tf.Example")
+    records_raise_or_skip(tmp_path, records, 5, "is not a serialized tf.Example")
 
 
 def records_raise_or_skip(folder: Path, records: list[bytes], bad: int, text: str) -> None:

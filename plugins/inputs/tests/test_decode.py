@@ -177,7 +177,7 @@ def test_sequences_must_be_whole_and_may_have_to_be_there() -> None:
     columns, faults = decoded([record(row, packed=True) for row in rows], spec)
     assert columns["q"].values.tolist() == [[1, 2]]
     assert faults == {
-        1: ("q", "has 3 values, which is no multiple of 2"),
+        1: ("q", "has 3 values, which is not a multiple of 2"),
         2: ("q", "is missing, and has no default value"),
     }
 
@@ -189,7 +189,7 @@ def test_sequences_must_be_whole_and_may_have_to_be_there() -> None:
         ({"x": "float32"}, ArgumentTypeError, r"features\['x'\] must be an ec.export.FixedLenFeature"),
         ({"x": export.FixedLenFeature((None,))}, ArgumentError, "all sizes must be fixed"),
         ({"x": export.FixedLenFeature((), "complex64")}, ArgumentTypeError, "holds int64, float and bytes"),
-        ({"x": export.FixedLenFeature((), "nonsense")}, ArgumentTypeError, "is no dtype"),
+        ({"x": export.FixedLenFeature((), "nonsense")}, ArgumentTypeError, "is not a dtype"),
         ({"x": export.FixedLenFeature((2,), "int64", [1, 2, 3])}, ArgumentError, "the default value"),
         ({"x": export.FixedLenFeature((), "string", 5.5)}, ArgumentError, "the default value"),
     ],

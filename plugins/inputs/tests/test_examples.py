@@ -73,7 +73,7 @@ def test_defaults_fill_what_is_missing():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xff", "Record 1 is no serialized tf.Example"),
+        (b"\xff\xff", "Record 1 is not a serialized tf.Example"),
         (record(age=[1]), "Record 1 lacks the feature 'x'"),
         (record(x=[1.0]), "'x' has 1 values, and must have 2"),
         (record(x=[1, 2]), "'x' is a int64_list, and must be a float_list"),
@@ -123,7 +123,7 @@ def test_places_are_those_given_else_what_training_saw():
     assert isinstance(receiver, ec.export.FitsTraining)
     fitted = receiver.fitted({"tags": 5, "n": 9})
     assert fitted.features == {"tags": ec.export.Feature((4, 5), "string"), "n": ec.export.Feature((4, 2), "int64")}
-    with pytest.raises(ArgumentError, match=r"\['x'\] are no VarLenFeature"):
+    with pytest.raises(ArgumentError, match=r"\['x'\] are not VarLenFeature"):
         ec.export.build_parsing_serving_input_receiver_fn(TAGS, places={"x": 1})
 
 

@@ -64,7 +64,7 @@ def test_one_record_is_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture, at
         f"Skipped {path}, record {at}: the checksum of its length is wrong: bytes {begins[at]} to {begins[at + 1]} are "
         f"left out, up to {behind}."
     )
-    with pytest.raises(InputError, match=f"record {at}: the checksum of its length is wrong, so nothing behind it can"):
+    with pytest.raises(InputError, match=f"record {at}: the checksum of its length is wrong, so nothing after it can"):
         list(source(path, on_error="raise", block_bytes=block_bytes)())
 
 

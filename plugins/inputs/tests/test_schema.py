@@ -78,7 +78,7 @@ def test_a_schema_of_few_words_is_enough(tmp_path: Path) -> None:
 
 
 BAD_FILES = {
-    "no TOML": ('label = "port"', "label = port", "is no TOML: Invalid value (at line 4, column 9)"),
+    "no TOML": ('label = "port"', "label = port", "is not TOML: Invalid value (at line 4, column 9)"),
     "another format": ("schema/1", "schema/7", "line 3: format is 'estimator-schema/7', and must be"),
     "no such label": (
         'label = "port"',

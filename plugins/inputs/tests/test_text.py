@@ -143,7 +143,7 @@ def test_files_may_order_their_columns_otherwise(tmp_path: Path) -> None:
         ({"select_columns": []}, ArgumentError, "select_columns must name columns"),
         ({"label_name": "z"}, ArgumentError, "label_name names 'z'"),
         ({"column_types": {"z": "int64"}}, ArgumentError, "column_types names 'z'"),
-        ({"column_types": {"a": "nonsense"}}, ArgumentTypeError, "is no dtype"),
+        ({"column_types": {"a": "nonsense"}}, ArgumentTypeError, "is not a dtype"),
         ({"column_types": {"a": "complex64"}}, ArgumentTypeError, "cannot be read"),
         ({"column_defaults": [1]}, ArgumentError, "column_defaults has 1 values, and there are 5 columns"),
         ({"column_defaults": {"a": "x"}}, ArgumentError, "column_defaults\\['a'\\] is 'x'"),

@@ -76,7 +76,11 @@ WRONG = {
         "pay: 1 of 4 rows lack a value (25.00%), and 0.00% may: the first is {3}",
     ),
     "missing word": ({"port": ["C", "", "S", "C"]}, "missing values", "the first is {1}"),
-    "words for numbers": ({"age": ["20", "30", "old", "50"]}, "type", "age: 1 of 4 values are no number: 'old' at {2}"),
+    "words for numbers": (
+        {"age": ["20", "30", "old", "50"]},
+        "type",
+        "age: 1 of 4 values are not numbers: 'old' at {2}",
+    ),
     "real for whole": ({"age": [20.0, 30.5, 40.0, 50.0]}, "type", "age: 1 of 4 values are not whole: 30.5 at {1}"),
     "numbers for words": ({"port": [1, 2, 3, 4]}, "type", "port: is numbers (int64), and the schema has text (string)"),
     "numbers for truth": ({"ok": [1, 0, 1, 0]}, "type", "ok: is numbers (int64), and the schema has true or false"),

@@ -25,7 +25,7 @@ def test_alone():
     done = cluster("--json", "--reach")
     told = json.loads(done.stdout)
     assert (told["process"], told["processes"], told["chief"], told["reached"]) == (0, 1, True, "nobody to reach")
-    assert told["source"] == "nothing tells of others"
+    assert told["source"] == "nothing names others"
     assert (done.returncode, done.stderr) == (0, "False\n")
 
 

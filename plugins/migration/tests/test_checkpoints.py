@@ -26,7 +26,7 @@ def test_training_goes_on_as_there(optimizer: str, tmp_path: Path, capsys: pytes
     out = tmp_path / "out"
     program = ["--program", str(HERE / "canned_program.py"), "--hparams", f"optimizer={optimizer}"]
     assert main(["migrate", "checkpoint", str(RECORDED / optimizer), str(out), *program]) == 0
-    assert "training goes on after step 20." in capsys.readouterr().out
+    assert "training continues after step 20." in capsys.readouterr().out
     estimator = make(optimizer, ec.RunConfig(model_dir=str(out), default_hooks=False))
     estimator.train(input_fn(), max_steps=40)
     after = np.load(RECORDED / f"{optimizer}_after.npz")

@@ -49,7 +49,7 @@ def test_check_as_html(program: Path, tmp_path: Path) -> None:
 def test_a_file_that_is_no_python_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("print 'of Python 2'\n")
     assert main(["migrate", "check", str(tmp_path)]) == 3
-    assert "old.py: cannot be read: line 1: it is no Python 3" in capsys.readouterr().out
+    assert "old.py: cannot be read: line 1: it is not Python 3" in capsys.readouterr().out
 
 
 def test_rewrite_prints_a_diff_and_writes_nothing(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,5 +40,5 @@ def test_curves_end_where_they_must():
 
 
 def test_without_probabilities_the_prediction_is_named():
-    with pytest.raises(ArgumentError, match=r"'probabilities', \[batch, classes\]; the model gives \['y'\]"):
+    with pytest.raises(ArgumentError, match=r"'probabilities', \[batch, classes\]; the model returns \['y'\]"):
         report_metrics(np.zeros(2), {"y": np.zeros(2)})

@@ -22,11 +22,11 @@ def added(text):
 
 #: name: text, line, key, words of the message.
 BROKEN = {
-    "no value": (changed("rate = 0.3", "rate ="), 19, "", "this is no TOML: Invalid value"),
-    "no quotes": (changed('"line_code.py:model_fn"', "line_code"), 2, "", "this is no TOML"),
+    "no value": (changed("rate = 0.3", "rate ="), 19, "", "this is not TOML: Invalid value"),
+    "no quotes": (changed('"line_code.py:model_fn"', "line_code"), 2, "", "this is not TOML"),
     "a table twice": (added("[train]\n"), 25, "", "Cannot declare ('train',) twice"),
     "a key twice": (changed("rate = 0.3", "rate = 0.3\nrate = 1"), 20, "", "Cannot overwrite a value"),
-    "an open string": (added('[plugins]\nonly = ["a]\n'), 26, "", "this is no TOML"),
+    "an open string": (added('[plugins]\nonly = ["a]\n'), 26, "", "this is not TOML"),
     "an unknown table": (changed("[train]", "[trian]"), 15, "trian", "Did you mean 'train'?"),
     "an unknown key": (changed("max_steps", "max_step"), 16, "train.max_step", "Did you mean 'max_steps'?"),
     "a key of RunConfig": (

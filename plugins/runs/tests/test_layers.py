@@ -127,14 +127,14 @@ def test_yaml_says_what_toml_says(tmp_path):
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("a: [1\nb: 2\n", "x.yaml:2", "this is no YAML"),
+        ("a: [1\nb: 2\n", "x.yaml:2", "this is not YAML"),
         ("a: 1\nb: 2\na: 3\n", "x.yaml:3", "the key 'a' stands in line 1 already"),
-        ("a:\n  1: x\n", "x.yaml:2", "the key '1' is no text"),
+        ("a:\n  1: x\n", "x.yaml:2", "the key '1' is not a text"),
         ("a:\n  b: 2020-01-01\n", "x.yaml:2", "is read as a timestamp. Put it in quotes"),
         ("a: !!python/object:os.system x\n", "x.yaml:1", "is read as a"),
         ("a: &a [*a]\n", "x.yaml:1", "an alias leads back to itself"),
         ("- a\n", "x.yaml", "a configuration is a table"),
-        ("a: 1\n---\nb: 2\n", "x.yaml:2", "this is no YAML"),
+        ("a: 1\n---\nb: 2\n", "x.yaml:2", "this is not YAML"),
     ],
 )
 def test_broken_yaml(text, place, words):

@@ -102,7 +102,7 @@ def test_refusals(tmp_path):
     with pytest.raises(ArgumentError, match="largest_fall"):
         SliceGate(Writes(), metric="accuracy", largest_fall=-0.1)
     gate = SliceGate(Writes(), metric="auc", largest_fall=0.1)
-    with pytest.raises(ArgumentError, match=r"no number 'auc' by slice\. It gives \['accuracy'\]"):
+    with pytest.raises(ArgumentError, match=r"no number 'auc' by slice\. It has \['accuracy'\]"):
         run(gate, tmp_path, "1", a=0.9)
     with pytest.raises(ArgumentError, match=r"slices=\[\.\.\.\]"):
         gate.export(None, str(tmp_path), "1", {"loss": 0.5}, False)

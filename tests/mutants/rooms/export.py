@@ -158,4 +158,13 @@ MUTANTS = (
         tests=("test_no_path_of_the_sources_is_in_a_program[now]",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-export-is-for-all-devices-of-the-run",
+        guarantee="rule 99",
+        file="estimator_core/_loop/export_call.py",
+        old="devices = context.devices.single()",
+        new="devices = context.devices",
+        tests=("test_it_is_exported_for_one_device_and_gives_what_the_run_predicts",),
+        in_cut=False,
+    ),
 )

@@ -590,13 +590,4 @@ MUTANTS = (
         new='chief_says(devices.processes, "seed", seed)',
         in_cut=False,
     ),
-    Mutant(
-        name="an-export-is-for-all-devices-of-the-run",
-        guarantee="rule 99",
-        file=_ROOM + "export_call.py",
-        old="devices = context.devices.single()",
-        new="devices = context.devices",
-        tests=("test_it_is_exported_for_one_device_and_gives_what_the_run_predicts",),
-        in_cut=False,
-    ),
 )

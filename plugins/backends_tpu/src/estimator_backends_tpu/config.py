@@ -77,7 +77,7 @@ class TPUConfig:
         given = self.per_host_input_for_training
         if given is not True and (isinstance(given, bool) or given not in _PER_HOST):  # True == PER_SHARD_V1
             raise ArgumentError(
-                "TPUConfig: input_fn is called once a process and gives that process's part of the batch "
+                "TPUConfig: input_fn is called once a process and returns that process's part of the batch "
                 "(per_host_input_for_training=True, PER_HOST_V1 or PER_HOST_V2), given: "
                 f"{given!r}."
             )

@@ -114,7 +114,7 @@ def test_a_killed_worker_of_ray_loses_and_repeats_no_row(export, files, tmp_path
 def test_a_bad_row_ends_it_with_its_place_and_leaves_what_was_there(export, files, tmp_path, name):
     output = tmp_path / "scores.csv"
     output.write_text("before")
-    with pytest.raises(ArgumentError, match=r"1\.csv, line 4: column 'b': 'none' is no float32"):
+    with pytest.raises(ArgumentError, match=r"1\.csv, line 4: column 'b': 'none' is not of type float32"):
         score_files(job(export, files, output, ENGINES[name], on_error="raise"))
     assert output.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]

@@ -91,3 +91,11 @@ def test_what_cannot_be_converted_is_said_before_anything_is_written(tmp_path, m
         with pytest.raises(ExportError, match=message):
             refusing(made())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_only_newer_readers_run_is_refused_by_name(tmp_path):
+    def counted(x):
+        return jnp.searchsorted(jnp.array([-1.0, 0.0, 1.0]), x).astype(jnp.float32)
+
+    with pytest.raises(ExportError, match="uses Sub of uint32, which onnxruntime"):
+        OnnxFormat().check(request(counted, (None,)))

@@ -93,7 +93,7 @@ def _parse(item: str) -> tuple[str, list[float]]:
     try:
         return name, [float(text)] if has_value else []
     except ValueError:
-        raise ArgumentError(f"Gradient transformation {item.strip()!r}: {text!r} is no number.") from None
+        raise ArgumentError(f"Gradient transformation {item.strip()!r}: {text!r} is not a number.") from None
 
 
 def _make(factory: Callable[..., Any], name: str, arguments: list[float]) -> Any:

@@ -167,7 +167,7 @@ def test_trap_20_a_name_that_one_batch_shape_lacks_is_skipped_with_one_warning_a
 
     train("of_whole_batches", "ragged")
     warnings = [
-        record.getMessage() for record in caplog.records if "gives no 'of_whole_batches'" in record.getMessage()
+        record.getMessage() for record in caplog.records if " has no output 'of_whole_batches'" in record.getMessage()
     ]
     assert len([warning for warning in warnings if "LoggingTensorHook" in warning]) == 1
     lines = [record.getMessage() for record in caplog.records if "step = " in record.getMessage()]

@@ -76,7 +76,7 @@ def array_record_input_fn(
     """
     specs = feature_specs(features, vocabularies)
     if label_key is not None and label_key not in specs:
-        raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
+        raise ArgumentError(f"label_key {label_key!r} is not one of the features: {', '.join(specs)}.")
     options = {"num_epochs": num_epochs, "seed": seed, "drop_remainder": drop_remainder, "on_error": on_error}
     plan = ReadPlan.of(batch_size, shuffle, options)
     _grain()

@@ -177,7 +177,7 @@ def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
     try:
         return _types_of(good)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"{path}: the first lines are no JSON objects of the same types: {error}") from error
+        raise InputError(f"{path}: the first lines are not JSON objects of the same types: {error}") from error
 
 
 def _types_of(lines: bytes) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def tfrecord_input_fn(
         if specs[name].form == "fixed":
             raise ArgumentError(f"sequence_features[{name!r}] must be a FixedLenSequenceFeature of a step's shape.")
     if label_key is not None and label_key not in specs:
-        raise ArgumentError(f"label_key {label_key!r} is none of the features: {', '.join(specs)}.")
+        raise ArgumentError(f"label_key {label_key!r} is not one of the features: {', '.join(specs)}.")
     plan = ReadPlan.of(batch_size, shuffle, {"parser_num_threads": 0, **options})
     kind = TFRecordKind(specs, label_key, plan, sequences=sequence_features is not None)
     return FileInput(find_files(file_pattern), kind, plan)

@@ -32,7 +32,7 @@ WORKDIR /app
 COPY requirements.txt .
 RUN pip install --no-cache-dir -r requirements.txt
 COPY . .
-# A process must be told of SIGTERM itself: no shell in between.
+# The process must receive SIGTERM itself: no shell in between.
 ENTRYPOINT []
 """
 

@@ -32,7 +32,7 @@ def find_launcher(name: str) -> Launcher:
 
     launcher = default_plugins().get("launcher", name)()
     if not isinstance(launcher, Launcher):
-        raise ArgumentTypeError(f"The launcher {name!r} gives {launcher!r}, which has not all methods of Launcher.")
+        raise ArgumentTypeError(f"The launcher {name!r} returns {launcher!r}, which has not all methods of Launcher.")
     return launcher
 
 

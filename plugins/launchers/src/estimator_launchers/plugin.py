@@ -16,7 +16,7 @@ def estimator_kinds() -> Sequence[Kind]:
             name="launcher",
             title="launchers",
             contract="estimator_launchers:Launcher",
-            target="a class or function whose call without arguments gives a Launcher",
+            target="a class or function whose call without arguments returns a Launcher",
             suite="estimator_launchers.launcher_suite:LauncherSuite",
             scaffold="estimator_launchers:scaffold",
         )

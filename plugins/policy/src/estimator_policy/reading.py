@@ -93,7 +93,7 @@ def _overrides(file: str, table: Mapping[str, Any]) -> dict[str, str]:
             if not isinstance(owner, str) or not owner:
                 raise PluginError(
                     f"the policy {file}: overrides.{kind}.{name} is {owner!r}; it must name the distribution that "
-                    'gives the component, "acme-heads" or "acme-heads:other_name"'
+                    'provides the component, "acme-heads" or "acme-heads:other_name"'
                 )
             found[f"{kind}.{name}"] = owner
     return found

@@ -26,7 +26,7 @@ def estimator_kinds() -> Sequence[Kind]:
             name="report_section",
             title="report sections",
             contract="estimator_report:ReportSection",
-            target="a class or function whose call without arguments gives a ReportSection",
+            target="a class or function whose call without arguments returns a ReportSection",
             suite="estimator_report.section_suite:ReportSectionSuite",
         )
     ]

@@ -54,7 +54,7 @@ def report_metrics(labels: Any, predictions: Mapping[str, Any]) -> dict[str, Any
     """
     if "probabilities" not in predictions:
         raise ArgumentError(
-            f"report_metrics needs the prediction 'probabilities', [batch, classes]; the model gives "
+            f"report_metrics needs the prediction 'probabilities', [batch, classes]; the model returns "
             f"{sorted(map(str, predictions))}."
         )
     probabilities = jnp.asarray(predictions["probabilities"], jnp.float32)

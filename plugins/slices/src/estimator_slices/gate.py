@@ -129,7 +129,7 @@ class SliceGate:
         if not isinstance(value, float):
             numbers = sorted(name for name, value in rows[0].metrics.items() if isinstance(value, float))
             raise ArgumentError(
-                f"Exporter {self.name!r}: the evaluation gives no number {self._metric!r} by slice. It gives {numbers}."
+                f"Exporter {self.name!r}: the evaluation has no number {self._metric!r} by slice. It has {numbers}."
             )
         return [row for row in rows if row.examples >= self._fewest]
 

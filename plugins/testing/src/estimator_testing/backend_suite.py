@@ -59,7 +59,7 @@ class BackendSuite(Suite):
         assert isinstance(first, Available | Unavailable), f"probe() gave {first!r}"
         assert first == second, "probe() answers differently the second time"
         text = first.summary if isinstance(first, Available) else first.reason
-        assert text.strip(), "probe() gives no words to show to the user"
+        assert text.strip(), "probe() returns no words to show to the user"
 
     def test_can_be_initialized_twice(self) -> None:
         """`initialize` can be called again: every Estimator of a process calls it."""

@@ -100,11 +100,11 @@ class HeadSuite(Suite):
         """The same batch has the same loss, also with another head that `make` returns, and under jit."""
         batch = self._batch()
         first = self._loss(batch)
-        np.testing.assert_array_equal(self._loss(batch), first, "a second head of the same making gives another loss")
+        np.testing.assert_array_equal(self._loss(batch), first, "a second head from `make` returns another loss")
         head = self.make()
         features, labels, logits = batch
         eager = [head.loss(labels, logits, features, ModeKeys.TRAIN) for _ in range(2)]
-        np.testing.assert_array_equal(eager[0], eager[1], "a second call gives another loss")
+        np.testing.assert_array_equal(eager[0], eager[1], "a second call returns another loss")
         traced = jax.jit(lambda *arrays: head.loss(arrays[0], arrays[1], arrays[2], ModeKeys.TRAIN))
         np.testing.assert_allclose(traced(labels, logits, features), first, rtol=1e-5, err_msg="under jit")
 

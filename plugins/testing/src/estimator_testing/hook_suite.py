@@ -122,7 +122,7 @@ class HookSuite(Suite):
         hook = self.make()
         self._drive(hook, steps=5)
         for key, value in self._state(hook).items():
-            assert isinstance(key, str), f"state key {key!r} is no string"
+            assert isinstance(key, str), f"state key {key!r} is not a string"
             if not isinstance(value, np.ndarray):
                 assert json.loads(json.dumps(value)) == value, f"state {key!r} is {value!r}, which JSON does not keep"
 

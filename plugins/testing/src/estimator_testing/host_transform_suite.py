@@ -62,7 +62,7 @@ class HostTransformSuite(Suite):
         (again,) = load_transforms(tmp_path / "saved", lambda name: {transform.name: type(transform)}[name])
         for argument, path in again.files.items():
             assert Path(path).is_relative_to(tmp_path / "saved"), f"file {argument!r} is still {path}"
-        assert_same_arrays(self._apply(again, self.batch()), expected, "made again from its data, it gives")
+        assert_same_arrays(self._apply(again, self.batch()), expected, "made again from its data, it returns")
 
     def test_gives_arrays_of_the_batch(self) -> None:
         """It returns a dict of numpy arrays with the examples on the first axis."""
@@ -104,14 +104,14 @@ class HostTransformSuite(Suite):
         """It returns the same for the same batch: when repeated, from another object, and in another thread."""
         transform, batch = self.make(), self.batch()
         expected = self._apply(transform, batch)
-        assert_same_arrays(self._apply(transform, batch), expected, "applied again, it gives")
-        assert_same_arrays(self._apply(self.make(), batch), expected, "another object of the same making gives")
+        assert_same_arrays(self._apply(transform, batch), expected, "applied again, it returns")
+        assert_same_arrays(self._apply(self.make(), batch), expected, "another object from `make` returns")
         results: list[Arrays] = []
         thread = threading.Thread(target=lambda: results.append(self._apply(transform, batch)))
         thread.start()
         thread.join()
         assert results, "it cannot be used in another thread, where inputs run"
-        assert_same_arrays(results[0], expected, "in another thread it gives")
+        assert_same_arrays(results[0], expected, "in another thread it returns")
 
     def _apply(self, transform: HostTransform, batch: Arrays) -> Arrays:
         return apply_transforms([transform], batch)

@@ -49,7 +49,7 @@ class InitialValuesSuite(Suite):
         given = self._given(self.make(tmp_path))
         assert given, f"it replaces none of {sorted(specs)}; variables() must have one that it replaces"
         for path, one in given.items():
-            assert path in specs, f"it gives a value for {path!r}, which is not among the variables"
+            assert path in specs, f"it returns a value for {path!r}, which is not among the variables"
             check_value(specs[path], one.value, "the value", f"of {one.origin}")
             assert one.origin.strip(), f"the value of {path!r} does not say where it comes from"
 
@@ -67,7 +67,7 @@ class InitialValuesSuite(Suite):
             values = {path: one.value for path, one in self._given(again).items()}
             assert set(values) == set(first), f"it replaced {sorted(first)}, and then {sorted(values)}"
             for path, value in first.items():
-                np.testing.assert_array_equal(values[path], value, f"asked again, it gives another value of {path!r}")
+                np.testing.assert_array_equal(values[path], value, f"asked again, it returns another value of {path!r}")
 
     def test_its_values_are_in_place_at_the_first_step(self, tmp_path: Path) -> None:
         """A run starts from its values, through `warm_start_from` and from model_fn. Other variables keep theirs."""

@@ -61,7 +61,7 @@ class InputSuite(Suite):
         input_fn = self.make()
         first = self._read(input_fn)
         assert_same_batches(self._read(input_fn), first, "called again, the input_fn yields other batches")
-        assert_same_batches(self._read(self.make()), first, "another input_fn of the same making gives other batches")
+        assert_same_batches(self._read(self.make()), first, "another input_fn from `make` yields other batches")
 
     def test_two_readers_do_not_meet(self) -> None:
         """Two iterators drawn in turns yield the same batches as one alone."""

@@ -62,7 +62,7 @@ def check_loads(examined: Examined) -> Iterator[str]:
     if not examined.record.usable:
         yield f"{examined.record.status}: {examined.record.error}"
     if examined.record.components != examined.again.components or examined.record.status != examined.again.status:
-        yield "loading it a second time gave something else"
+        yield "loading it a second time returned something else"
 
 
 def check_import_is_light(examined: Examined) -> Iterator[str]:

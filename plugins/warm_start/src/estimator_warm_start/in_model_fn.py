@@ -67,9 +67,9 @@ def init_from_checkpoint(
         ckpt_dir_or_file: a checkpoint or a directory with checkpoints.
         assignment_map: a dict or pairs, in any of these forms::
 
-            {"old/": "new/"}             all variables declared under new/, from the same names under old/
-            {"/": "new/"}, {"old/": "/"} the same, with all names of the checkpoint or all variables
-            {"old/kernel": "new/kernel"} one variable, by path
+            {"old/": "new/"}             all variables declared under new/, from the same names under old/;
+            {"/": "new/"}, {"old/": "/"} the same, with all names of the checkpoint or all variables;
+            {"old/kernel": "new/kernel"} one variable, by path;
             {"old/kernel": variable}     one of ec.trainable_variables(), or a list of them
 
         reader: returns the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is a

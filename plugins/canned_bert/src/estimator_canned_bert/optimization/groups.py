@@ -65,7 +65,7 @@ def trainable_pattern(config: BertConfig, frozen: str | None, frozen_layers: int
         try:
             re.compile(frozen)
         except re.error as error:
-            raise ArgumentError(f"frozen is no regular expression: {frozen!r} ({error}).") from error
+            raise ArgumentError(f"frozen is not a regular expression: {frozen!r} ({error}).") from error
         parts.append(f"(?:{frozen})")
     if frozen_layers >= 0:
         parts.append(r".*/embeddings/.*|.*/embedding_hidden_mapping_in/.*")

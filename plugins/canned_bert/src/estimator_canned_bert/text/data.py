@@ -258,7 +258,7 @@ class ClassifierData:
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise InputError(f"{path}, line {row.line}: the label {row.label!r} is no number.")
+                raise InputError(f"{path}, line {row.line}: the label {row.label!r} is not a number.")
             return value
 
         def id_of(row: Row) -> float:

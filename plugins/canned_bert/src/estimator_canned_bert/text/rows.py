@@ -146,6 +146,6 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
         cells = list(values.values())
         texts = [cells[place] if place is not None else None for place in (columns.text_a, columns.text_b)]
         if any(text is not None and not isinstance(text, str) for text in texts):
-            raise InputError(f"{path}, line {number}: a text is no string: {line.strip()[:80]!r}.")
+            raise InputError(f"{path}, line {number}: a text is not a string: {line.strip()[:80]!r}.")
         label = None if columns.label is None else cells[columns.label]
         yield Row(str(texts[0]), texts[1], None if label is None else str(label), number)

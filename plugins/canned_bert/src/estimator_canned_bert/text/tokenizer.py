@@ -156,7 +156,7 @@ def _load(path: Path) -> Any:
     try:
         rules = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exceptions
-        raise ArgumentError(f"{path} is no tokenizer: {error}. Download it again.") from error
+        raise ArgumentError(f"{path} is not a tokenizer: {error}. Download it again.") from error
     rules.no_padding()
     rules.no_truncation()
     return rules

@@ -148,7 +148,7 @@ def _features(record: Any, row: int) -> Any:
     try:
         return example_class().FromString(bytes(record)).features.feature
     except (DecodeError, TypeError, ValueError) as error:
-        raise ArgumentError(f"Record {row} is no serialized tf.Example: {error}.") from error
+        raise ArgumentError(f"Record {row} is not a serialized tf.Example: {error}.") from error
 
 
 def _values(records: list[Any], name: str, dtype: str, width: int) -> np.ndarray:

@@ -77,8 +77,8 @@ def model_to_estimator(
     stepping = KerasTrainOp(model)
     if weight_column is not None and (not isinstance(weight_column, str) or weight_column in inputs):
         raise ArgumentError(
-            f"weight_column should be the name of one feature that is no input of the model ({', '.join(inputs)}): a "
-            f"number for each example, of all outputs alike. Given: {weight_column!r}."
+            f"weight_column should be the name of one feature that is not an input of the model ({', '.join(inputs)}): "
+            f"a number for each example, of all outputs alike. Given: {weight_column!r}."
         )
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:

@@ -139,8 +139,8 @@ class BestExporter(WritingExporter):
             self._better(result or {}, result or {})
         except KeyError as error:
             raise ArgumentError(
-                f"Exporter {self.name!r}: compare_fn looks at the metric {error}, which the evaluation does not give. "
-                f"It gives {sorted(result or {})}."
+                f"Exporter {self.name!r}: compare_fn looks at the metric {error}, which the evaluation does not "
+                f"return. It returns {sorted(result or {})}."
             ) from error
 
     def _best(

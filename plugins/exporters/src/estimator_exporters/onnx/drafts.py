@@ -10,6 +10,7 @@ from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
 from estimator_exporters.onnx.convert import check_operations, converted, traced
 from estimator_exporters.onnx.load import session
+from estimator_exporters.onnx.old_readers import check_oldest
 
 _LARGEST = 2**31 - 1  # bytes of a message of protobuf
 _LACKS = re.compile(r"Could not find an implementation for (\w+)\(")
@@ -39,6 +40,7 @@ def _check_readable(model: Any, name: str) -> None:
     """Refuses a graph whose operations onnxruntime lacks for their dtypes; its own readers say so too late."""
     if model.ByteSize() > _LARGEST:
         return  # only read from files; the export is read back before anybody sees it
+    check_oldest(model, name)
     try:
         session(model.SerializeToString())
     except Exception as error:

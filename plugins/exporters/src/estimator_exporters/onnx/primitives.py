@@ -111,8 +111,18 @@ def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
     return lax.bitwise_or(less, lax.bitwise_and(lax.eq(left, left), lax.ne(right, right)))
 
 
+def _not_after(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
+    """`<=` with NaN after all numbers, as `_before`."""
+    left, right = taken
+    found = lax.le(left, right)
+    if not jnp.issubdtype(jnp.result_type(left), jnp.floating):
+        return found
+    return lax.bitwise_or(found, lax.ne(right, right))
+
+
 #: Primitives that the converter does not know, in terms of others.
 _WRITTEN_OTHERWISE: dict[str, Callable[[Sequence[Any], dict[str, Any]], Any]] = {
+    "le_to": _not_after,
     "lt_to": _before,
     "platform_index": _of_cpu,
     "reshard": _as_given,

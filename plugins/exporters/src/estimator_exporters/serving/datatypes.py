@@ -109,7 +109,7 @@ def _from_values(name: str, values: list[Any], what: str, literals: bool, width:
     if not kinds.issuperset(map(type, values)):
         for place, value in enumerate(values, first):
             if type(value) not in kinds and not (dtype.kind == "f" and type(value) is str and value in NON_FINITE):
-                told = f"{str(value)[:40]!r} is no {name}"
+                told = f"{str(value)[:40]!r} is not of type {name}"
                 raise BadRequestError(f"{what}: {told}, in row {place // width}. Send {_WANTED[dtype.kind]}.")
     if name == "BYTES":
         return objects([encoded(value) for value in values])
@@ -177,7 +177,7 @@ def json_list(flat: np.ndarray, what: str) -> list[Any]:
     try:
         return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
     except UnicodeDecodeError as error:
-        raise BadRequestError(f"{what}: its bytes are no text; ask for it in binary") from error
+        raise BadRequestError(f"{what}: its bytes are not text; ask for it in binary") from error
 
 
 def _named(value: float) -> str:

@@ -59,16 +59,16 @@ def read_json(
             text = _text(content)
             found = _Reader(text, decoder).whole()
     except UnicodeDecodeError as error:
-        raise BadRequestError(f"the request is no JSON: byte {error.start} is no UTF-8") from error
+        raise BadRequestError(f"the request is not JSON: byte {error.start} is not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"the request is no JSON: {str(error)[:200]}") from error
+        raise BadRequestError(f"the request is not JSON: {str(error)[:200]}") from error
     if _SURROGATE.search(text):
         _check_surrogates(found)
     return found
 
 
 def _refuse(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is no JSON value; send the string {json.dumps(literal)}")
+    raise ValueError(f"{literal} is not a JSON value; send the string {json.dumps(literal)}")
 
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
@@ -191,7 +191,7 @@ def _check_surrogates(value: Any) -> None:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise BadRequestError("the request holds half a surrogate pair, which is no character") from error
+            raise BadRequestError("the request holds half a surrogate pair, which is not a character") from error
     elif isinstance(value, list):
         for one in value:
             _check_surrogates(one)

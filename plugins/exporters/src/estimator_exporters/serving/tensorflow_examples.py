@@ -86,4 +86,4 @@ def from_base64(value: Any, what: str) -> Any:
     try:
         return base64.b64decode(value["b64"], validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
-        raise BadRequestError(f"{what}: {str(value['b64'])[:40]!r} is no base64") from error
+        raise BadRequestError(f"{what}: {str(value['b64'])[:40]!r} is not base64") from error

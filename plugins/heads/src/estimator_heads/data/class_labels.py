@@ -132,7 +132,7 @@ class ClassLabels:
         return Fault(
             row=int(np.nonzero(wrong)[0][0]),
             value=value,
-            problem=f"is no class id ({below})",
+            problem=f"is not a class id ({below})",
             cure=f"{_CORRECT} Labels are ids from 0 to {self.n_classes - 1}; if they are others, name all classes with "
             "label_vocabulary=['...'], in the order of their ids.",
         )
@@ -141,7 +141,7 @@ class ClassLabels:
         value = array.reshape(-1)[0]
         if array.dtype.kind in "Mm":
             return Fault(
-                row=0, value=shown(value), problem="is a date or a time span, no class", cure="Give labels as texts."
+                row=0, value=shown(value), problem="is a date or a time span, not a class", cure="Pass labels as texts."
             )
         return Fault(
             row=0,
@@ -164,7 +164,7 @@ class ClassLabels:
         return Fault(
             row=row,
             value=shown(value),
-            problem="is missing" if gone else f"is none of the classes {_list(names)}",
+            problem="is missing" if gone else f"is not one of the classes {_list(names)}",
             cure=_CORRECT if gone else "Correct the label, or add the class to label_vocabulary and n_classes.",
         )
 

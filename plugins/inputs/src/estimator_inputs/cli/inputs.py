@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("jensen-shannon", 0.2, "distance to the values seen"),
         ("l-infinity", 0.2, "difference between the shares of one value"),
         ("outside", 0.0, "share of a column's numbers outside minimum and maximum"),
-        ("unknown", 0.0, "share of a column's values that are none of its vocabulary"),
+        ("unknown", 0.0, "share of a column's values that are not in its vocabulary"),
         ("bad-rows", 0.0, "share of rows that are bad"),
     )
     for name, default, what in shares:

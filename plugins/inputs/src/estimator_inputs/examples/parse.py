@@ -78,7 +78,7 @@ class ParseExample:
                 .features.feature
             )
         except (DecodeError, TypeError, ValueError) as error:
-            raise ArgumentError(f"Record {row} is no serialized tf.Example: {error}.") from error
+            raise ArgumentError(f"Record {row} is not a serialized tf.Example: {error}.") from error
 
     def _column(self, name: str, spec: Mapping[str, Any], records: list[Any]) -> np.ndarray:
         shape, dtype = tuple(spec["shape"]), spec["dtype"]

@@ -65,7 +65,7 @@ def build_parsing_serving_input_receiver_fn(
     parsed = {name: _spec(name, spec) for name, spec in feature_spec.items()}
     unknown = sorted(given.keys() - {name for name, spec in parsed.items() if spec.get("variable")})
     if unknown:
-        raise ArgumentError(f"places: {unknown} are no VarLenFeature of feature_spec.")
+        raise ArgumentError(f"places: {unknown} are not VarLenFeatures of feature_spec.")
     if any(most < 1 for most in given.values()):
         raise ArgumentError(f"places must be at least 1, given: {given}.")
     records = Feature((default_batch_size,), "string")

@@ -77,7 +77,7 @@ def parsed(text: str, path: str) -> Schema:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ArgumentError(f"{path} is no TOML: {error}.") from error
+        raise ArgumentError(f"{path} is not TOML: {error}.") from error
     return _Reader(text, path).schema(data)
 
 

@@ -214,7 +214,7 @@ def _type_fault(feature: FeatureSchema, column: ColumnStatistics, watcher: Watch
         return None
     words = watcher.no_numbers.get(feature.name, Broken())
     if words.count:
-        return f"{words.count} of {column.values} values are no number: {_first(words)}"
+        return f"{words.count} of {column.values} values are not numbers: {_first(words)}"
     real = watcher.no_whole.get(feature.name, Broken())
     if real.count:
         return f"{real.count} of {column.values} values are not whole: {_first(real)}"

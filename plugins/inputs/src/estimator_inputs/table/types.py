@@ -53,7 +53,7 @@ def column_type(name: str, given: Any) -> ColumnType:
         dtype = np.dtype(given)
     except TypeError as error:
         raise ArgumentTypeError(
-            f"column_types[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'."
+            f"column_types[{name!r}]: {given!r} is not a dtype. Use a numpy dtype or 'string'."
         ) from error
     if dtype.kind in "USO":
         return ColumnType(dtype=STRING)

@@ -142,5 +142,5 @@ def _fault_of(
     number = int(found.group(1))
     name, field = names[number], fields[number]
     if "UTF8" in str(error):
-        return f"column {name!r}: {field[:_SHOWN]!r} is no valid UTF-8"
-    return f"column {name!r}: {field[:_SHOWN]!r} is no {types[name].name}"
+        return f"column {name!r}: {field[:_SHOWN]!r} is not valid UTF-8"
+    return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}"

@@ -100,7 +100,7 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     values: dict[str, Any] = row
     for name, kind in types.items():
         if name in values and not _fits(values[name], kind):
-            return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is no {kind.name}"
+            return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is not of type {kind.name}"
     return str(error)
 
 

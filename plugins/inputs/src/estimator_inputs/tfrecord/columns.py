@@ -196,7 +196,7 @@ def _variable(spec: FeatureSpec, values: np.ndarray, counts: np.ndarray, faults:
     wrong = np.flatnonzero(counts % size)
     if wrong.size:
         for row in wrong.tolist():
-            faults.setdefault(row, f"has {counts[row]} values, which is no multiple of {size}")
+            faults.setdefault(row, f"has {counts[row]} values, which is not a multiple of {size}")
         keep = counts % size == 0
         values = values[np.repeat(keep, counts)]
         counts = np.where(keep, counts, 0)

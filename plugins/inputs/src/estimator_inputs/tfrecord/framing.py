@@ -151,7 +151,7 @@ def _walk(data: bytes) -> _Walk:
 
 def _lost(begin: int, found: Next | None) -> str:
     if found is None:
-        return "the checksum of its length is wrong, so nothing behind it can be found"
+        return "the checksum of its length is wrong, so nothing after it can be found"
     behind = "where the next whole record begins" if found.rest else "the end of the file"
     return f"the checksum of its length is wrong: bytes {begin} to {begin + found.skipped} are left out, up to {behind}"
 

@@ -33,7 +33,7 @@ def flattened(
             records.append(_flat(sequence_example_class().FromString(data[begin : begin + size]), kinds))
         except DecodeError as error:
             records.append(b"")
-            faults[row] = f"is no serialized tf.SequenceExample: {error}"
+            faults[row] = f"is not a serialized tf.SequenceExample: {error}"
         except ValueError as error:
             records.append(b"")
             faults[row] = str(error)

@@ -120,7 +120,9 @@ def _dtype(name: str, given: Any) -> np.dtype[Any]:
     try:
         dtype = np.dtype(given)
     except TypeError as error:
-        raise ArgumentTypeError(f"features[{name!r}]: {given!r} is no dtype. Use a numpy dtype or 'string'.") from error
+        raise ArgumentTypeError(
+            f"features[{name!r}]: {given!r} is not a dtype. Use a numpy dtype or 'string'."
+        ) from error
     if dtype.kind in "USO":
         return STRING
     if dtype.kind not in _KIND_OF:
@@ -142,7 +144,7 @@ def _default(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
         return np.broadcast_to(array.reshape(shape if array.size != 1 else ()), shape).reshape(-1)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"features[{name!r}]: the default value {given!r} is no {dtype} of shape {shape}: {error}."
+            f"features[{name!r}]: the default value {given!r} is not of type {dtype} and shape {shape}: {error}."
         ) from error
 
 

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         "process": 0 if group is None else group.index,
         "processes": 1 if group is None else group.count,
         "chief": config.is_chief,
-        "source": "nothing tells of others" if group is None else group.source,
+        "source": "nothing names others" if group is None else group.source,
         "coordinator": "" if group is None else group.coordinator or f"found by jax ({group.method})",
         "cards": _cards(None if group is None else group.local_device_ids),
         "host": socket.gethostname(),

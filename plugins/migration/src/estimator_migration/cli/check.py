@@ -42,4 +42,4 @@ def run(args: argparse.Namespace) -> int:
 
 def _reason(error: Exception) -> str:
     line = getattr(error, "raw_line", None)
-    return f"line {line}: it is no Python 3" if line else "it is no Python 3"
+    return f"line {line}: it is not Python 3" if line else "it is not Python 3"

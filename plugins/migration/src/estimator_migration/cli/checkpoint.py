@@ -14,7 +14,7 @@ from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
-SUMMARY = "a checkpoint of TensorFlow as one that training goes on from: weights, slots, global step"
+SUMMARY = "a checkpoint of TensorFlow as one that training continues from: weights, slots, global step"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,5 +48,5 @@ def run(args: argparse.Namespace) -> int:
             args.source, args.model_dir, experiment.estimator, experiment.train_input_fn, names=names
         )
     print(converted.report())
-    print(f"# {args.model_dir}: training goes on after step {converted.step}.")
+    print(f"# {args.model_dir}: training continues after step {converted.step}.")
     return 0

@@ -27,7 +27,9 @@ def run(args: argparse.Namespace) -> int:
         try:
             done = rewrite(source)
         except ParserSyntaxError as error:
-            raise ArgumentError(f"{path} is no Python 3: {error.message}. `2to3` or `futurize` makes it one.") from None
+            raise ArgumentError(
+                f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one."
+            ) from None
         print(done.diff(source, str(path)), end="")
         if args.write:
             path.write_text(done.source, encoding="utf-8")

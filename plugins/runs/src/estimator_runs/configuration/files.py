@@ -33,7 +33,7 @@ def _read(path: Path, name: str, outer: tuple[Path, ...], named_at: Origin | Non
         chain = " includes ".join(each.name for each in (*outer[outer.index(whole) :], whole))
         raise _refused(origin, f"{chain}. Take one of them out.")
     if path.suffix not in _READERS:
-        raise _refused(origin, f"{name!r} is no configuration file: they end with {', '.join(_READERS)}.")
+        raise _refused(origin, f"{name!r} is not a configuration file: they end with {', '.join(_READERS)}.")
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -31,7 +31,7 @@ def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
     """
     module_name, colon, name = text.rpartition(":")
     if not colon or not module_name or not name:
-        raise _refused(resolved, path, f"{text!r} is no code: write package.module:name or file.py:name.")
+        raise _refused(resolved, path, f"{text!r} does not name code: write package.module:name or file.py:name.")
     directory = resolved.origin(path).directory
     module = _module(resolved, path, module_name, directory)
     found: Any = module

@@ -38,7 +38,7 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         origin = Origin(source=source, line=line, directory=directory)
         said = _AT.sub("", str(error))
-        raise ConfigurationError([Problem(origin=origin, key="", text=f"this is no TOML: {said}.")]) from None
+        raise ConfigurationError([Problem(origin=origin, key="", text=f"this is not TOML: {said}.")]) from None
     origins: dict[KeyPath, Origin] = {}
     for path, line in toml_lines(text):
         origins.setdefault(path, Origin(source=source, line=line, directory=directory))

@@ -41,10 +41,10 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
         raise _refused(
-            Origin(source=source, line=line), f"this is no YAML: {error.problem or error.context}."
+            Origin(source=source, line=line), f"this is not YAML: {error.problem or error.context}."
         ) from None
     except YAMLError as error:
-        raise _refused(whole, f"this is no YAML: {str(error).splitlines()[0]}.") from None
+        raise _refused(whole, f"this is not YAML: {str(error).splitlines()[0]}.") from None
     if node is None:
         return Layer(whole=whole, values={}, origins={})
     origins: dict[KeyPath, Origin] = {}
@@ -83,7 +83,7 @@ class _Reader:
         for key_node, value_node in node.value:
             key = key_node.value
             if not str(key_node.tag).endswith(":str"):
-                raise _refused(self._origin(key_node), f"the key {key!r} is no text. Put it in quotes.")
+                raise _refused(self._origin(key_node), f"the key {key!r} is not a text. Put it in quotes.")
             if key in found:
                 before = self._origins[(*path, key)].line
                 raise _refused(self._origin(key_node), f"the key {key!r} stands in line {before} already.")

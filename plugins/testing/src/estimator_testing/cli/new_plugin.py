@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator new-plugin`."""
     parser.add_argument("name", help="name of the distribution, such as acme-heads")
     parser.add_argument(
-        "--kind", required=True, help=f"what the plugin gives: {', '.join(KINDS)}, or a kind that a plugin defines"
+        "--kind", required=True, help=f"what the plugin provides: {', '.join(KINDS)}, or a kind that a plugin defines"
     )
     parser.add_argument("--dir", type=Path, default=Path(), help="where its folder is made (default: here)")
 

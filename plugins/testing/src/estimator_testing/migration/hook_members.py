@@ -11,7 +11,7 @@ from estimator_testing.migration.edits import Edit, Source
 from estimator_testing.migration.findings import Finding
 from estimator_testing.migration.hook_classes import hook_classes, import_from_hooks, members, methods, renamed
 
-_SETTLE = 'after_step, in a class with `place = "late"`: it is called behind those of the other hooks'
+_SETTLE = 'after_step, in a class with `place = "late"`: it is called after those of the other hooks'
 _NEW = {**wakes.NEW, "values": followed.NEW, "settle": _SETTLE}
 
 

@@ -48,7 +48,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "power_after": ("all processes die and what is not durable is lost, after the call", CHANGES),
     "freeze": ("the process stands still before the call, for as long as a run of the others", CALLS),
     "freeze_long": ("the process stands still before the call, for longer than any lease", CALLS),
-    "turn": ("the others go on first", CALLS),
+    "turn": ("the others continue first", CALLS),
     "clock_back": ("the clock of the process's machine is set back by an hour", ("put_new", "list")),
     "removed": ("the root is removed before the call", CALLS),
     "replaced": ("the root is removed before the call, and a stranger begins another model_dir there", CALLS),

@@ -117,7 +117,7 @@ class _Audit:
             case "published", Published() as published if who in self._strangers:
                 self._stopping[who] += 1
                 if self._stopping[who] > 1:
-                    self._accuse(9, f"{note.process} goes on with record {published.number} in another's model_dir")
+                    self._accuse(9, f"{note.process} continues with record {published.number} in another's model_dir")
             case "published", Published() as published:
                 self._published.append(published)
             case "leased", place if str(place).startswith(f"data/{self._lineage.identity}/"):

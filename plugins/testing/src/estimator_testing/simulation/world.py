@@ -171,7 +171,7 @@ class World:
             case "stale_list":
                 return perform(True)
             case _:
-                raise ValueError(f"{kind!r} is no kind of fault")
+                raise ValueError(f"{kind!r} is not a kind of fault")
         return perform(False)
 
     def _delay(self, perform: Callable[[bool], object], *, last: bool) -> None:

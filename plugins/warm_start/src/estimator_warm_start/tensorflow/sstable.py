@@ -24,7 +24,7 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
     """
     try:
         if len(data) < _FOOTER or struct.unpack("<Q", data[-8:])[0] != _MAGIC:
-            raise CheckpointCorruptError(f"{where} is no index of a TensorFlow checkpoint, or only a part of one.")
+            raise CheckpointCorruptError(f"{where} is not an index of a TensorFlow checkpoint, or only a part of one.")
         footer = data[-_FOOTER:]
         _, place = _handle(footer, 0)
         index, _ = _handle(footer, place)

@@ -1,0 +1,56 @@
+"""Validates bills of materials: `bills.py FILE...`, each a CycloneDX document of a package of this repository."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+_NAME = re.compile(r"[\w.-]+")
+
+
+def packages() -> dict[str, list[str]]:
+    """The distributions of this repository with what each requires by name, extras and markers left out."""
+    found: dict[str, list[str]] = {}
+    for path in [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]:
+        project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+        lines = [line for line in project.get("dependencies", []) if ";" not in line]
+        found[project["name"]] = [normalised(match.group()) for line in lines if (match := _NAME.match(line))]
+    return found
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as an index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def faults(bill: Mapping[str, Any], required: list[str]) -> list[str]:
+    """Requirements without a component, and components without a version."""
+    components = {normalised(one["name"]): one.get("version") for one in bill.get("components", [])}
+    wrong = [f"{name} is required and not listed" for name in required if name not in components]
+    return wrong + [f"{name} has no version" for name, version in components.items() if not version]
+
+
+def main() -> int:
+    """Prints what is wrong with the files; 1 where something is."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    validator, required, wrong = JsonStrictValidator(SchemaVersion.V1_5), packages(), list[str]()
+    for path in map(Path, sys.argv[1:]):
+        text = path.read_text(encoding="utf-8")
+        bill = json.loads(text)
+        invalid = validator.validate_str(text)
+        wrong += [f"{path.name}: {invalid}"] if invalid else []
+        wrong += [f"{path.name}: {one}" for one in faults(bill, required[bill["metadata"]["component"]["name"]])]
+    print(*wrong, f"{len(sys.argv) - 1} bills, {len(wrong)} faults", sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
