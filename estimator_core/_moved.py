@@ -81,10 +81,10 @@ def load_moved(name: str) -> Any:
     return getattr(import_moved(module, distribution, f"estimator_core.{name}"), name.rpartition(".")[2])
 
 
-def names_of(face: str) -> Callable[[str], Any]:
+def names_of(face: str) -> Callable[[str], object]:
     """The `__getattr__` of a public module of the core, some of whose names live in packages of their own."""
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
+    def __getattr__(name: str) -> object:  # noqa: N807 - what a module calls it
         if f"{face}.{name}" not in MOVED:
             raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
         return load_moved(f"{face}.{name}")
@@ -92,11 +92,11 @@ def names_of(face: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-def moved_module(face: str) -> Callable[[str], Any]:
+def moved_module(face: str) -> Callable[[str], object]:
     """The `__getattr__` of a public module of `MOVED_MODULES`."""
     module, distribution = MOVED_MODULES[face]
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - what a module calls it
+    def __getattr__(name: str) -> object:  # noqa: N807 - what a module calls it
         if name.startswith("__"):  # names that the import system looks up
             raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
         return getattr(import_moved(module, distribution, f"estimator_core.{face}.{name}"), name)

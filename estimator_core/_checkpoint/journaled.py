@@ -22,7 +22,6 @@ from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import manifest_digest, where_is
 from estimator_core._checkpoint.files import remove_tree, sync_directory
 from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
 from estimator_core._journal import Entry, Removed, Retired, Saved
 from estimator_core._journal.views import sync_event_files
 from estimator_core._journal.writer import RunJournal
@@ -157,6 +156,8 @@ class JournalShelf:
 
     def _put_aside(self, target: Path, saved: Saved) -> None:
         """Makes room for a checkpoint whose name is taken by the one it replaces, or by a copy without a record."""
+        from estimator_core._checkpoint.pins import rename_when_unread
+
         self._journal.check()  # a successor sets the name itself
         aside = self.root / layout.work_name(layout.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
@@ -191,6 +192,8 @@ class JournalShelf:
                 self._removed.append(Removed(place=place))
 
     def _deleted(self, path: Path, step: int, digest: str) -> bool:
+        from estimator_core._checkpoint.pins import rename_unless_read
+
         doomed = self.root / layout.work_name(layout.DELETING, step, self._journal.epoch)
         try:
             if not rename_unless_read(path, doomed):

@@ -14,7 +14,6 @@ from typing import Protocol
 from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.files import remove_tree, sync_directory
-from estimator_core._checkpoint.pins import rename_unless_read, rename_when_unread
 from estimator_core._journal import Entry, lineage_of
 from estimator_core.errors import CheckpointError
 
@@ -102,6 +101,8 @@ class PlainShelf:
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
         """Renames it; one of the same step is put aside first."""
+        from estimator_core._checkpoint.pins import rename_when_unread
+
         target = self.root / str(step)
         if self._belongs_to_a_run(step):
             raise CheckpointError(
@@ -130,6 +131,8 @@ class PlainShelf:
         return saved is not None and manifest_digest(self.root / str(step)) == saved.digest
 
     def _removed(self, step: int) -> bool:
+        from estimator_core._checkpoint.pins import rename_unless_read
+
         path, doomed = self.root / str(step), self.root / layout.work_name(layout.DELETING, step, 0)
         try:
             if not rename_unless_read(path, doomed):

@@ -11,11 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from estimator_core._plugins.identity import code_hash
-from estimator_core._plugins.manifest import CODE
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.settings import PluginSettings, normalise, resolve_settings
 
 GROUP = "estimator.plugins"
+#: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
+CODE = "code:"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from estimator_core._plugins.discovery import (
+    CODE,
     Candidate,
     allowed,
     builtin_candidate,
@@ -22,7 +23,6 @@ from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import logger, warn_unmatched
-from estimator_core._plugins.manifest import CODE, compare_versions, require_locked
 from estimator_core._plugins.options import options_by_owner, resolve_options
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.records import PluginRecord
@@ -225,6 +225,8 @@ class Plugins:
         Raises:
             PluginError: something differs and plugins are strict.
         """
+        from estimator_core._plugins.manifest import compare_versions
+
         lines = compare_versions(recorded, self.versions(), what=what)
         if lines and self._settings.strict:
             raise PluginError("plugins are strict and these differ:" + "".join(f"\n  {line}" for line in lines))
@@ -238,6 +240,8 @@ class Plugins:
             PluginError: these are not the plugins that the lock file of the configuration names.
         """
         if config.plugins_lock is not None:
+            from estimator_core._plugins.manifest import require_locked
+
             require_locked(config.plugins_lock, self.versions())
         logger.info("%s", self.opening_line())
 
@@ -332,6 +336,8 @@ class Plugins:
                 warn_unmatched(self._settings, installed)
                 candidates = [builtin_candidate(), *installed, *given_candidates(self._extra)]
                 if self._settings.locks:  # before any code of theirs runs
+                    from estimator_core._plugins.manifest import require_locked
+
                     self._code = code_of(allowed(candidates, self._settings))
                     for file in self._settings.locks:
                         require_locked(file, self._code)

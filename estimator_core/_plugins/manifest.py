@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from estimator_core._plugins.discovery import CODE
 from estimator_core.errors import PluginError
-
-#: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
-CODE = "code:"
 
 
 def compare_versions(

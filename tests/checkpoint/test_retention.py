@@ -109,7 +109,7 @@ def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_item
     with CheckpointStore(tmp_path, keep_max=1) as store:
         store.save(1, small_items(1)).wait()
         with monkeypatch.context() as patch:
-            patch.setattr("estimator_core._checkpoint.shelf.rename_unless_read", _refuse)
+            patch.setattr("estimator_core._checkpoint.pins.rename_unless_read", _refuse)
             store.save(2, small_items(2)).wait()
         assert steps(tmp_path) == [1, 2]
         assert "could not be deleted (not now); it is tried again" in caplog.text
