@@ -101,7 +101,7 @@ def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> No
         )
 
 
-def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpec]:
+def check_specs(estimator: object, train_spec: object, eval_spec: object) -> list[EvalSpec]:
     """The EvalSpecs as a list. Refuses arguments that cannot be used."""
     if not isinstance(estimator, Estimator):
         raise ArgumentTypeError(f"`estimator` must have type `ec.Estimator`. Got: {type(estimator)}.")
@@ -140,7 +140,7 @@ def check_specs(estimator: Any, train_spec: Any, eval_spec: Any) -> list[EvalSpe
     return specs
 
 
-def _as_asked(evaluations: Evaluations, eval_spec: Any) -> tuple[Any, Any]:
+def _as_asked(evaluations: Evaluations, eval_spec: object) -> tuple[Any, Any]:
     if isinstance(eval_spec, EvalSpec):
         return evaluations.metrics.get(eval_spec.name), evaluations.exports[eval_spec.name]
     return dict(evaluations.metrics), dict(evaluations.exports)

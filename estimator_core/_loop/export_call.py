@@ -108,7 +108,7 @@ def export_request(
     Args:
         context: of the call.
         programs: of the Estimator.
-        state: gives what is exported.
+        state: returns what is exported.
         values: makes a host array of a variable.
         receivers: by mode.
         assets_extra: files to add.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from estimator_core._loop.export_call import export_request
 from estimator_core._loop.first_batch import opened
 from estimator_core._loop.programs import Programs
 from estimator_core._step import BoundModelFn, TrainState, discover
+from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
 
@@ -37,7 +37,7 @@ class Rehearsal:
     preparation: Preparation
     programs: Programs
 
-    def open(self, input_fn: Callable[..., Any], mode: str, hooks: Sequence[Any] = ()) -> BatchSource:
+    def open(self, input_fn: Callable[..., object], mode: str, hooks: Sequence[Hook] = ()) -> BatchSource:
         """The batches of an input as a call of this mode draws them; `close` it.
 
         Args:
@@ -62,7 +62,7 @@ class Rehearsal:
 
     def check_export(
         self,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: Callable[[], object],
         assets_extra: Mapping[str, str] | None = None,
         experimental_mode: str = ModeKeys.PREDICT,
         *,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 from jax.experimental.compute_on import compute_on
+
+from estimator_core._types import PyTree
 
 
 def is_in_host_memory(array: jax.Array) -> bool:
@@ -20,6 +21,6 @@ def is_in_host_memory(array: jax.Array) -> bool:
     return jax.typeof(array).memory_space == jax.memory.Space.Host
 
 
-def computed_there(function: Callable[..., Any], *, on_host: bool) -> Callable[..., Any]:
+def computed_there(function: Callable[..., PyTree], *, on_host: bool) -> Callable[..., PyTree]:
     """The function, computed by the host where its result is too large for the memory of a device."""
     return compute_on("device_host")(jax.jit(function)) if on_host else function

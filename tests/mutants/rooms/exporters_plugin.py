@@ -73,8 +73,8 @@ MUTANTS = (
         name="a-failed-export-is-remembered",
         guarantee="rule 26",
         file=_ROOM + "exporters/base.py",
-        old="        except BaseException:\n            self._written = None\n            raise\n        finish(path)\n        return path\n\n    def wait",
-        new="        except BaseException:\n            raise\n        finish(path)\n        return path\n\n    def wait",
+        old="        except BaseException:\n            self._written = None\n            raise\n        finish(path)\n        return path\n\n    def rehearse",
+        new="        except BaseException:\n            raise\n        finish(path)\n        return path\n\n    def rehearse",
         tests=("test_an_export_that_fails_is_not_remembered",),
     ),
     Mutant(

@@ -96,7 +96,7 @@ class HostTransformSuite(Suite):
         other = np.array([f"row {row}" for row in range(len(next(iter(batch.values()))))])
         result = self._apply(self.make(), {**batch, _OTHER: other})
         if self.keeps_others:
-            assert _OTHER in result, f"it leaves out a feature that it was not told to read; it returns {sorted(result)}"
+            assert _OTHER in result, f"it leaves out a feature that it was not told to read: {sorted(result)}"
             np.testing.assert_array_equal(result[_OTHER], other)
 
     def test_results_stay_as_they_were(self) -> None:
