@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+#: The end of the name of a pack.
 PACK_SUFFIX = ".pack"
 #: Bytes at the end of a pack that locate its index.
 FOOTER_BYTES = 32

@@ -25,7 +25,7 @@ class OfStrings:
         feature: the labels it applies to.
 
     Example:
-        >>> from estimator_heads import LabelIds
+        >>> from estimator_heads.transforms.label_ids import LabelIds
         >>> ids = OfStrings(LabelIds(["cat", "dog"]), "labels")
         >>> [ids.apply({"labels": np.array(labels)})["labels"].tolist() for labels in (["dog"], [0])]
         [[1], [0]]
