@@ -16,6 +16,8 @@ from estimator_core._cli.run_module import run_module
 from estimator_core.cli import command_names, command_parser, main
 from estimator_core.errors import ArgumentError
 
+ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
+
 
 @pytest.fixture(autouse=True)
 def _levels() -> Iterator[None]:
@@ -139,8 +141,8 @@ def test_a_wrong_argument_is_another_code_than_a_failure(
 def test_a_failure_names_the_heading_that_explains_it(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
-    assert f"\n### {name}\n" in page
+    if ERRORS.exists():  # not beside an installed core
+        assert f"\n### {name}\n" in ERRORS.read_text()
     of_a_plugin = type("Own", (getattr(errors, name),), {})
 
     def fails(args: argparse.Namespace) -> int:

@@ -41,7 +41,11 @@ def unused(name: str, sources: dict[Path, str]) -> list[str]:
         called = [path for path, text in sources.items() if path.parent.name == "_plugins" and f'"{name}"' in text]
     else:
         call = re.compile(rf"plugins\.{facade}\(")
-        called = [path for path, text in sources.items() if (path.parent.name == "_loop" or path.name == "_door.py") and call.search(text)]
+        called = [
+            path
+            for path, text in sources.items()
+            if (path.parent.name == "_loop" or path.name == "_door.py") and call.search(text)
+        ]
     return [] if called else [f"nothing in the core calls {name}"]
 
 

@@ -76,7 +76,7 @@ def test_host_transforms_show_what_they_give():
         def apply(self, batch):
             raise KeyError("unknown word ''")
 
-    with pytest.raises(ExportError, match="Give the transforms to the receiver instead"):
+    with pytest.raises(ExportError, match="Pass the transforms to the receiver instead"):
         features_after([Strict()], {"text": ec.export.Feature((None,), "string")})
 
 

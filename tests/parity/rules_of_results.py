@@ -35,6 +35,14 @@ def the_first_save_can_stop(recording, name, scenario, expected, cases):
         expected.update(events={}, weights={"w": [[0.5], [-0.25]], "b": [0.125], "global_step": 0})
 
 
+@rule("A save at which a listener stops the run is repeated: its checkpoint says that it is the last one")
+def a_stop_of_a_listener_is_saved(recording, name, scenario, expected, cases):
+    for call, result in each_call(scenario, expected):
+        stops = [listener["stop_at_save"] for listener in call.get("listeners", ()) if "stop_at_save" in listener]
+        if stops and len(result["saves"]) >= min(stops):
+            result["saves"] = [*result["saves"], result["saves"][-1]]
+
+
 @rule("However training ended, its last step is exported as the final one")
 def the_end_is_final(recording, name, scenario, expected, cases):
     for call, result in each_call(scenario, expected):

@@ -71,15 +71,15 @@ def test_in_a_zip_file(site: Site, tmp_path: Path) -> None:
 
 def test_two_packages_of_one_namespace(site: Site, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        (folder := site.path / "acme" / name).mkdir(parents=True)
-        source = HOOK.format(name=name, target=f"acme.{name}.hook:Own")
+        (folder := site.path / "shared_acme" / name).mkdir(parents=True)
+        source = HOOK.format(name=name, target=f"shared_acme.{name}.hook:Own")
         (folder / "plugin.py").write_text("ESTIMATOR_PLUGIN_API = (1, 0)\n" + source)
         (folder / "hook.py").write_text("class Own:\n    pass\n")
         (metadata := site.path / f"acme_{name}-1.0.dist-info").mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{name} = acme.{name}.plugin\n")
+        (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{name} = shared_acme.{name}.plugin\n")
     assert [row[:3] for row in listed(site, tmp_path)] == [["acme-one", "1.0", "loaded"], ["acme-two", "1.0", "loaded"]]
-    assert site.plugins().get("hook", "two").__module__ == "acme.two.hook"
+    assert site.plugins().get("hook", "two").__module__ == "shared_acme.two.hook"
 
 
 def test_an_editable_source(site: Site, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_alone(environ: dict[str, str]):
         (OMPI, "Install mpi4py"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "four"}, "should be a number"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "4", "MASTER_ADDR": "m"}, "process 4 of 4 cannot be"),
-        ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}, "nothing tells where process 0 is"),
+        ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}, "nothing says where process 0 is"),
         ({**TRIPLE, "JAX_COORDINATOR_ADDRESS": "h:0"}, "host:port"),
         ({"JAX_NUM_PROCESSES": "2"}, "JAX_PROCESS_ID is not"),
         ({"JAX_PROCESS_ID": "2"}, "JAX_NUM_PROCESSES is not"),

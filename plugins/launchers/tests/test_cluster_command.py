@@ -45,7 +45,7 @@ def test_process_0_is_reached_or_not():
 def test_what_disagrees_is_named():
     done = cluster(**TRIPLE)
     assert done.returncode == 2
-    assert "nothing tells where process 0 is" in done.stderr
+    assert "nothing says where process 0 is" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["cluster", "--help"], ["launch", "--help"]])
