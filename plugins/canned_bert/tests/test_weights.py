@@ -153,7 +153,7 @@ def test_a_damaged_index_is_refused():
         except CheckpointCorruptError:
             refused += 1
     assert refused > 0.9 * len(range(0, len(whole), 7))
-    with pytest.raises(CheckpointCorruptError, match="no index of a TensorFlow checkpoint"):
+    with pytest.raises(CheckpointCorruptError, match="not an index of a TensorFlow checkpoint"):
         read_table(whole[:-1], "index")
 
 
