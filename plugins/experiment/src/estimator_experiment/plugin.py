@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from estimator_core.plugins import Command, Kind
 from estimator_experiment.hookspecs import ProgramSpecifications
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
-    from estimator_core.specs import EvalSpec, TrainSpec
 
 ESTIMATOR_PLUGIN_API = (1, 3)
 
@@ -20,7 +16,7 @@ def estimator_capabilities() -> Sequence[str]:
     return ["rehearses"]
 
 
-def estimator_rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec]) -> list[Exception]:
+def estimator_rehearse(estimator: Any, train_spec: Any, eval_specs: Sequence[Any]) -> Sequence[Exception]:
     """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
     from estimator_experiment.rehearsal import find_faults
 
