@@ -15,7 +15,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "adds_hooks": "hooks added to every run by",
         "changes_batches": "batches may be changed by",
         "reads_metrics": "results of evaluations are read by",
-        "rehearses": "runs are tried before they begin by",
+        "rehearses": "runs may be tried before they begin by",
         "network": "the network is used by",
         "priority": "chosen before built-ins where nobody chooses",
     }

@@ -53,6 +53,11 @@ def rows(width: int = 3, **others: Any) -> Callable[..., Any]:
 WEIGHT = {"weight": np.ones(16, np.float32)}
 
 
+@pytest.fixture(autouse=True)
+def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE", "true")
+
+
 @pytest.fixture
 def estimator(tmp_path: Path) -> ec.Estimator:
     config = ec.RunConfig(
@@ -106,7 +111,9 @@ def test_a_variable_of_another_shape_in_evaluation_is_found(estimator: ec.Estima
     assert "model_fn in mode 'eval', with the input of the EvalSpec: " in str(faults[0])
 
 
-def test_a_run_without_faults_runs_and_may_go_without(estimator: ec.Estimator, tmp_path: Path) -> None:
+def test_a_run_is_tried_only_where_that_is_asked_for(
+    estimator: ec.Estimator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counts: list[str] = []
 
     def counted() -> Any:
@@ -116,9 +123,10 @@ def test_a_run_without_faults_runs_and_may_go_without(estimator: ec.Estimator, t
     train, held_out = ec.TrainSpec(counted, max_steps=4), ec.EvalSpec(rows(**WEIGHT))
     assert ec.train_and_evaluate(estimator, train, held_out)[0]["global_step"] == 4
     assert len(counts) == 2
-    without = estimator.config.replace(model_dir=str(tmp_path / "without"), default_hooks=False)
+    monkeypatch.delenv("ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE")
+    without = estimator.config.replace(model_dir=str(tmp_path / "without"))
     ec.train_and_evaluate(ec.Estimator(model_fn, config=without), train, held_out)
-    assert len(counts) == 3
+    assert len(counts) == 3, "no input is opened twice unless that is asked for"
 
 
 def test_an_iterator_that_cannot_be_opened_again_loses_no_batch(estimator: ec.Estimator) -> None:

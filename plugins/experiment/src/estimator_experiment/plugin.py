@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimator_core.plugins import Command, Kind
+from estimator_core.plugins import Command, Kind, Option
 from estimator_experiment.hookspecs import ProgramSpecifications
 
 ESTIMATOR_PLUGIN_API = (1, 3)
 
 
 def estimator_capabilities() -> Sequence[str]:
-    """A run is tried before it begins."""
+    """A run is tried before it begins, where that is asked for."""
     return ["rehearses"]
 
 
-def estimator_rehearse(estimator: Any, train_spec: Any, eval_specs: Sequence[Any]) -> Sequence[Exception]:
+def estimator_options() -> Sequence[Option]:
+    """Whether runs are tried: an input cannot be looked at without opening it once more than the run does."""
+    return [
+        Option(
+            name="rehearse",
+            type=bool,
+            default=False,
+            help="Try inputs, modes and exports of each train_and_evaluate before step 1.",
+        )
+    ]
+
+
+def estimator_rehearse(
+    estimator: Any, train_spec: Any, eval_specs: Sequence[Any], options: Mapping[str, Any]
+) -> Sequence[Exception]:
     """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
+    if not options["rehearse"]:
+        return []
     from estimator_experiment.rehearsal import find_faults
 
     return find_faults(estimator, train_spec, eval_specs)
