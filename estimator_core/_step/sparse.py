@@ -163,7 +163,7 @@ def sparse_lookup(
     scope = active_scope("ec.sparse_lookup")
     path = scope.path(name)
     spec = make_spec(path, shape, initializer, dtype, True, access.sharding)
-    table = jax.lax.stop_gradient(scope.read(replace(spec, memory=access.memory)))
+    table = jax.lax.stop_gradient(scope.read(replace(spec, memory=getattr(access, "memory", None))))
     reader = WholeTable() if scope.mode == ModeKeys.PREDICT and not is_in_host_memory(table) else access
     rows = as_computed(spec, reader.read(table, ids))
     lookups = _active.get()

@@ -14,15 +14,19 @@ import pytest
 import estimator_core as ec
 from plugins.exporters.tests.command_server import needs_curl, started
 
-PROBE = 2_000_000
+PROBE, BLOCK = 1_000, 2_000
 pytestmark = needs_curl
 
 
 def model_fn(features, labels, mode):
-    """Counts to `n`: a request says how long it takes."""
+    """Counts to `n` in blocks, so that int32 has room for minutes: a request says how long it takes."""
     kernel = ec.get_variable("kernel", (), jax.nn.initializers.ones)
     start = features["n"].astype(jnp.float32) + 0 * kernel
-    counted = jax.lax.fori_loop(0, jnp.max(features["n"]), lambda _, value: jnp.sin(value) + 1e-9, start)
+
+    def block(_, value):
+        return jax.lax.fori_loop(0, BLOCK, lambda _, value: jnp.sin(value) + 1e-9, value)
+
+    counted = jax.lax.fori_loop(0, jnp.max(features["n"]), block, start)
     if mode == ec.ModeKeys.PREDICT:
         return ec.EstimatorSpec(mode, predictions={"counted": counted, "n": features["n"]})
     return ec.EstimatorSpec(mode, loss=kernel**2, train_op=optax.sgd(0.0))
