@@ -45,10 +45,10 @@ def test_eight_devices_train_as_one(eight: tuple[Path, Any, Any], tmp_path: Path
 
 
 def test_a_table_in_the_memory_of_the_host_is_the_same(eight: tuple[Path, Any, Any]) -> None:
-    """One message has room for all ids there, which changes no sum."""
+    """One message has room for all ids there, so sums may come in another order."""
     on_device, on_host = (ec.load_variables(str(eight[0] / name)) for name in ("adam", "on_host"))
     for name, value in on_device.items():
-        np.testing.assert_array_equal(on_host[name], value, err_msg=name)
+        np.testing.assert_allclose(on_host[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
 def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any]) -> None:

@@ -6,6 +6,7 @@ the machine. Ends with 1 where a good request was not answered once and right, o
 """
 
 import collections
+import contextlib
 import http.client
 import itertools
 import os
@@ -31,30 +32,30 @@ class Counts:
 
 
 def client(server, numbers, counts):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    for number in numbers:
-        kind = KINDS[number % len(KINDS)]
-        while True:
-            path, body, headers, expected = kind(number)
-            connection.request("POST", path, body, headers)
-            if expected is CANCELLED:
-                status, content = 0, b""
-                connection.close()
-                break
-            answer = connection.getresponse()
-            status, content = answer.status, answer.read()
-            if expected == 413:  # the rest of its body would be waited for
-                connection.close()
-            if status not in (429, 503):
-                break
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)) as connection:
+        for number in numbers:
+            kind = KINDS[number % len(KINDS)]
+            while True:
+                path, body, headers, expected = kind(number)
+                connection.request("POST", path, body, headers)
+                if expected is CANCELLED:
+                    status, content = 0, b""
+                    connection.close()
+                    break
+                answer = connection.getresponse()
+                status, content = answer.status, answer.read()
+                if expected == 413:  # the rest of its body would be waited for
+                    connection.close()
+                if status not in (429, 503):
+                    break
+                with counts.lock:
+                    counts.busy += 1
+                time.sleep(float(answer.headers["Retry-After"]) / 20)
+            right = status == 200 and expected(content) if callable(expected) else expected in (status, CANCELLED)
             with counts.lock:
-                counts.busy += 1
-            time.sleep(float(answer.headers["Retry-After"]) / 20)
-        right = status == 200 and expected(content) if callable(expected) else expected in (status, CANCELLED)
-        with counts.lock:
-            counts.done[kind.__name__] += 1
-            if not right:
-                counts.faults.append((kind.__name__, number, status, content[:200]))
+                counts.done[kind.__name__] += 1
+                if not right:
+                    counts.faults.append((kind.__name__, number, status, content[:200]))
 
 
 def answered(server, model):
