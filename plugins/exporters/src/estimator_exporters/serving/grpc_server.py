@@ -143,6 +143,10 @@ class _Methods:
                 except RefusedError as refusal:
                     status = refusal.status
                     await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
+                except asyncio.CancelledError:
+                    if self._engine.draining.begun.is_set():  # else the client has cancelled it
+                        status, self._engine.draining.overdue = 503, True
+                    raise
                 except Exception:
                     status = 500
                     _log.exception("A request failed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +60,14 @@ class Tls:
         """
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(self.certificate, self.key)
+            authority = None if self.client_authority is None else self.client_authority.read_bytes()
+            parts = Parts(
+                certificate=self.certificate.read_bytes(), key=self.key.read_bytes(), client_authority=authority
+            )
+            _load(context, parts)
             if self.client_authority is not None:
                 context.load_verify_locations(self.client_authority)
-            authority = None if self.client_authority is None else self.client_authority.read_bytes()
-            pair = self.certificate.read_bytes(), self.key.read_bytes()
-            return Parts(certificate=pair[0], key=pair[1], client_authority=authority)
+            return parts
         except (OSError, ssl.SSLError) as error:
             raise ArgumentError(f"The certificates cannot be used: {error}.") from error
 
@@ -92,11 +95,22 @@ class Tls:
         changed = self.changes()
 
         def renew() -> None:
-            if changed() is not None:
-                context.load_cert_chain(self.certificate, self.key)
+            parts = changed()
+            if parts is not None:
+                _load(context, parts)
                 _log.info("Serving with the certificate that %s holds now", self.certificate)
 
         return renew
+
+
+def _load(context: ssl.SSLContext, parts: Parts) -> None:
+    """Puts a pair into a context from a copy of its own: a context that fails in between has no usable pair at all."""
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+        for path, content in ((certificate, parts.certificate), (key, parts.key)):
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+        context.load_cert_chain(certificate, key)
 
 
 def tls_from(certificate: Path | None, key: Path | None, client_authority: Path | None) -> Tls | None:

@@ -55,4 +55,5 @@ class OfStrings:
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> Mapping[str, np.ndarray[Any, Any]]:
         """The batch, with ids in the place of label strings."""
-        return self.transform.apply(batch) if are_strings(batch[self.feature]) else batch
+        found = batch.get(self.feature)
+        return batch if found is None or not are_strings(found) else self.transform.apply(batch)
