@@ -15,7 +15,7 @@ from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._cluster.together import announce, chief_says
-from estimator_core._journal import ended_since_newest, lineage_of
+from estimator_core._journal import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.run_record import ended_step
 from estimator_core._storage.local import LocalStorage
@@ -65,12 +65,21 @@ def owed_ending(
     told: Any = read_manifest(Path(checkpoint)).extras.get(_KEY)
     if told is None or told["last_step"] != max_steps:
         return None
-    lineage = lineage_of(model_dir)
-    if lineage is None:  # a copy of a directory in a store
-        ended = ended_step(Path(model_dir)) == checkpoint_step(checkpoint)
-    else:
-        ended = ended_since_newest(LocalStorage(Path(model_dir)), lineage)
+    ended = call_ended(model_dir, checkpoint_step(checkpoint))
     return None if chief_says(processes, "ended-since", ended) else Ending(**told)
+
+
+def call_ended(model_dir: str, step: int) -> bool | None:
+    """Whether the call that saved a step, or one that began there, has ended at it; None if nothing says so.
+
+    Args:
+        model_dir: of the run.
+        step: of the checkpoint.
+    """
+    lineage = lineage_of(model_dir)
+    if lineage is not None:
+        return ended_since(LocalStorage(Path(model_dir)), lineage, step)
+    return ended_step(Path(model_dir)) == step  # a copy of a directory in a store
 
 
 def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:

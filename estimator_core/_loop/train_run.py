@@ -226,7 +226,7 @@ class TrainRun:
         if start.ending is not None:
             _log.info("The call before was killed after its last save: this one makes no step and ends it.")
             run.stopped(start.ending.reason)
-        elif run.resumed and source.ended and call.steps is None:
+        elif start.cut_short and source.ended and call.steps is None:
             run.stopped(INPUT_ENDED)  # exactly where the call before was killed
         fresh = start.items is None and live.state is None
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)

@@ -163,6 +163,28 @@ def test_an_input_that_had_ended_with_a_checkpoint_does_not_start_again(
     assert (hook.steps, hook.ends) == ([], first.ends)
 
 
+@pytest.mark.parametrize("how", ["killed", "failed"])
+def test_a_call_that_was_cut_short_does_not_hide_the_end_before_it(
+    make_estimator: Callable[..., ec.Estimator], data: Any, tmp_path: Path, how: str
+) -> None:
+    once = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=1, shuffle=False)
+    estimator = make_estimator(save_checkpoints_steps=5)
+    estimator.train(once)
+    directory = tmp_path / ("killed" if how == "killed" else "model")
+
+    class CutShort(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            if step == 7:
+                shutil.copytree(run.model_dir, tmp_path / "killed", ignore=shutil.ignore_patterns("run.lock"))
+                raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        estimator.train(once, hooks=[CutShort()])
+    hook = Ends()
+    make_estimator(model_dir=directory, save_checkpoints_steps=5).train(once, hooks=[hook])
+    assert (hook.steps, hook.ends) == ([6, 7, 8, 9, 10], [(10, "the input ended", 5)])
+
+
 def test_a_stop_that_a_listener_asked_for_is_kept(
     make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path
 ) -> None:
