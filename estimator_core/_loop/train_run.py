@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._inputs import Batch, open_input
+from estimator_core._journal import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
@@ -116,7 +117,7 @@ class TrainRun:
             store,
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
-            recorded=ledger.for_save,
+            recorded=self._recorded_with,
             committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
@@ -156,17 +157,35 @@ class TrainRun:
                         ending.push(self._last_commit)
                         ending.callback(self._end_hooks, error)
                         self._checkpoints.finish()
+                call.history.stop_reason = reason
                 if call.evaluations is not None and reason != _EMPTY and not self._interrupted:
+                    self._tell_exporters(reason)
                     call.evaluations.finish()
         finally:
             self._note_failure(error)
             call.plugins.run_end(run, error)
-        call.history.stop_reason = reason
         self._raise_if_interrupted()
         if self._recorded:
             self._ledger.end(run.step, reason, failed=False)
             note_end(call.model_dir, run.step, reason)
         return reason
+
+    def _recorded_with(self, step: int) -> Sequence[Entry]:
+        """What is recorded with the checkpoint of a step. What was seen of features is kept for its exports."""
+        self._keep_seen()
+        return self._ledger.for_save(step)
+
+    def _keep_seen(self) -> None:
+        if self._context.config.is_chief:
+            for seen in self._call.seeing:
+                seen.save(self._call.model_dir)
+
+    def _tell_exporters(self, reason: str) -> None:
+        """Writes what the last exports may read: what was seen of features, and the end, which is not reached yet."""
+        self._keep_seen()
+        if self._recorded:
+            self._ledger.check()
+            note_end(self._call.model_dir, self._run.step, reason, owed=True)
 
     def _made_checkpointer(self) -> Checkpointer | None:
         """The Checkpointer of the call; None if nothing is saved."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,7 +16,9 @@ import estimator_core as ec
 from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._journal import lineage_of
+from estimator_core._loop.run_record import ended_step
 from estimator_core.errors import CheckpointError
+from tests.loop.conftest import linear_model_fn
 
 
 def copy_as_killed(model_dir: Path, target: Path, *, marked: bool = True) -> None:
@@ -221,3 +224,41 @@ def test_the_evaluations_and_exports_at_the_end_are_made_up_for(
         assert ended(killed) == ended(whole)
         assert ec.read_eval_metrics(killed / "eval_held_out") == ec.read_eval_metrics(whole / "eval_held_out")
         assert audit(killed).findings == ()
+
+
+class Kept:
+    """A host transform that changes nothing."""
+
+    name, version = "kept", 1
+    files: ClassVar[dict[str, Path]] = {}
+
+    def config(self) -> dict[str, Any]:
+        return {}
+
+    def apply(self, batch: Any) -> Any:
+        return batch
+
+
+@pytest.mark.parametrize("max_steps", [5, 100])
+def test_the_last_exports_read_what_training_has_left(
+    make_estimator: Callable[..., ec.Estimator], data: Any, eval_input: Any, tmp_path: Path, max_steps: int
+) -> None:
+    once = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=8, num_epochs=1, shuffle=False)
+    estimator = ec.Estimator(linear_model_fn, config=make_estimator().config, params={}, host_transforms=[Kept()])
+    model_dir, noted = Path(estimator.model_dir), list[Any]()
+
+    class Reads(FinalOnly):
+        def export(self, estimator: Any, path: str, checkpoint: str, result: Any, final: bool) -> None:
+            seen = json.loads((model_dir / "seen_features.json").read_text())["x"]["places"]
+            record = json.loads((model_dir / "run.json").read_text())
+            noted.append((final, seen, estimator.stop_reason, record.get("ended"), ended_step(model_dir)))
+
+    spec = ec.EvalSpec(eval_input, exporters=[Reads()], start_delay_secs=0)
+    ec.train_and_evaluate(estimator, ec.TrainSpec(once, max_steps=max_steps), spec)
+    reason = "the input ended"
+    ended = {"step": 5, "reason": reason, "failed": False}
+    if max_steps == 5:  # known to be the last step when it is saved
+        assert noted == [(True, 3, None, None, None)]
+    else:
+        assert noted[-1] == (True, 3, reason, {**ended, "owed": True}, None)
+        assert json.loads((model_dir / "run.json").read_text())["ended"] == ended
