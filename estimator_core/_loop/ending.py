@@ -17,7 +17,7 @@ from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._cluster.together import announce, chief_says
 from estimator_core._journal import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.run_record import ended_step
+from estimator_core._loop.run_record import FILE, ended_step
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 
@@ -66,7 +66,8 @@ def owed_ending(
     if told is None or told["last_step"] != max_steps:
         return None
     ended = call_ended(model_dir, checkpoint_step(checkpoint))
-    return None if chief_says(processes, "ended-since", ended) else Ending(**told)
+    # Where nothing says so, it is a copy of checkpoints, for another call.
+    return None if chief_says(processes, "ended-since", ended is not False) else Ending(**told)
 
 
 def call_ended(model_dir: str, step: int) -> bool | None:
@@ -79,6 +80,8 @@ def call_ended(model_dir: str, step: int) -> bool | None:
     lineage = lineage_of(model_dir)
     if lineage is not None:
         return ended_since(LocalStorage(Path(model_dir)), lineage, step)
+    if not (Path(model_dir) / FILE).is_file():
+        return None
     return ended_step(Path(model_dir)) == step  # a copy of a directory in a store
 
 

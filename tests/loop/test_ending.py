@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import estimator_core as ec
@@ -186,6 +187,21 @@ def test_a_call_that_was_cut_short_does_not_hide_the_end_before_it(
     hook = Ends()
     make_estimator(model_dir=directory, save_checkpoints_steps=5).train(once, hooks=[hook])
     assert (hook.steps, hook.ends) == ([6, 7, 8, 9, 10], [(10, "the input ended", 5)])
+
+
+@pytest.mark.parametrize("batches", [5, 7])
+def test_a_copy_of_checkpoints_alone_is_trained_on(
+    make_estimator: Callable[..., ec.Estimator], tmp_path: Path, batches: int
+) -> None:
+    def some(count: int) -> list[Any]:
+        return [({"x": np.ones((4, 3), np.float32)}, np.zeros(4, np.float32))] * count
+
+    make_estimator(save_checkpoints_steps=5).train(lambda: some(batches))
+    shutil.copytree(tmp_path / "model" / "checkpoints", tmp_path / "copy" / "checkpoints")
+    hook = Ends()
+    make_estimator(model_dir=tmp_path / "copy", save_checkpoints_steps=5).train(lambda: some(3), hooks=[hook])
+    assert [step - batches for step in hook.steps] == [1, 2, 3]
+    assert hook.ends[0][:2] == (batches + 3, "the input ended")
 
 
 def test_a_stop_that_a_listener_asked_for_is_kept(
