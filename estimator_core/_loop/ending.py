@@ -71,7 +71,7 @@ def owed_ending(
 
 
 def call_ended(model_dir: str, step: int) -> bool | None:
-    """Whether the call that saved a step, or one that began there, has ended at it; None if nothing says so.
+    """Whether the call that saved a step, or one that began there, has ended well at it; None if nothing says so.
 
     Args:
         model_dir: of the run.
@@ -82,7 +82,7 @@ def call_ended(model_dir: str, step: int) -> bool | None:
         return ended_since(LocalStorage(Path(model_dir)), lineage, step)
     if not (Path(model_dir) / FILE).is_file():
         return None
-    return ended_step(Path(model_dir)) == step  # a copy of a directory in a store
+    return ended_step(Path(model_dir), well=True) == step  # a copy of a directory in a store
 
 
 def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:

@@ -189,6 +189,29 @@ def test_a_call_that_was_cut_short_does_not_hide_the_end_before_it(
     assert (hook.steps, hook.ends) == ([6, 7, 8, 9, 10], [(10, "the input ended", 5)])
 
 
+@pytest.mark.parametrize("with_journal", [True, False])
+def test_an_error_in_the_call_that_ends_another_loses_nothing(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, tmp_path: Path, with_journal: bool
+) -> None:
+    killed = tmp_path / "killed"
+    first = Ends(killed, stop_at=6)
+    make_estimator().train(train_input, hooks=[first], max_steps=20)
+
+    class Fails(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            raise RuntimeError("the tracker does not answer")
+
+    with pytest.raises(RuntimeError, match="the tracker"):
+        make_estimator(model_dir=killed).train(train_input, hooks=[Fails()], max_steps=20)
+    if not with_journal:  # as in a new copy of a URL
+        for part in ("journal", "snapshots"):
+            shutil.rmtree(killed / part, ignore_errors=True)
+        (killed / "identity").unlink()
+    hook = Ends()
+    make_estimator(model_dir=killed).train(train_input, hooks=[hook], max_steps=20)
+    assert (hook.steps, hook.ends) == ([], first.ends)
+
+
 @pytest.mark.parametrize("batches", [5, 7])
 def test_a_copy_of_checkpoints_alone_is_trained_on(
     make_estimator: Callable[..., ec.Estimator], tmp_path: Path, batches: int
