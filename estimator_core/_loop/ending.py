@@ -32,11 +32,13 @@ class Ending:
         reason: why.
         last_step: the step up to which it trained at most; None: there was none.
         replaced: whether a hook replaced variables for the last save.
+        prepared: whether `before_last_save` of the hooks was called.
     """
 
     reason: str
     last_step: int | None
     replaced: bool = False
+    prepared: bool = True
 
     def in_manifest(self) -> dict[str, Any]:
         """What the manifest of the last checkpoint holds."""

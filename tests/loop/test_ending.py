@@ -301,3 +301,40 @@ def test_the_last_exports_read_what_training_has_left(
     else:
         assert noted[-1] == (True, 3, reason, {**ended, "owed": True}, None)
         assert json.loads((model_dir / "run.json").read_text())["ended"] == ended
+
+
+def test_what_hooks_do_before_the_last_save_is_made_up_for(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any
+) -> None:
+    fails, calls, exporter = [True], list[str](), FinalOnly()
+
+    class Replaces(ec.Hook):
+        def before_last_save(self, run: Any) -> None:
+            calls.append("before_last_save")
+            run.assign({"b": np.float32(42)})
+
+    def evaluated(params: Any) -> Any:
+        if fails[0]:
+            raise OSError("the network is gone")
+        calls.append("evaluated")
+        return eval_input()
+
+    def run() -> tuple[dict[str, Any], ec.Estimator]:
+        estimator = make_estimator()
+        train_spec = ec.TrainSpec(train_input, max_steps=7, hooks=[Replaces()])
+        spec = ec.EvalSpec(evaluated, exporters=[exporter], start_delay_secs=0)
+        return ec.train_and_evaluate(estimator, train_spec, spec)[0], estimator
+
+    with pytest.raises(OSError, match="the network is gone"):
+        run()
+    assert calls == []
+    fails[0] = False
+    metrics, estimator = run()
+    assert calls == ["evaluated", "before_last_save", "evaluated"]
+    assert float(estimator.variables["b"]) == 42
+    assert float(ec.load_variables(estimator.model_dir)["b"]) == 42
+    assert metrics["loss"] > 1000
+    assert exporter.calls == [(7, True)]
+    assert ended(Path(estimator.model_dir)) == (7, "reached step 7")
+    run()  # there is nothing left to do but one more evaluation and export
+    assert calls.count("before_last_save") == 1
