@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
+from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._cluster.together import gather
 from estimator_core._inputs import Batch, open_input
 from estimator_core._journal import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
@@ -140,6 +142,7 @@ class TrainRun:
         """
         call, run = self._call, self._run
         error: BaseException | None = None
+        asked = False
         call.plugins.run_start(run)
         self._cleanup.enter_context(run.time_spent.compilations())
         try:
@@ -159,8 +162,11 @@ class TrainRun:
                         self._checkpoints.finish()
                 call.history.stop_reason = reason
                 if call.evaluations is not None and reason != _EMPTY and not self._interrupted:
-                    self._tell_exporters(reason)
-                    call.evaluations.finish()
+                    try:
+                        asked = self._finish(call.evaluations, reason)
+                    except BaseException as raised:
+                        error, run.failed = raised, True
+                        raise
         finally:
             self._note_failure(error)
             call.plugins.run_end(run, error)
@@ -168,6 +174,12 @@ class TrainRun:
         if self._recorded:
             self._ledger.end(run.step, reason, failed=False)
             note_end(call.model_dir, run.step, reason)
+        if asked:
+            raise PreemptedError(
+                f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
+                f"They are complete, and training has ended at step {run.step}: {reason}.",
+                step=run.step,
+            )
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:
@@ -179,6 +191,17 @@ class TrainRun:
         if self._context.config.is_chief:
             for seen in self._call.seeing:
                 seen.save(self._call.model_dir)
+
+    def _finish(self, evaluations: RunEvaluations, reason: str) -> bool:
+        """Makes the last evaluations and exports. Returns whether the platform has requested a stop meanwhile."""
+        self._tell_exporters(reason)
+        try:
+            evaluations.finish()
+        except PreemptedError as broken_off:
+            _log.info("%s It is made up for when the run is started again.", broken_off)
+            self._run.interrupted = True
+            return False
+        return any(gather(self._call.devices.processes, "asked", self._preemption.requested))
 
     def _tell_exporters(self, reason: str) -> None:
         """Writes what the last exports may read: what was seen of features, and the end, which is not reached yet."""

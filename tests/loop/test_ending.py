@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import signal
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +20,7 @@ from estimator_core._checkpoint.audit import audit
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._journal import lineage_of
 from estimator_core._loop.run_record import ended_step
-from estimator_core.errors import CheckpointError
+from estimator_core.errors import CheckpointError, PreemptedError
 from tests.loop.conftest import linear_model_fn
 
 
@@ -338,3 +340,52 @@ def test_what_hooks_do_before_the_last_save_is_made_up_for(
     assert ended(Path(estimator.model_dir)) == (7, "reached step 7")
     run()  # there is nothing left to do but one more evaluation and export
     assert calls.count("before_last_save") == 1
+
+
+@pytest.mark.parametrize("how", ["a signal", "an error"])
+def test_what_happens_in_the_last_export_is_told(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, how: str
+) -> None:
+    happens, told = [True], list[BaseException | None]()
+    watcher = types.ModuleType("watcher")
+    watcher.ESTIMATOR_PLUGIN_API = (1, 0)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def estimator_run_end(run: Any, error: BaseException | None) -> None:
+        if run.mode == ec.ModeKeys.TRAIN:
+            told.append(error)
+
+    watcher.estimator_run_end = estimator_run_end  # pyright: ignore[reportAttributeAccessIssue]
+
+    class Told(FinalOnly):
+        def export(self, estimator: Any, path: str, checkpoint: str, result: Any, final: bool) -> None:
+            super().export(estimator, path, checkpoint, result, final)
+            if happens[0] and final and how == "a signal":
+                signal.raise_signal(signal.SIGTERM)
+            elif happens[0] and final:
+                raise OSError("the disk is full")
+
+    hook, exporter = Ends(stop_at=6), Told()
+
+    def run() -> ec.Estimator:
+        config, plugins = make_estimator(default_hooks=True).config, ec.Plugins(extra=[watcher])
+        estimator = ec.Estimator(linear_model_fn, config=config, params={}, plugins=plugins)
+        train_spec = ec.TrainSpec(train_input, max_steps=20, hooks=[hook])
+        ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(eval_input, exporters=[exporter], start_delay_secs=0))
+        return estimator
+
+    model_dir = Path(make_estimator().model_dir)
+    if how == "a signal":
+        with pytest.raises(PreemptedError, match=r"\(SIGTERM\) while the last .* ended at step 6: the rule says so"):
+            run()
+        assert told == [None]
+        assert ended(model_dir) == (6, "the rule says so")
+        return
+    with pytest.raises(OSError, match="the disk is full") as raised:
+        run()
+    assert told == [raised.value]
+    happens[0], steps = False, list(hook.steps)
+    run()
+    assert hook.steps == steps
+    assert exporter.calls[-1] == (6, True)
+    assert told[1:] == [None]
+    assert ended(model_dir) == (6, "the rule says so")
