@@ -448,8 +448,7 @@ class Estimator:
         evaluations: RunEvaluations | None,
     ) -> Estimator:
         check_input_fn(input_fn)
-        checked_hooks = check_hooks(hooks, "hooks")
-        listeners = check_listeners(saving_listeners)
+        checked_hooks, listeners = check_hooks(hooks, "hooks"), check_listeners(saving_listeners)
         check_training(self._config, checked_hooks, listeners, steps=steps, max_steps=max_steps)
         self._place.refresh(lambda: self._devices.processes)
         if is_over(self._devices, self._state, self.model_dir, max_steps):
@@ -475,6 +474,7 @@ class Estimator:
                 steps=steps,
                 max_steps=max_steps,
                 evaluations=evaluations,
+                seeing=seeing,
                 history=self._history,
                 plugins=self._plugins,
             )

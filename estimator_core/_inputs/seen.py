@@ -36,6 +36,7 @@ class SeenFeatures:
     files: Mapping[str, Path] = field(default_factory=lambda: {})
     places: dict[str, int] = field(default_factory=lambda: {})
     dtypes: dict[str, str] = field(default_factory=lambda: {})
+    _kept: tuple[dict[str, int], dict[str, str]] = field(default_factory=lambda: ({}, {}), init=False)
 
     def config(self) -> dict[str, Any]:
         """Returns no arguments, because it is not part of an export."""
@@ -49,17 +50,19 @@ class SeenFeatures:
         return batch
 
     def save(self, model_dir: Path) -> None:
-        """Adds what was seen to what earlier training runs of this model saw."""
-        if not self.places:
+        """Adds what was seen to what earlier training runs of this model saw. May be called at any time."""
+        places, dtypes = seen = dict(self.places), dict(self.dtypes)  # another thread may be adding to them
+        if seen == self._kept:
             return
         before = seen_features(model_dir)
         found = {
-            name: {"places": max(most, before.get(name, {}).get("places", 0)), "dtype": self.dtypes[name]}
-            for name, most in self.places.items()
+            name: {"places": max(places[name], before.get(name, {}).get("places", 0)), "dtype": dtype}
+            for name, dtype in dtypes.items()
         }
         draft = model_dir / f"{FILE}.{os.getpid()}.tmp"
         draft.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         draft.replace(model_dir / FILE)
+        self._kept = seen
 
 
 @contextlib.contextmanager

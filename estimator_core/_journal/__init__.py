@@ -2,7 +2,7 @@
 
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Exported, Removed, Retired, Saved, Segment, Took
 from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import ended_since_newest, lineage_of, read_lineage, refresh
+from estimator_core._journal.reading import ended_since, lineage_of, read_lineage, refresh
 from estimator_core._journal.writer import Journal, observe, take_over
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Saved",
     "Segment",
     "Took",
-    "ended_since_newest",
+    "ended_since",
     "lineage_of",
     "observe",
     "read_lineage",

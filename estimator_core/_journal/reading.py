@@ -199,16 +199,19 @@ def is_kept(storage: Storage, lineage: Lineage) -> bool:
     return identity.decode("ascii", "replace") == lineage.identity and digest_of(last) == lineage.head
 
 
-def ended_since_newest(storage: Storage, lineage: Lineage) -> bool:
-    """Whether a run has ended by itself since the newest checkpoint was recorded, or nothing is known any longer.
+def ended_since(storage: Storage, lineage: Lineage, step: int) -> bool | None:
+    """Whether a run has ended by itself, and well, at a step since its checkpoint was recorded; None: nothing says so.
 
     The sum forgets an end when the next run begins, so the records are read backwards.
 
     Args:
         storage: where the journal is.
         lineage: what it comes to.
+        step: of the checkpoint.
     """
-    newest = lineage.newest
+    saved = lineage.saved.get(step)
+    if saved is None:
+        return None
     for number in range(lineage.number, -1, -1):
         key = key_of(lineage.identity, number)
         try:
@@ -216,11 +219,11 @@ def ended_since_newest(storage: Storage, lineage: Lineage) -> bool:
         except ObjectMissingError:
             break
         for entry in reversed(record.entries):
-            if isinstance(entry, Ended):
+            if isinstance(entry, Ended) and not entry.failed and entry.step == step:
                 return True
-            if isinstance(entry, Saved) and newest is not None and entry.place == newest.place:
+            if isinstance(entry, Saved) and entry.place == saved.place:
                 return False
-    return True
+    return None
 
 
 def refresh(storage: Storage, lineage: Lineage) -> int:

@@ -103,7 +103,7 @@ class Checkpointer:
         self._evaluated_step: int | None = None
         self._wanted: int | Wake | None = None
         self._created = False
-        self._only_ends, self._ending = ending is not None, ending
+        self._ending = ending
         self._told_to_stop: int | None = None  # by a listener, when this step was saved
         self.owed_step: int | None = None
         self._owed_between = False
@@ -209,16 +209,18 @@ class Checkpointer:
 
     def _save_last(self) -> None:
         run = self._run
-        if self._only_ends:
+        made_up = self._ending is not None  # the call before came to its last save
+        if self._ending is not None and self._ending.prepared:
             return
         wanted = bool(self._ask("at_end", run)) or self._evaluations is not None
-        self._ending = ending = Ending(reason=run.stop_reason or "", last_step=run.last_step)
+        self._ending = ending = Ending(reason=run.stop_reason or "", last_step=run.last_step, prepared=False)
         try:
             if self._evaluated_step != run.step:
                 self._evaluate()
-            self._ending = replace(ending, replaced=self._before_last_save())
+            self._ending = replace(ending, replaced=self._before_last_save(), prepared=True)
         finally:
-            if wanted and (self._ending.replaced or self._saved_step != run.step):
+            again = self._ending.replaced or (made_up and self._ending.prepared)
+            if wanted and (again or self._saved_step != run.step):
                 self._commit(may_stop=False)
             elif wanted and self._told_to_stop == run.step:
                 self._checkpoints.save(run.step, self._ending)  # again, so that the checkpoint says that it is the last

@@ -15,9 +15,9 @@ from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._cluster.together import announce, chief_says
-from estimator_core._journal import ended_since_newest, lineage_of
+from estimator_core._journal import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.run_record import ended_step
+from estimator_core._loop.run_record import FILE, ended_step
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 
@@ -32,11 +32,13 @@ class Ending:
         reason: why.
         last_step: the step up to which it trained at most; None: there was none.
         replaced: whether a hook replaced variables for the last save.
+        prepared: whether `before_last_save` of the hooks was called.
     """
 
     reason: str
     last_step: int | None
     replaced: bool = False
+    prepared: bool = True
 
     def in_manifest(self) -> dict[str, Any]:
         """What the manifest of the last checkpoint holds."""
@@ -65,12 +67,24 @@ def owed_ending(
     told: Any = read_manifest(Path(checkpoint)).extras.get(_KEY)
     if told is None or told["last_step"] != max_steps:
         return None
+    ended = call_ended(model_dir, checkpoint_step(checkpoint))
+    # Where nothing says so, it is a copy of checkpoints, for another call.
+    return None if chief_says(processes, "ended-since", ended is not False) else Ending(**told)
+
+
+def call_ended(model_dir: str, step: int) -> bool | None:
+    """Whether the call that saved a step, or one that began there, has ended well at it; None if nothing says so.
+
+    Args:
+        model_dir: of the run.
+        step: of the checkpoint.
+    """
     lineage = lineage_of(model_dir)
-    if lineage is None:  # a copy of a directory in a store
-        ended = ended_step(Path(model_dir)) == checkpoint_step(checkpoint)
-    else:
-        ended = ended_since_newest(LocalStorage(Path(model_dir)), lineage)
-    return None if chief_says(processes, "ended-since", ended) else Ending(**told)
+    if lineage is not None:
+        return ended_since(LocalStorage(Path(model_dir)), lineage, step)
+    if not (Path(model_dir) / FILE).is_file():
+        return None
+    return ended_step(Path(model_dir), well=True) == step  # a copy of a directory in a store
 
 
 def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:

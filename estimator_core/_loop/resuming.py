@@ -16,10 +16,9 @@ from estimator_core._checkpoint.newest import read_latest
 from estimator_core._cluster.together import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.ending import Ending
+from estimator_core._loop.ending import Ending, call_ended
 from estimator_core._loop.positions import input_context, position_of
 from estimator_core._loop.programs import Programs, state_shardings
-from estimator_core._loop.run_record import ended_step
 from estimator_core._loop.starting import placed, put_all
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
@@ -38,6 +37,7 @@ class Start:
         position: the position of the input.
         hook_states: the states of hooks by name; empty if a new call begins.
         unfinished: whether this continues an interrupted call.
+        cut_short: whether that call is known to have been interrupted, or to have failed.
         ending: how that call had ended, if it was interrupted after its last save: only its end is left.
     """
 
@@ -47,6 +47,7 @@ class Start:
     position: InputPosition | None = None
     hook_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     unfinished: bool = False
+    cut_short: bool = False
     ending: Ending | None = None
 
 
@@ -85,8 +86,9 @@ def find_start(
     path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
     # A call that ends by itself at a step with a checkpoint does not save that step again to record its end.
-    ended = saver.get("finished", False) or ended_step(Path(model_dir), well=True) == int(items.clock[0])
-    ended = chief_says(processes, "ended", ended)  # the others may have an older record
+    # Calls that began here since, and were killed, change nothing about that.
+    known = chief_says(processes, "ended", call_ended(model_dir, int(items.clock[0])))  # others may have older records
+    ended = saver.get("finished", False) or bool(known)
     ending = owed(path)
     unfinished = not ended or ending is not None or saver.get("owed_step") == int(items.clock[0])
     return Start(
@@ -96,6 +98,7 @@ def find_start(
         position=None if items.input is None else position_of(items.input, input_context(devices)),
         hook_states=items.hooks if unfinished else {},
         unfinished=unfinished,
+        cut_short=unfinished and known is False,
         ending=ending,
     )
 

@@ -56,11 +56,19 @@ def _lines(record: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False) -> None:
-    """Adds to the record that the newest call ended by itself, at which step and why."""
-    path = model_dir / FILE
+def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, owed: bool = False) -> None:
+    """Adds to the record that the newest call ended by itself, at which step and why.
+
+    Args:
+        model_dir: the directory of the run.
+        step: the last step.
+        reason: why.
+        failed: whether with an error.
+        owed: whether its last evaluations and exports are still to be made. Until they are, it has not ended.
+    """
+    path, more = model_dir / FILE, {"owed": True} if owed else {}
     if record := _read(path):
-        _write(path, {**record, "ended": {"step": step, "reason": reason, "failed": failed}})
+        _write(path, {**record, "ended": {"step": step, "reason": reason, "failed": failed, **more}})
 
 
 def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
@@ -76,8 +84,8 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
         return None if end is None or (well and end.failed) else end.step
     try:
         ended = _read(model_dir / FILE)["ended"]
-        return None if well and ended["failed"] else int(ended["step"])
-    except (ValueError, KeyError, TypeError, OverflowError):
+        return None if ended.get("owed") or (well and ended["failed"]) else int(ended["step"])
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
 

@@ -28,6 +28,7 @@ from estimator_core.specs import check_steps
 _log = logging.getLogger("estimator_core")
 
 if TYPE_CHECKING:
+    from estimator_core._inputs.seen import SeenFeatures
     from estimator_core._loop.owner import Owner
 
 
@@ -44,6 +45,7 @@ class TrainCall:
         place: what the model_dir stands for.
         params: of the Estimator.
         evaluations: of train_and_evaluate.
+        seeing: what notes what training sees of features, if anything does.
         history: written to.
         plugins: the plugin registry.
     """
@@ -63,6 +65,7 @@ class TrainCall:
     steps: int | None
     max_steps: int | None
     evaluations: RunEvaluations | None
+    seeing: Sequence[SeenFeatures]
     history: History
     plugins: Plugins
 

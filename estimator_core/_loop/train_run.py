@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
+from estimator_core._builtin_hooks.evaluation import RunEvaluations
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
+from estimator_core._cluster.together import gather
 from estimator_core._inputs import Batch, open_input
+from estimator_core._journal import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
@@ -116,7 +119,7 @@ class TrainRun:
             store,
             position=start.position,
             timers=lambda: {"steps_per_dispatch": self._k},
-            recorded=ledger.for_save,
+            recorded=self._recorded_with,
             committed=ledger.committed,
         )
         self._checkpointer = checkpointer = self._made_checkpointer()
@@ -139,6 +142,7 @@ class TrainRun:
         """
         call, run = self._call, self._run
         error: BaseException | None = None
+        asked = False
         call.plugins.run_start(run)
         self._cleanup.enter_context(run.time_spent.compilations())
         try:
@@ -156,17 +160,55 @@ class TrainRun:
                         ending.push(self._last_commit)
                         ending.callback(self._end_hooks, error)
                         self._checkpoints.finish()
+                call.history.stop_reason = reason
                 if call.evaluations is not None and reason != _EMPTY and not self._interrupted:
-                    call.evaluations.finish()
+                    try:
+                        asked = self._finish(call.evaluations, reason)
+                    except BaseException as raised:
+                        error, run.failed = raised, True
+                        raise
         finally:
             self._note_failure(error)
             call.plugins.run_end(run, error)
-        call.history.stop_reason = reason
         self._raise_if_interrupted()
         if self._recorded:
             self._ledger.end(run.step, reason, failed=False)
             note_end(call.model_dir, run.step, reason)
+        if asked:
+            raise PreemptedError(
+                f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
+                f"They are complete, and training has ended at step {run.step}: {reason}.",
+                step=run.step,
+            )
         return reason
+
+    def _recorded_with(self, step: int) -> Sequence[Entry]:
+        """What is recorded with the checkpoint of a step. What was seen of features is kept for its exports."""
+        self._keep_seen()
+        return self._ledger.for_save(step)
+
+    def _keep_seen(self) -> None:
+        if self._context.config.is_chief:
+            for seen in self._call.seeing:
+                seen.save(self._call.model_dir)
+
+    def _finish(self, evaluations: RunEvaluations, reason: str) -> bool:
+        """Makes the last evaluations and exports. Returns whether the platform has requested a stop meanwhile."""
+        self._tell_exporters(reason)
+        try:
+            evaluations.finish()
+        except PreemptedError as broken_off:
+            _log.info("%s It is made up for when the run is started again.", broken_off)
+            self._run.interrupted = True
+            return False
+        return any(gather(self._call.devices.processes, "asked", self._preemption.requested))
+
+    def _tell_exporters(self, reason: str) -> None:
+        """Writes what the last exports may read: what was seen of features, and the end, which is not reached yet."""
+        self._keep_seen()
+        if self._recorded:
+            self._ledger.check()
+            note_end(self._call.model_dir, self._run.step, reason, owed=True)
 
     def _made_checkpointer(self) -> Checkpointer | None:
         """The Checkpointer of the call; None if nothing is saved."""
@@ -226,7 +268,7 @@ class TrainRun:
         if start.ending is not None:
             _log.info("The call before was killed after its last save: this one makes no step and ends it.")
             run.stopped(start.ending.reason)
-        elif run.resumed and source.ended and call.steps is None:
+        elif start.cut_short and source.ended and call.steps is None:
             run.stopped(INPUT_ENDED)  # exactly where the call before was killed
         fresh = start.items is None and live.state is None
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)

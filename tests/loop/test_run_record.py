@@ -39,6 +39,8 @@ BROKEN = {
 def test_a_broken_record_is_replaced(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     assert ended_step(tmp_path) is None
+    note_end(tmp_path, 3, "done", owed=True)
+    assert ended_step(tmp_path) is None
     note_end(tmp_path, 3, "done")
     record = write(tmp_path)
     assert [start["step"] for start in record["starts"]] == [0]

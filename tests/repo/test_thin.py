@@ -27,9 +27,9 @@ BUDGETS = {
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
-    "_inputs": 1593,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 742,  # the end of a killed call, looked up, included
-    "_loop": 4594,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
+    "_journal": 744,  # the end of a killed call, looked up, included
+    "_loop": 4638,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1015,
     "_model_dir": 77,
