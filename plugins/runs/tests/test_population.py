@@ -22,6 +22,7 @@ from estimator_runs.population import training
 RATES = (0.01, 0.02, 0.03)
 X = np.random.default_rng(0).normal(size=(36, 6)).astype(np.float32)
 Y = X.sum(axis=1)
+KEYS = (jax.random.key(0), jax.random.key(1))
 
 
 def model_fn(features, labels, mode, params):
@@ -199,3 +200,35 @@ def test_a_trial_that_fails_is_told(line, capsys):
     line.write_text(line.read_text().replace("seeds = 2", 'seeds = [3]\nvalues = { "hparams.rate" = [0.1, 1e30] }'))
     assert main(["population", "line.toml"]) == 1
     assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
+
+
+def with_table(inner):
+    """A model that adds a table of numbers within a program of its own, or draws from a key that it holds."""
+
+    def table_model(features, labels, mode, params):
+        spec = model_fn(features, labels, mode, {"rate": 0.01})
+        more = jax.jit(lambda value: value * jnp.mean(inner(params["rate"])))
+        return spec._replace(loss=more(spec.loss))
+
+    return table_model
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda seed: np.random.default_rng(seed).random(8).astype(np.float32),
+        lambda seed: jnp.asarray(np.random.default_rng(seed).random(8).astype(np.float32)),
+        lambda seed: jax.random.uniform(KEYS[seed], (8,)),
+    ],
+    ids=["numpy", "jax", "key"],
+)
+def test_constants_of_inner_programs_are_compared(tmp_path, inner):
+    with pytest.raises(ArgumentError, match="run 1 cannot .* run 0: their programs differ"):
+        Population([member(tmp_path, n, model=with_table(inner), rate=n) for n in range(2)], way="apart").train(2)
+
+
+def test_runs_with_the_same_key_are_trained(tmp_path):
+    model = with_table(lambda _: jax.random.uniform(KEYS[0], (8,)))
+    population = Population([member(tmp_path, n, model=model, rate=0) for n in range(2)], way="together")
+    population.train(2)
+    assert population.step("run 1") == 2
