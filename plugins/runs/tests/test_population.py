@@ -223,7 +223,7 @@ def with_table(inner):
     ids=["numpy", "jax", "key"],
 )
 def test_constants_of_inner_programs_are_compared(tmp_path, inner):
-    with pytest.raises(ArgumentError, match="run 1 cannot .* run 0: their programs differ"):
+    with pytest.raises(ArgumentError, match=r"run 1 cannot .* run 0: their programs differ"):
         Population([member(tmp_path, n, model=with_table(inner), rate=n) for n in range(2)], way="apart").train(2)
 
 
@@ -232,3 +232,11 @@ def test_runs_with_the_same_key_are_trained(tmp_path):
     population = Population([member(tmp_path, n, model=model, rate=0) for n in range(2)], way="together")
     population.train(2)
     assert population.step("run 1") == 2
+
+
+def test_a_run_that_catches_up_is_compared_with_the_others_first(tmp_path):
+    alone(tmp_path, 0, 5, model=constant)
+    runs = [member(tmp_path, number, model=constant) for number in range(2)]
+    with pytest.raises(ArgumentError, match=r"run 0 cannot .* run 1: their programs differ"):
+        Population(runs, way="together").train(10)
+    assert read_checkpoint(latest_checkpoint(runs[1].estimator.model_dir)).clock[0] == 0

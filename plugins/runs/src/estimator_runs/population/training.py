@@ -130,10 +130,25 @@ class Population:
     def _way(self, group: list[Standing], row: Sequence[Batch]) -> Way:
         key = _shapes(row[0])
         if key not in self._ways:
-            self._ways[key] = ways(common_step([one.member for one in group], row))
+            others = [one for one in self._standing.values() if one not in group and self._may_follow(one)]
+            batches = [*row, *(self._like(one, row[0]) for one in others)]
+            self._ways[key] = ways(common_step([one.member for one in (*group, *others)], batches))
         if self.way is None:
             self.way = fastest(self._ways[key], [one.state for one in group], row)
         return self._ways[key][self.way]
+
+    def _may_follow(self, one: Standing) -> bool:
+        """Whether a run may be trained later: it has not failed, and its input has not ended."""
+        return one.member.name not in self.failed and self._peek(one) is not None
+
+    def _like(self, one: Standing, batch: Batch) -> Batch:
+        """A batch of these shapes, to trace a step that a run makes later: its own next one, if that has them."""
+        following = self._peek(one)
+        if following is None or _shapes(following)[0] != _shapes(batch)[0]:
+            raise ArgumentError(
+                f"{one.member.name} cannot be trained together with others: its batches have other features."
+            )
+        return following if _shapes(following) == _shapes(batch) else batch
 
     def _peek(self, one: Standing) -> Batch | None:
         name = one.member.name
@@ -144,12 +159,12 @@ class Population:
     def _row(self, group: list[Standing]) -> list[Batch]:
         """The next batch of each run; all have some."""
         row = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
-        shapes = [_shapes(batch)[1] for batch in row]
+        shapes = [_shapes(batch) for batch in row]
         for one, shape in zip(group, shapes, strict=True):
             if shape != shapes[0]:
                 raise ArgumentError(
                     f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
-                    f"shapes {shape}, and {shapes[0]} there."
+                    f"shapes {shape[1]}, and {shapes[0][1]} there."
                 )
         return row
 
@@ -178,6 +193,6 @@ def _next_save(group: Sequence[Standing], step: int) -> int:
     return min([(step // every + 1) * every for every in cadences if every] or [sys.maxsize])
 
 
-def _shapes(batch: Batch) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+def _shapes(batch: Batch) -> tuple[Any, tuple[str, ...]]:
     leaves, tree = jax.tree.flatten(arrays(batch))
-    return tree, tuple(leaf.shape for leaf in leaves)
+    return tree, tuple(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves)
