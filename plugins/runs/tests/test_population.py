@@ -240,3 +240,21 @@ def test_a_run_that_catches_up_is_compared_with_the_others_first(tmp_path):
     with pytest.raises(ArgumentError, match=r"run 0 cannot .* run 1: their programs differ"):
         Population(runs, way="together").train(10)
     assert read_checkpoint(latest_checkpoint(runs[1].estimator.model_dir)).clock[0] == 0
+
+
+def test_a_failed_run_stays_where_it_was(tmp_path):
+    """Its loss is not finite at one step only, and later calls do not train it on."""
+
+    def broken():
+        for step in range(40):
+            yield {"x": X[:8] * (np.nan if step == 4 else 1)}, Y[:8]
+
+    members = [member(tmp_path, 0, input_fn=broken), member(tmp_path, 1)]
+    population = Population(members, way="together")
+    for step in (3, 6, 12):
+        population.train(step)
+    assert population.failed == {"run 0": 5}
+    assert (population.step("run 0"), population.step("run 1")) == (3, 12)
+    found = read_checkpoint(latest_checkpoint(members[0].estimator.model_dir))
+    assert (found.clock[0], found.input["batches"]) == (3, 3)
+    assert population._standing["run 0"].position.batches == 3

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import Batch
+from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.population.choosing import fastest
 from estimator_runs.population.member import Member, Standing, check_member, save, start
 from estimator_runs.population.program import Way, arrays, common_step, ways
@@ -82,7 +82,7 @@ class Population:
         Raises:
             ArgumentError: the batches of the runs have different shapes.
         """
-        going = {name: one for name, one in self._standing.items() if one.step < step}
+        going = {name: one for name, one in self._standing.items() if one.step < step and name not in self.failed}
         while going:
             least = min(one.step for one in going.values())
             behind = [one for one in going.values() if one.step == least]
@@ -102,12 +102,14 @@ class Population:
         carried: Any = None
         way: Way | None = None
         records: dict[int, Any] = {}
+        positions = {one.member.name: one.position for one in group}
         while at < target and time.monotonic() < due:
             gone = [one for one in group if self._peek(one) is None]
             if gone:
-                for one in gone:
-                    one.position = None if one.position is None else one.position._replace(exhausted=True)
-                self._land(group, way, carried, records, at)
+                for name in (one.member.name for one in gone):
+                    position = positions[name]
+                    positions[name] = None if position is None else position._replace(exhausted=True)
+                self._land(group, way, carried, records, at, positions)
                 ended |= {one.member.name for one in gone}
                 group = [one for one in group if one not in gone and one.member.name not in self.failed]
                 return ended if not group else ended | self._advance(group, target)
@@ -120,11 +122,11 @@ class Population:
             if any(every and at % every == 0 for every in cadences):
                 records[at] = values
             for one, batch in zip(group, row, strict=True):
-                one.position = batch.position
+                positions[one.member.name] = batch.position
             recent.append(values)
             if len(recent) > _AHEAD:
                 jax.block_until_ready(recent.popleft())
-        self._land(group, way, carried, records, at)
+        self._land(group, way, carried, records, at, positions)
         return ended
 
     def _way(self, group: list[Standing], row: Sequence[Batch]) -> Way:
@@ -168,7 +170,15 @@ class Population:
                 )
         return row
 
-    def _land(self, group: list[Standing], way: Way | None, carried: Any, records: Mapping[int, Any], at: int) -> None:
+    def _land(
+        self,
+        group: list[Standing],
+        way: Way | None,
+        carried: Any,
+        records: Mapping[int, Any],
+        at: int,
+        positions: Mapping[str, InputPosition | None],
+    ) -> None:
         """Brings each run to a step in its model_dir, unless its loss is not finite."""
         if way is None:
             return
@@ -179,7 +189,7 @@ class Population:
                 self.failed[one.member.name] = bad
                 _log.warning("%s: the loss is not finite at step %d.", one.member.name, bad)
                 continue
-            one.state, one.step = states[index], at
+            one.state, one.step, one.position = states[index], at, positions[one.member.name]
             every = one.member.estimator.config.save_summary_steps
             for step, found in values.items():
                 if every and step % every == 0:
