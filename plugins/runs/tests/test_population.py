@@ -164,8 +164,9 @@ def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
 
 
 def test_two_runs_of_one_directory_are_refused(tmp_path):
+    one = member(tmp_path, 0)
     with pytest.raises(ArgumentError, match="a model_dir each"):
-        Population([member(tmp_path, 0), member(tmp_path, 0)])
+        Population([one, Member(name="another", estimator=one.estimator, input_fn=one.input_fn)])
 
 
 @pytest.fixture
@@ -258,3 +259,10 @@ def test_a_failed_run_stays_where_it_was(tmp_path):
     found = read_checkpoint(latest_checkpoint(members[0].estimator.model_dir))
     assert (found.clock[0], found.input["batches"]) == (3, 3)
     assert population._standing["run 0"].position.batches == 3
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path):
+    runs = [member(tmp_path, number) for number in range(2)]
+    same = Member(name="run 0", estimator=runs[1].estimator, input_fn=runs[1].input_fn)
+    with pytest.raises(ArgumentError, match="a name each"):
+        Population([runs[0], same])

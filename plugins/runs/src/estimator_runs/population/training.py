@@ -56,6 +56,9 @@ class Population:
     def __init__(self, members: Sequence[Member], *, way: str | None = None) -> None:
         for member in members:
             check_member(member)
+        names = [member.name for member in members]
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"Runs of a population need a name each, given: {names}.")
         directories = [member.estimator.model_dir for member in members]
         if len(set(directories)) < len(directories):
             raise ArgumentError(f"Runs of a population need a model_dir each, given: {directories}.")
