@@ -152,9 +152,10 @@ def hooked(features, labels, mode, params):
         ({"save_checkpoints_steps": None, "save_checkpoints_secs": None}, "run 1 cannot .*saves no checkpoints"),
         ({"mesh": {"data": 1}}, "run 1 cannot .*its mesh"),
         ({"steps_per_dispatch": "auto"}, "run 1 cannot .*measures one run"),
+        ({"components": {"nan_tensor": None}}, "run 1 cannot .*not finite.*nan_tensor"),
         ({"debug": True}, "run 1 cannot .*without compilation"),
     ],
-    ids=["hook", "spec-hook", "callback", "constant", "shapes", "checkpoints", "mesh", "auto", "debug"],
+    ids=["hook", "spec-hook", "callback", "constant", "shapes", "checkpoints", "mesh", "auto", "nan", "debug"],
 )
 def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
     with pytest.raises(ArgumentError, match=words):

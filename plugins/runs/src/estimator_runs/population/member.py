@@ -106,6 +106,8 @@ def check_member(member: Member) -> None:
         why = 'steps_per_dispatch="auto" measures one run: set a number'
     elif config.debug:
         why = "debug=True runs without compilation"
+    elif config.components.get("nan_tensor", "nan_tensor") != "nan_tensor":
+        why = 'a run stops here when its loss is not finite: leave components["nan_tensor"] as it is'
     if why is not None:
         raise ArgumentError(f"{member.name} cannot be trained together with others: {why}.")
 
