@@ -1,6 +1,7 @@
 """Runs that are trained together: each as it is alone, resumed, refused."""
 
 import json
+import types
 from pathlib import Path
 
 import jax
@@ -267,3 +268,26 @@ def test_two_runs_of_one_name_are_refused(tmp_path):
     same = Member(name="run 0", estimator=runs[1].estimator, input_fn=runs[1].input_fn)
     with pytest.raises(ArgumentError, match="a name each"):
         Population([runs[0], same])
+
+
+class Ramp(Hook):
+    """A hook of a plugin that sees every step."""
+
+
+def test_hooks_that_plugins_add_are_refused(tmp_path):
+    module = types.ModuleType("acme_hooks")
+    module.ESTIMATOR_PLUGIN_API = (1, 3)
+    module.estimator_capabilities = lambda: ["adds_hooks"]
+    module.estimator_run_hooks = lambda run: [Ramp()]
+    estimators = [
+        ec.Estimator(
+            model_fn,
+            config=ec.RunConfig(str(tmp_path / str(said)), default_hooks=said),
+            params={"rate": 0.1},
+            plugins=ec.Plugins(extra=[module]),
+        )
+        for said in (True, False)
+    ]
+    with pytest.raises(ArgumentError, match=r"seen cannot .*the hook Ramp of an installed plugin"):
+        Population([Member(name="seen", estimator=estimators[0], input_fn=inputs(0))])
+    Population([Member(name="left out", estimator=estimators[1], input_fn=inputs(0))])
