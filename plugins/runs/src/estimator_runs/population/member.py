@@ -74,7 +74,7 @@ class _Look(Hook):
 
     def begin(self, run: Any) -> None:
         """Refuses hooks of plugins that see the steps of a run."""
-        for hook in run.estimator._plugins.run_hooks(run):
+        for hook in run.estimator._plugins.run_hooks(run):  # noqa: SLF001
             if type(hook).__module__.partition(".")[0] not in _HARMLESS:
                 raise ArgumentError(
                     f"{self._name} cannot be trained together with others: the hook {type(hook).__name__} of an "
