@@ -291,3 +291,23 @@ def test_hooks_that_plugins_add_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match=r"seen cannot .*the hook Ramp of an installed plugin"):
         Population([Member(name="seen", estimator=estimators[0], input_fn=inputs(0))])
     Population([Member(name="left out", estimator=estimators[1], input_fn=inputs(0))])
+
+
+def test_a_trial_whose_input_ends_is_evaluated_there_and_not_trained_on(line, capsys):
+    line.write_text(line.read_text().replace("batch_size = 8 }", "batch_size = 8, epochs = 3 }"))
+    folder = Path("runs/line-population/trials/00001")
+    for _ in range(2):
+        assert main(["population", "line.toml"]) == 0
+        assert sorted(read_eval_metrics(folder / "eval")) == [10, 12]
+        assert json.loads((folder / "trial.json").read_text()) == {"reason": "the input has ended", "step": 12}
+        (folder / "trial.json").unlink()  # as if killed before the record
+
+
+def test_a_failed_trial_is_not_trained_again(line, capsys, monkeypatch):
+    line.write_text(line.read_text().replace("seeds = 2", 'seeds = [3]\nvalues = { "hparams.rate" = [0.1, 1e30] }'))
+    assert main(["population", "line.toml"]) == 1
+    assert json.loads(Path("runs/line-population/trials/00001/trial.json").read_text())["reason"].endswith("not finite")
+    monkeypatch.setattr(ec.Estimator, "train", None)
+    capsys.readouterr()
+    assert main(["population", "line.toml"]) == 1
+    assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
