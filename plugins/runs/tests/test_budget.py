@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import optax
 import pytest
 from line_files import CODE, TOML
 
@@ -64,6 +65,17 @@ def test_what_cannot_be_tried_is_named(line):
         rate_range(estimator(line), line.batches(8), low=1.0, high=0.1)
     with pytest.raises(ArgumentError, match=r"the hook Hook sees .* Leave it out"):
         batch_sizes(estimator(line), line.batches(8), hooks=[ec.Hook()])
+
+
+def test_a_rate_that_a_schedule_sets_is_refused(line):
+    def model_fn(features, labels, mode, params):
+        schedule = optax.cosine_decay_schedule(0.1, 1000)
+        train_op = optax.inject_hyperparams(optax.sgd)(learning_rate=schedule)
+        return line.model_fn(features, labels, mode, params)._replace(train_op=train_op)
+
+    one = ec.Estimator(model_fn, config=ec.RunConfig("unused", tf_random_seed=1), params=ec.HParams(rate=0.3))
+    with pytest.raises(ArgumentError, match="A schedule of the optimizer sets 'learning_rate'"):
+        rate_range(one, line.batches(8), steps=5)
 
 
 def test_the_commands_print_tables_and_write_pages(line, capsys):
