@@ -125,6 +125,8 @@ def run_population(trials: Trials) -> dict[int, str]:
                 trials.end(number, _NOT_FINITE, population.failed[name])
                 continue
             stands = population.step(name)
+            if stands > step:
+                continue  # evaluated there before the command was started again
             _evaluate(one, stands)
             if stands < step or step == last:
                 trials.end(number, _INPUT_ENDED if stands < step else _ALL_STEPS, stands)
