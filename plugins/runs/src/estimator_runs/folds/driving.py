@@ -165,5 +165,6 @@ def _check_same(folds: Folds) -> None:
 def _configuration(read: Read) -> str:
     """The configuration with which the folds are trained."""
     values: dict[str, Any] = dict(read.resolved.values)
-    values["crossval"] = {key: value for key, value in values.get("crossval", {}).items() if key != "workers"}
+    if "crossval" in values:
+        values["crossval"] = {key: value for key, value in values["crossval"].items() if key != "workers"}
     return json.dumps(values, sort_keys=True, default=str)
