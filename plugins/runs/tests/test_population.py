@@ -17,7 +17,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook
 from estimator_core.summaries import read_eval_metrics
-from estimator_runs import Member, Population, open_population
+from estimator_runs import Member, Population, open_folds, open_population
 from estimator_runs.population import training
 
 RATES = (0.01, 0.02, 0.03)
@@ -311,3 +311,25 @@ def test_a_failed_trial_is_not_trained_again(line, capsys, monkeypatch):
     capsys.readouterr()
     assert main(["population", "line.toml"]) == 1
     assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
+
+
+def test_secrets_are_not_written_and_still_compared(line):
+    line.write_text(line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"\nurl = "https://me:abc-2@host/"'))
+    for name, opened in (("population", open_population), ("crossval", open_folds)):
+        place = opened(line, Path(name)).folder / f"{name}.json"
+        assert "abc" not in place.read_text()
+        assert "********" in place.read_text()
+        opened(line, Path(name))
+    line.write_text(line.read_text().replace("abc-1", "abc-3"))
+    for name, opened in (("population", open_population), ("crossval", open_folds)):
+        with pytest.raises(ArgumentError, match="another configuration"):
+            opened(line, Path(name))
+
+
+def test_secrets_of_an_earlier_version_are_removed(line):
+    line.write_text(line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"'))
+    trials = open_population(line)
+    place = trials.folder / "population.json"
+    place.write_text(json.dumps(json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)))
+    open_population(line)
+    assert "abc-1" not in place.read_text()

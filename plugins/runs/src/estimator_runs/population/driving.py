@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import logging
@@ -16,6 +17,7 @@ from estimator_core.summaries import read_eval_metrics
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import PopulationPart
+from estimator_runs.configuration.show import masked
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
@@ -175,11 +177,14 @@ def _experiment(trials: Trials, number: int) -> Any:
 
 def _check_same(trials: Trials) -> None:
     """Checks that the directory holds trials of the same configuration; further values may not be added."""
-    text = json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)
+    whole = [trials.read.resolved.values, trials.values]
+    text = json.dumps(whole, sort_keys=True, default=str)
+    said = {"digest": hashlib.sha256(text.encode()).hexdigest(), "configuration": json.dumps(masked(whole), default=str)}
     place = trials.folder / "population.json"
-    if not place.exists():
-        write_whole(place, text)
-    elif json.loads(place.read_text()) != text:
+    before = json.loads(place.read_text()) if place.exists() else text
+    if before == text:  # of an earlier version, which wrote it all
+        write_whole(place, said)
+    elif isinstance(before, str) or before["digest"] != said["digest"]:
         raise ArgumentError(
             f"{trials.folder} holds a population of another configuration. Give another directory (--dir)."
         )
