@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import optax
 import pytest
@@ -13,6 +14,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_experiment.program import load_module
 from estimator_runs import batch_sizes, rate_range
+from estimator_runs.budget import sizes
 
 
 @pytest.fixture
@@ -56,6 +58,24 @@ def test_sizes_double_until_one_does_not_fit(line):
     assert memory[-1] > memory[0]
     cut = batch_sizes(estimator(line), line.batches(8), memory=memory[1], largest=64)
     assert [(one.size, one.seconds is None) for one in cut] == [(8, False), (16, False), (32, True)]
+
+
+@pytest.mark.parametrize("where", ["_seconds", "_needed"])
+def test_a_size_for_which_the_memory_runs_out_does_not_fit(line, monkeypatch, capsys, where):
+    calls, known = [], getattr(sizes, where)
+
+    def runs_out(*given):
+        calls.append(given)
+        if len(calls) % 3 == 0:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.")
+        return known(*given)
+
+    monkeypatch.setattr(sizes, where, runs_out)
+    found = batch_sizes(estimator(line), line.batches(8), largest=64)
+    assert [(one.size, one.seconds is None) for one in found] == [(8, False), (16, False), (32, True)]
+    assert (found[-1].memory is None) == (where == "_needed")
+    assert main(["budget", "batch", "line.toml", "--largest", "64"]) == 0
+    assert "does not fit" in capsys.readouterr().out
 
 
 def test_what_cannot_be_tried_is_named(line):
