@@ -314,7 +314,9 @@ def test_a_failed_trial_is_not_trained_again(line, capsys, monkeypatch):
 
 
 def test_secrets_are_not_written_and_still_compared(line):
-    line.write_text(line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"\nurl = "https://me:abc-2@host/"'))
+    line.write_text(
+        line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"\nurl = "https://me:abc-2@host/"')
+    )
     for name, opened in (("population", open_population), ("crossval", open_folds)):
         place = opened(line, Path(name)).folder / f"{name}.json"
         assert "abc" not in place.read_text()

@@ -179,7 +179,10 @@ def _check_same(trials: Trials) -> None:
     """Checks that the directory holds trials of the same configuration; further values may not be added."""
     whole = [trials.read.resolved.values, trials.values]
     text = json.dumps(whole, sort_keys=True, default=str)
-    said = {"digest": hashlib.sha256(text.encode()).hexdigest(), "configuration": json.dumps(masked(whole), default=str)}
+    said = {
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "configuration": json.dumps(masked(whole), default=str),
+    }
     place = trials.folder / "population.json"
     before = json.loads(place.read_text()) if place.exists() else text
     if before == text:  # of an earlier version, which wrote it all

@@ -184,6 +184,6 @@ def _parameters(equation: Any) -> Iterator[Any]:
 def _bytes(constant: Any) -> bytes:
     """The kind, the shape and the values of a constant; of random keys their numbers."""
     dtype = getattr(constant, "dtype", None)
-    keys = dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    keys = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     values = np.asarray(jax.random.key_data(constant) if keys else constant)
     return f"{values.dtype if dtype is None else dtype}{np.shape(constant)}".encode() + values.tobytes()
