@@ -177,7 +177,12 @@ BROKEN = {
     ),
     "an empty serving": (added("[serving]\n"), 25, "serving", "write function, or features"),
     "a missing file": ('include = "bas.toml"\n' + TOML, 1, "", "Did you mean 'base.toml'?"),
-    "a file of another kind": ('include = ["base.toml", "line_code.py"]\n' + TOML, 1, "", "is not a configuration file"),
+    "a file of another kind": (
+        'include = ["base.toml", "line_code.py"]\n' + TOML,
+        1,
+        "",
+        "is not a configuration file",
+    ),
     "a file that includes itself": (
         'include = "line.toml"\n' + TOML,
         1,

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
+import optax
 import pytest
 from line_files import CODE, TOML
 
@@ -12,6 +14,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_experiment.program import load_module
 from estimator_runs import batch_sizes, rate_range
+from estimator_runs.budget import sizes
 
 
 @pytest.fixture
@@ -57,6 +60,24 @@ def test_sizes_double_until_one_does_not_fit(line):
     assert [(one.size, one.seconds is None) for one in cut] == [(8, False), (16, False), (32, True)]
 
 
+@pytest.mark.parametrize("where", ["_seconds", "_needed"])
+def test_a_size_for_which_the_memory_runs_out_does_not_fit(line, monkeypatch, capsys, where):
+    calls, known = [], getattr(sizes, where)
+
+    def runs_out(*given):
+        calls.append(given)
+        if len(calls) % 3 == 0:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.")
+        return known(*given)
+
+    monkeypatch.setattr(sizes, where, runs_out)
+    found = batch_sizes(estimator(line), line.batches(8), largest=64)
+    assert [(one.size, one.seconds is None) for one in found] == [(8, False), (16, False), (32, True)]
+    assert (found[-1].memory is None) == (where == "_needed")
+    assert main(["budget", "batch", "line.toml", "--largest", "64"]) == 0
+    assert "does not fit" in capsys.readouterr().out
+
+
 def test_what_cannot_be_tried_is_named(line):
     with pytest.raises(ArgumentError, match=r"has no 'rate' in its state, it has \['learning_rate'\]"):
         rate_range(estimator(line), line.batches(8), name="rate")
@@ -64,6 +85,17 @@ def test_what_cannot_be_tried_is_named(line):
         rate_range(estimator(line), line.batches(8), low=1.0, high=0.1)
     with pytest.raises(ArgumentError, match=r"the hook Hook sees .* Leave it out"):
         batch_sizes(estimator(line), line.batches(8), hooks=[ec.Hook()])
+
+
+def test_a_rate_that_a_schedule_sets_is_refused(line):
+    def model_fn(features, labels, mode, params):
+        schedule = optax.cosine_decay_schedule(0.1, 1000)
+        train_op = optax.inject_hyperparams(optax.sgd)(learning_rate=schedule)
+        return line.model_fn(features, labels, mode, params)._replace(train_op=train_op)
+
+    one = ec.Estimator(model_fn, config=ec.RunConfig("unused", tf_random_seed=1), params=ec.HParams(rate=0.3))
+    with pytest.raises(ArgumentError, match="A schedule of the optimizer sets 'learning_rate'"):
+        rate_range(one, line.batches(8), steps=5)
 
 
 def test_the_commands_print_tables_and_write_pages(line, capsys):

@@ -192,3 +192,17 @@ def test_without_rows_the_key_is_named(line):
     line.write_text('program = { file = "line_code.py" }\n')
     with pytest.raises(ConfigurationError, match=r"crossval.input: is missing"):
         open_folds(line)
+
+
+def test_a_directory_without_the_table_stays_known(line):
+    """The directory of a file without [crossval] was written with the configuration as it is."""
+    line.write_text(TOML)
+    folds = open_folds(line)
+    place = folds.folder / "crossval.json"
+    said = json.loads(place.read_text())
+    text = json.dumps(dict(folds.read.resolved.values), sort_keys=True, default=str)
+    place.write_text(json.dumps({"digest": said["digest"], "configuration": text}))
+    open_folds(line)
+    line.write_text(TOML.replace("0.3", "0.2"))
+    with pytest.raises(ArgumentError, match="another configuration"):
+        open_folds(line)

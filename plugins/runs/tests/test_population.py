@@ -1,6 +1,7 @@
 """Runs that are trained together: each as it is alone, resumed, refused."""
 
 import json
+import types
 from pathlib import Path
 
 import jax
@@ -16,12 +17,13 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook
 from estimator_core.summaries import read_eval_metrics
-from estimator_runs import Member, Population, open_population
+from estimator_runs import Member, Population, open_folds, open_population
 from estimator_runs.population import training
 
 RATES = (0.01, 0.02, 0.03)
 X = np.random.default_rng(0).normal(size=(36, 6)).astype(np.float32)
 Y = X.sum(axis=1)
+KEYS = (jax.random.key(0), jax.random.key(1))
 
 
 def model_fn(features, labels, mode, params):
@@ -151,9 +153,10 @@ def hooked(features, labels, mode, params):
         ({"save_checkpoints_steps": None, "save_checkpoints_secs": None}, "run 1 cannot .*saves no checkpoints"),
         ({"mesh": {"data": 1}}, "run 1 cannot .*its mesh"),
         ({"steps_per_dispatch": "auto"}, "run 1 cannot .*measures one run"),
+        ({"components": {"nan_tensor": None}}, "run 1 cannot .*not finite.*nan_tensor"),
         ({"debug": True}, "run 1 cannot .*without compilation"),
     ],
-    ids=["hook", "spec-hook", "callback", "constant", "shapes", "checkpoints", "mesh", "auto", "debug"],
+    ids=["hook", "spec-hook", "callback", "constant", "shapes", "checkpoints", "mesh", "auto", "nan", "debug"],
 )
 def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
     with pytest.raises(ArgumentError, match=words):
@@ -163,8 +166,9 @@ def test_what_cannot_be_trained_together_is_named(tmp_path, how, words):
 
 
 def test_two_runs_of_one_directory_are_refused(tmp_path):
+    one = member(tmp_path, 0)
     with pytest.raises(ArgumentError, match="a model_dir each"):
-        Population([member(tmp_path, 0), member(tmp_path, 0)])
+        Population([one, Member(name="another", estimator=one.estimator, input_fn=one.input_fn)])
 
 
 @pytest.fixture
@@ -199,3 +203,135 @@ def test_a_trial_that_fails_is_told(line, capsys):
     line.write_text(line.read_text().replace("seeds = 2", 'seeds = [3]\nvalues = { "hparams.rate" = [0.1, 1e30] }'))
     assert main(["population", "line.toml"]) == 1
     assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
+
+
+def with_table(inner):
+    """A model that adds a table of numbers within a program of its own, or draws from a key that it holds."""
+
+    def table_model(features, labels, mode, params):
+        spec = model_fn(features, labels, mode, {"rate": 0.01})
+        more = jax.jit(lambda value: value * jnp.mean(inner(params["rate"])))
+        return spec._replace(loss=more(spec.loss))
+
+    return table_model
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda seed: np.random.default_rng(seed).random(8).astype(np.float32),
+        lambda seed: jnp.asarray(np.random.default_rng(seed).random(8).astype(np.float32)),
+        lambda seed: jax.random.uniform(KEYS[seed], (8,)),
+    ],
+    ids=["numpy", "jax", "key"],
+)
+def test_constants_of_inner_programs_are_compared(tmp_path, inner):
+    with pytest.raises(ArgumentError, match=r"run 1 cannot .* run 0: their programs differ"):
+        Population([member(tmp_path, n, model=with_table(inner), rate=n) for n in range(2)], way="apart").train(2)
+
+
+def test_runs_with_the_same_key_are_trained(tmp_path):
+    model = with_table(lambda _: jax.random.uniform(KEYS[0], (8,)))
+    population = Population([member(tmp_path, n, model=model, rate=0) for n in range(2)], way="together")
+    population.train(2)
+    assert population.step("run 1") == 2
+
+
+def test_a_run_that_catches_up_is_compared_with_the_others_first(tmp_path):
+    alone(tmp_path, 0, 5, model=constant)
+    runs = [member(tmp_path, number, model=constant) for number in range(2)]
+    with pytest.raises(ArgumentError, match=r"run 0 cannot .* run 1: their programs differ"):
+        Population(runs, way="together").train(10)
+    assert read_checkpoint(latest_checkpoint(runs[1].estimator.model_dir)).clock[0] == 0
+
+
+def test_a_failed_run_stays_where_it_was(tmp_path):
+    """Its loss is not finite at one step only, and later calls do not train it on."""
+
+    def broken():
+        for step in range(40):
+            yield {"x": X[:8] * (np.nan if step == 4 else 1)}, Y[:8]
+
+    members = [member(tmp_path, 0, input_fn=broken), member(tmp_path, 1)]
+    population = Population(members, way="together")
+    for step in (3, 6, 12):
+        population.train(step)
+    assert population.failed == {"run 0": 5}
+    assert (population.step("run 0"), population.step("run 1")) == (3, 12)
+    found = read_checkpoint(latest_checkpoint(members[0].estimator.model_dir))
+    assert (found.clock[0], found.input["batches"]) == (3, 3)
+    assert population._standing["run 0"].position.batches == 3
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path):
+    runs = [member(tmp_path, number) for number in range(2)]
+    same = Member(name="run 0", estimator=runs[1].estimator, input_fn=runs[1].input_fn)
+    with pytest.raises(ArgumentError, match="a name each"):
+        Population([runs[0], same])
+
+
+class Ramp(Hook):
+    """A hook of a plugin that sees every step."""
+
+
+def test_hooks_that_plugins_add_are_refused(tmp_path):
+    module = types.ModuleType("acme_hooks")
+    module.ESTIMATOR_PLUGIN_API = (1, 3)
+    module.estimator_capabilities = lambda: ["adds_hooks"]
+    module.estimator_run_hooks = lambda run: [Ramp()]
+    estimators = [
+        ec.Estimator(
+            model_fn,
+            config=ec.RunConfig(str(tmp_path / str(said)), default_hooks=said),
+            params={"rate": 0.1},
+            plugins=ec.Plugins(extra=[module]),
+        )
+        for said in (True, False)
+    ]
+    with pytest.raises(ArgumentError, match=r"seen cannot .*the hook Ramp of an installed plugin"):
+        Population([Member(name="seen", estimator=estimators[0], input_fn=inputs(0))])
+    Population([Member(name="left out", estimator=estimators[1], input_fn=inputs(0))])
+
+
+def test_a_trial_whose_input_ends_is_evaluated_there_and_not_trained_on(line, capsys):
+    line.write_text(line.read_text().replace("batch_size = 8 }", "batch_size = 8, epochs = 3 }"))
+    folder = Path("runs/line-population/trials/00001")
+    for _ in range(2):
+        assert main(["population", "line.toml"]) == 0
+        assert sorted(read_eval_metrics(folder / "eval")) == [10, 12]
+        assert json.loads((folder / "trial.json").read_text()) == {"reason": "the input has ended", "step": 12}
+        (folder / "trial.json").unlink()  # as if killed before the record
+
+
+def test_a_failed_trial_is_not_trained_again(line, capsys, monkeypatch):
+    line.write_text(line.read_text().replace("seeds = 2", 'seeds = [3]\nvalues = { "hparams.rate" = [0.1, 1e30] }'))
+    assert main(["population", "line.toml"]) == 1
+    assert json.loads(Path("runs/line-population/trials/00001/trial.json").read_text())["reason"].endswith("not finite")
+    monkeypatch.setattr(ec.Estimator, "train", None)
+    capsys.readouterr()
+    assert main(["population", "line.toml"]) == 1
+    assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
+
+
+def test_secrets_are_not_written_and_still_compared(line):
+    line.write_text(
+        line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"\nurl = "https://me:abc-2@host/"')
+    )
+    for name, opened in (("population", open_population), ("crossval", open_folds)):
+        place = opened(line, Path(name)).folder / f"{name}.json"
+        assert "abc" not in place.read_text()
+        assert "********" in place.read_text()
+        opened(line, Path(name))
+    line.write_text(line.read_text().replace("abc-1", "abc-3"))
+    for name, opened in (("population", open_population), ("crossval", open_folds)):
+        with pytest.raises(ArgumentError, match="another configuration"):
+            opened(line, Path(name))
+
+
+def test_secrets_of_an_earlier_version_are_removed(line):
+    line.write_text(line.read_text().replace("rate = 0.3", 'rate = 0.3\napi_key = "abc-1"'))
+    trials = open_population(line)
+    place = trials.folder / "population.json"
+    place.write_text(json.dumps(json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)))
+    open_population(line)
+    assert "abc-1" not in place.read_text()

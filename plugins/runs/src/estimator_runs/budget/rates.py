@@ -57,7 +57,7 @@ def rate_range(
         hooks: must be empty, because no hook is called.
 
     Raises:
-        ArgumentError: the optimizer has no such rate in its state, or the numbers make no range.
+        ArgumentError: the optimizer has no such rate in its state, a schedule sets it, or the numbers make no range.
     """
     if not 0 < low < high or steps < 3:
         raise ArgumentError(f"A range test needs 0 < low < high and 3 steps, given: {low}, {high} and {steps}.")
@@ -73,6 +73,7 @@ def rate_range(
                 break
             program = program or jax.jit(trace(member, batch).function)
             state, values = program(with_rate(state, name, rate), arrays(batch))
+            _check_kept(state, name, rate)
             loss = float(values["loss"])
             mean = _SMOOTH * mean + (1 - _SMOOTH) * loss
             smooth = mean / (1 - _SMOOTH ** (len(losses) + 1))
@@ -106,6 +107,21 @@ def with_rate(state: Any, name: str, rate: float) -> Any:
             f"optax.inject_hyperparams(optax.adam)({name}=...)."
         )
     return state
+
+
+def _check_kept(state: Any, name: str, rate: float) -> None:
+    """Checks that the step took the rate: a schedule replaces it by its own.
+
+    Raises:
+        ArgumentError: it did not.
+    """
+    for path, leaf in jax.tree_util.tree_leaves_with_path(state.opt_state):
+        parts = [str(getattr(key, "name", getattr(key, "key", ""))) for key in path]
+        if "hyperparams" in parts[:-1] and parts[-1] == name and np.asarray(leaf) != np.asarray(rate, leaf.dtype):
+            raise ArgumentError(
+                f"A schedule of the optimizer sets {name!r}, so other rates have no effect. Write a number: "
+                f"optax.inject_hyperparams(optax.adam)({name}=0.001)."
+            )
 
 
 def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:

@@ -27,12 +27,13 @@ class BatchSize:
 
     Args:
         size: examples of a batch.
-        memory: bytes of a step: state, batch, results and what is computed between them.
+        memory: bytes of a step: state, batch, results and what is computed between them; None: the compiler had too
+            little memory to say.
         seconds: of a step; None: it was not run, since it does not fit.
     """
 
     size: int
-    memory: int
+    memory: int | None
     seconds: float | None
 
     @property
@@ -74,9 +75,15 @@ def batch_sizes(
         while size <= max(largest, batch.size):
             one = member.estimator
             step = trace_step(one.model_fn, one.config, batch, jax.devices()[:1], batch_size=size)
-            program = step.traced.lower().compile()
-            needed = _needed(program)
-            seconds = None if needed > limit else _seconds(program, step.state, standing.state, batch, size)
+            needed, seconds = None, None
+            try:
+                program = step.traced.lower().compile()
+                needed = _needed(program)
+                if needed <= limit:
+                    seconds = _seconds(program, step.state, standing.state, batch, size)
+            except (jax.errors.JaxRuntimeError, MemoryError) as error:
+                if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+                    raise
             found.append(BatchSize(size=size, memory=needed, seconds=seconds))
             if seconds is None:
                 break

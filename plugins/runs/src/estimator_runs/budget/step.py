@@ -28,6 +28,7 @@ def started(
             save_checkpoints_steps=10**9,
             steps_per_dispatch=1,
             default_hooks=False,
+            components={name: said for name, said in estimator.config.components.items() if name != "nan_tensor"},
         )
         copy = ec.with_model_fn(estimator, estimator.model_fn, config)
         member = Member(name="the training", estimator=copy, input_fn=input_fn, hooks=hooks)

@@ -104,7 +104,7 @@ def _batch(args: argparse.Namespace, experiment: Any) -> int:
         lines = [
             (
                 str(one.size),
-                f"{one.memory / 2**20:.1f}",
+                "-" if one.memory is None else f"{one.memory / 2**20:.1f}",
                 "-" if one.seconds is None else f"{one.seconds * 1e3:.2f}",
                 "does not fit" if one.examples_per_second is None else f"{one.examples_per_second:,.0f}",
             )

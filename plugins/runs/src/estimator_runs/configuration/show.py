@@ -10,6 +10,7 @@ from typing import Any
 import tomli_w
 
 from estimator_core.config import RunConfig
+from estimator_core.summaries import without_secrets
 from estimator_runs.configuration.in_force import plugin_settings, setting_name
 from estimator_runs.configuration.layers import KeyPath, paths_of
 from estimator_runs.configuration.reading import Read
@@ -59,6 +60,16 @@ def show(read: Read) -> str:
     rows += [(f"# {name}: {'all' if value is None else _toml(value)}", origin) for name, value, origin in beside(read)]
     width = max(len(line) for line, _ in rows if len(line) <= 60)
     return "\n".join(f"{line.ljust(width)}  # {origin}" for line, origin in rows)
+
+
+def masked(value: Any, path: KeyPath = ()) -> Any:
+    """Values as JSON has them, with stars for secrets, by the names of keys and within texts."""
+    if isinstance(value, Mapping):
+        return {str(key): masked(each, (*path, key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(each, path) for each in value]
+    hidden = _hidden(("", *path), value)
+    return without_secrets([hidden])[0] if isinstance(hidden, str) else hidden
 
 
 def _hidden(path: KeyPath, value: Any) -> Any:

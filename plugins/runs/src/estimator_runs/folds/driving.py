@@ -17,6 +17,7 @@ from estimator_runs.configuration.build import build_input, plugins_of
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
+from estimator_runs.configuration.show import masked
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.sweep.shelf import write_whole
@@ -151,19 +152,29 @@ def _check_same(folds: Folds) -> None:
     for name, value in [*sorted(folds.rows.features.items()), ("", folds.rows.labels)]:
         digest.update(f"{name}{value.dtype}{value.shape}".encode())
         digest.update(repr(value.tolist()).encode() if value.dtype.hasobject else np.ascontiguousarray(value).tobytes())
-    said = {"digest": digest.hexdigest(), "configuration": _configuration(folds.read)}
+    values = _configuration(folds.read)
+    text = json.dumps(values, sort_keys=True, default=str)
+    said = {
+        "digest": digest.hexdigest(),
+        "configuration": json.dumps(masked(values), sort_keys=True, default=str),
+        "configuration_digest": hashlib.sha256(text.encode()).hexdigest(),
+    }
     path = folds.folder / "crossval.json"
     if not path.exists():
         write_whole(path, said)
         return
     before = json.loads(path.read_text())
-    for key, what in (("digest", "other rows or splits"), ("configuration", "another configuration")):
-        if before[key] != said[key]:
+    if "configuration_digest" not in before and before["configuration"] == text:  # an earlier version wrote it all
+        before |= {"configuration_digest": said["configuration_digest"]}
+        write_whole(path, said | {"digest": before["digest"]})
+    for key, what in (("digest", "other rows or splits"), ("configuration_digest", "another configuration")):
+        if before.get(key) != said[key]:
             raise ArgumentError(f"{folds.folder} holds folds of {what}. Give another directory (--dir).")
 
 
-def _configuration(read: Read) -> str:
+def _configuration(read: Read) -> dict[str, Any]:
     """The configuration with which the folds are trained."""
     values: dict[str, Any] = dict(read.resolved.values)
-    values["crossval"] = {key: value for key, value in values.get("crossval", {}).items() if key != "workers"}
-    return json.dumps(values, sort_keys=True, default=str)
+    if "crossval" in values:
+        values["crossval"] = {key: value for key, value in values["crossval"].items() if key != "workers"}
+    return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import logging
@@ -10,17 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimator_core.checkpoint import checkpoint_step, read_checkpoint
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import PopulationPart
+from estimator_runs.configuration.show import masked
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
-from estimator_runs.sweep.trial import configured, evaluated
+from estimator_runs.sweep.trial import configured
 
 _log = logging.getLogger("estimator_core")
+_NOT_FINITE, _INPUT_ENDED, _ALL_STEPS = "the loss is not finite", "the input has ended", "all steps are made"
 _SEED = "run_config.tf_random_seed"
 
 
@@ -48,6 +52,15 @@ class Trials:
         """The newest evaluation of a trial; empty: there is none."""
         results = read_eval_metrics(self.model_dir(number) / "eval")
         return results[max(results)] if results else {}
+
+    def ended(self, number: int) -> Mapping[str, Any] | None:
+        """Why a trial ended and at which step; None: it has not ended."""
+        place = self.model_dir(number) / "trial.json"
+        return json.loads(place.read_text()) if place.exists() else None
+
+    def end(self, number: int, reason: str, step: int) -> None:
+        """Records the end of a trial, which is not trained any further."""
+        write_whole(self.model_dir(number) / "trial.json", {"reason": reason, "step": step})
 
 
 def open_population(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Trials:
@@ -87,9 +100,12 @@ def run_population(trials: Trials) -> dict[int, str]:
     last = max((one.train_steps or 0 for one in experiments.values()), default=0)
     if any(one.train_steps != last for one in experiments.values()) or last == 0:
         raise ArgumentError("The trials of a population end at one step: set train.max_steps.")
-    waiting = {n: one for n, one in experiments.items() if last not in read_eval_metrics(one.estimator.eval_dir())}
+    for number, one in experiments.items():
+        if trials.ended(number) is None:
+            _note_known_end(trials, number, one, last)
+    waiting = {number: one for number, one in experiments.items() if trials.ended(number) is None}
     if not waiting:
-        return {}
+        return _failures(trials)
     members = [
         Member(
             name=f"trial {number}", estimator=one.estimator, input_fn=one.train_input_fn, hooks=tuple(one.train_hooks)
@@ -104,13 +120,52 @@ def run_population(trials: Trials) -> dict[int, str]:
         population.train(step)
         write_whole(place, population.way)
         for number, one in waiting.items():
-            if f"trial {number}" not in population.failed:
-                evaluated(one, step)
+            name = f"trial {number}"
+            if trials.ended(number) is not None:
+                continue
+            if name in population.failed:
+                trials.end(number, _NOT_FINITE, population.failed[name])
+                continue
+            stands = population.step(name)
+            if stands > step:
+                continue  # evaluated there before the command was started again
+            _evaluate(one, stands)
+            if stands < step or step == last:
+                trials.end(number, _INPUT_ENDED if stands < step else _ALL_STEPS, stands)
+    return _failures(trials)
+
+
+def _failures(trials: Trials) -> dict[int, str]:
+    ends = {number: trials.ended(number) for number in range(len(trials.values))}
     return {
-        number: f"the loss is not finite at step {population.failed[f'trial {number}']}"
-        for number in waiting
-        if f"trial {number}" in population.failed
+        number: f"{end['reason']} at step {end['step']}"
+        for number, end in ends.items()
+        if end is not None and end["reason"] == _NOT_FINITE
     }
+
+
+def _note_known_end(trials: Trials, number: int, one: Any, last: int) -> None:
+    """Records the end of a trial whose files show it: it was killed before the record, or is of an earlier version."""
+    if last in read_eval_metrics(one.estimator.eval_dir()):
+        trials.end(number, _ALL_STEPS, last)
+    elif _input_ended(one.estimator):
+        step = checkpoint_step(one.estimator.latest_checkpoint())
+        _evaluate(one, step)
+        trials.end(number, _INPUT_ENDED, step)
+
+
+def _input_ended(estimator: Any) -> bool:
+    """Whether the newest checkpoint says that the input has ended."""
+    path = estimator.latest_checkpoint()
+    said = None if path is None else read_checkpoint(path, items=("input",)).input
+    return said is not None and bool(said["exhausted"])
+
+
+def _evaluate(experiment: Any, step: int) -> None:
+    """Evaluates a trial where it stands, unless that is done."""
+    estimator = experiment.estimator
+    if step not in read_eval_metrics(estimator.eval_dir()):
+        estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)
 
 
 def _experiment(trials: Trials, number: int) -> Any:
@@ -122,11 +177,17 @@ def _experiment(trials: Trials, number: int) -> Any:
 
 def _check_same(trials: Trials) -> None:
     """Checks that the directory holds trials of the same configuration; further values may not be added."""
-    text = json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)
+    whole = [trials.read.resolved.values, trials.values]
+    text = json.dumps(whole, sort_keys=True, default=str)
+    said = {
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "configuration": json.dumps(masked(whole), default=str),
+    }
     place = trials.folder / "population.json"
-    if not place.exists():
-        write_whole(place, text)
-    elif json.loads(place.read_text()) != text:
+    before = json.loads(place.read_text()) if place.exists() else text
+    if before == text:  # of an earlier version, which wrote it all
+        write_whole(place, said)
+    elif isinstance(before, str) or before["digest"] != said["digest"]:
         raise ArgumentError(
             f"{trials.folder} holds a population of another configuration. Give another directory (--dir)."
         )

@@ -17,6 +17,9 @@ from estimator_core.inputs import Batch, InputPosition
 from estimator_core.lowering import land
 from estimator_core.train_eval import training_batches
 
+#: Packages whose hooks show a run and do not change it.
+_HARMLESS = ("estimator_hooks",)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
@@ -66,6 +69,18 @@ class _Look(Hook):
     place = "late"
     found: Any = None
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def begin(self, run: Any) -> None:
+        """Refuses hooks of plugins that see the steps of a run."""
+        for hook in run.estimator._plugins.run_hooks(run):  # noqa: SLF001
+            if type(hook).__module__.partition(".")[0] not in _HARMLESS:
+                raise ArgumentError(
+                    f"{self._name} cannot be trained together with others: the hook {type(hook).__name__} of an "
+                    f"installed plugin ({type(hook).__module__}) sees the steps of one run. Set default_hooks=False."
+                )
+
     def after_create(self, run: Any) -> None:
         """Copies the state."""
         self.found = jax.tree.map(np.array, run.state)
@@ -106,6 +121,8 @@ def check_member(member: Member) -> None:
         why = 'steps_per_dispatch="auto" measures one run: set a number'
     elif config.debug:
         why = "debug=True runs without compilation"
+    elif config.components.get("nan_tensor", "nan_tensor") != "nan_tensor":
+        why = 'a run stops here when its loss is not finite: leave components["nan_tensor"] as it is'
     if why is not None:
         raise ArgumentError(f"{member.name} cannot be trained together with others: {why}.")
 
@@ -114,9 +131,9 @@ def start(member: Member) -> Standing:
     """Starts or resumes a run: a training call that ends before its first step.
 
     Raises:
-        ArgumentError: the input has no batch.
+        ArgumentError: the input has no batch, or a plugin adds a hook to the run.
     """
-    look = _Look()
+    look = _Look(member.name)
     member.estimator.train(member.input_fn, hooks=[look])
     path = member.estimator.latest_checkpoint()
     if look.found is None or path is None:

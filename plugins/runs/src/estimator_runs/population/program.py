@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import Literal, jaxpr_as_fun
 
 from estimator_core.errors import ArgumentError
 from estimator_core.inputs import Batch
@@ -45,7 +45,7 @@ class Step:
     Args:
         function: `(state, batch) -> (state, scalars by name)`.
         text: the program as text.
-        constants: digest of the arrays that it holds.
+        constants: digest of the arrays that it holds, at any depth.
     """
 
     function: Callable[[Any, Any], tuple[Any, dict[str, Any]]]
@@ -87,8 +87,8 @@ def trace(member: Member, batch: Batch) -> Step:
         return state, {name: value for name, value in outputs.items() if getattr(value, "shape", None) == ()}
 
     digest = hashlib.sha256()
-    for constant in closed.consts:
-        digest.update(np.asarray(constant).tobytes())
+    for constant in _constants(closed):
+        digest.update(_bytes(constant))
     return Step(function=function, text=_ADDRESS.sub("", str(closed.jaxpr)), constants=digest.hexdigest())
 
 
@@ -151,8 +151,39 @@ def _on_device(states: Sequence[Any]) -> list[Any]:
 def _primitives(jaxpr: Any) -> Iterator[str]:
     for equation in jaxpr.eqns:
         yield equation.primitive.name
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(inner, "jaxpr", inner)
-                if hasattr(inner, "eqns"):
-                    yield from _primitives(inner)
+        for inner in _parameters(equation):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                yield from _primitives(inner)
+
+
+def _constants(found: Any) -> Iterator[Any]:
+    """The constants of a program and of all programs within it, in the order of the text; literals included."""
+    yield from getattr(found, "consts", ())
+    jaxpr = getattr(found, "jaxpr", found)
+    for equation in jaxpr.eqns:
+        yield from _literals(equation.invars)
+        for inner in _parameters(equation):
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                yield from _constants(inner)
+            elif isinstance(inner, np.ndarray | jax.Array):
+                yield inner
+    yield from _literals(jaxpr.outvars)
+
+
+def _literals(variables: Sequence[Any]) -> Iterator[Any]:
+    return (variable.val for variable in variables if isinstance(variable, Literal))
+
+
+def _parameters(equation: Any) -> Iterator[Any]:
+    """The parameters of an equation, those in tuples one by one."""
+    for value in equation.params.values():
+        yield from value if isinstance(value, tuple | list) else (value,)
+
+
+def _bytes(constant: Any) -> bytes:
+    """The kind, the shape and the values of a constant; of random keys their numbers."""
+    dtype = getattr(constant, "dtype", None)
+    keys = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    values = np.asarray(jax.random.key_data(constant) if keys else constant)
+    return f"{values.dtype if dtype is None else dtype}{np.shape(constant)}".encode() + values.tobytes()

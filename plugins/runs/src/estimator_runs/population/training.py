@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import Batch
+from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.population.choosing import fastest
 from estimator_runs.population.member import Member, Standing, check_member, save, start
 from estimator_runs.population.program import Way, arrays, common_step, ways
@@ -56,6 +56,9 @@ class Population:
     def __init__(self, members: Sequence[Member], *, way: str | None = None) -> None:
         for member in members:
             check_member(member)
+        names = [member.name for member in members]
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"Runs of a population need a name each, given: {names}.")
         directories = [member.estimator.model_dir for member in members]
         if len(set(directories)) < len(directories):
             raise ArgumentError(f"Runs of a population need a model_dir each, given: {directories}.")
@@ -82,7 +85,7 @@ class Population:
         Raises:
             ArgumentError: the batches of the runs have different shapes.
         """
-        going = {name: one for name, one in self._standing.items() if one.step < step}
+        going = {name: one for name, one in self._standing.items() if one.step < step and name not in self.failed}
         while going:
             least = min(one.step for one in going.values())
             behind = [one for one in going.values() if one.step == least]
@@ -102,12 +105,14 @@ class Population:
         carried: Any = None
         way: Way | None = None
         records: dict[int, Any] = {}
+        positions = {one.member.name: one.position for one in group}
         while at < target and time.monotonic() < due:
             gone = [one for one in group if self._peek(one) is None]
             if gone:
-                for one in gone:
-                    one.position = None if one.position is None else one.position._replace(exhausted=True)
-                self._land(group, way, carried, records, at)
+                for name in (one.member.name for one in gone):
+                    position = positions[name]
+                    positions[name] = None if position is None else position._replace(exhausted=True)
+                self._land(group, way, carried, records, at, positions)
                 ended |= {one.member.name for one in gone}
                 group = [one for one in group if one not in gone and one.member.name not in self.failed]
                 return ended if not group else ended | self._advance(group, target)
@@ -120,20 +125,35 @@ class Population:
             if any(every and at % every == 0 for every in cadences):
                 records[at] = values
             for one, batch in zip(group, row, strict=True):
-                one.position = batch.position
+                positions[one.member.name] = batch.position
             recent.append(values)
             if len(recent) > _AHEAD:
                 jax.block_until_ready(recent.popleft())
-        self._land(group, way, carried, records, at)
+        self._land(group, way, carried, records, at, positions)
         return ended
 
     def _way(self, group: list[Standing], row: Sequence[Batch]) -> Way:
         key = _shapes(row[0])
         if key not in self._ways:
-            self._ways[key] = ways(common_step([one.member for one in group], row))
+            others = [one for one in self._standing.values() if one not in group and self._may_follow(one)]
+            batches = [*row, *(self._like(one, row[0]) for one in others)]
+            self._ways[key] = ways(common_step([one.member for one in (*group, *others)], batches))
         if self.way is None:
             self.way = fastest(self._ways[key], [one.state for one in group], row)
         return self._ways[key][self.way]
+
+    def _may_follow(self, one: Standing) -> bool:
+        """Whether a run may be trained later: it has not failed, and its input has not ended."""
+        return one.member.name not in self.failed and self._peek(one) is not None
+
+    def _like(self, one: Standing, batch: Batch) -> Batch:
+        """A batch of these shapes, to trace a step that a run makes later: its own next one, if that has them."""
+        following = self._peek(one)
+        if following is None or _shapes(following)[0] != _shapes(batch)[0]:
+            raise ArgumentError(
+                f"{one.member.name} cannot be trained together with others: its batches have other features."
+            )
+        return following if _shapes(following) == _shapes(batch) else batch
 
     def _peek(self, one: Standing) -> Batch | None:
         name = one.member.name
@@ -144,16 +164,24 @@ class Population:
     def _row(self, group: list[Standing]) -> list[Batch]:
         """The next batch of each run; all have some."""
         row = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
-        shapes = [_shapes(batch)[1] for batch in row]
+        shapes = [_shapes(batch) for batch in row]
         for one, shape in zip(group, shapes, strict=True):
             if shape != shapes[0]:
                 raise ArgumentError(
                     f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
-                    f"shapes {shape}, and {shapes[0]} there."
+                    f"shapes {shape[1]}, and {shapes[0][1]} there."
                 )
         return row
 
-    def _land(self, group: list[Standing], way: Way | None, carried: Any, records: Mapping[int, Any], at: int) -> None:
+    def _land(
+        self,
+        group: list[Standing],
+        way: Way | None,
+        carried: Any,
+        records: Mapping[int, Any],
+        at: int,
+        positions: Mapping[str, InputPosition | None],
+    ) -> None:
         """Brings each run to a step in its model_dir, unless its loss is not finite."""
         if way is None:
             return
@@ -164,7 +192,7 @@ class Population:
                 self.failed[one.member.name] = bad
                 _log.warning("%s: the loss is not finite at step %d.", one.member.name, bad)
                 continue
-            one.state, one.step = states[index], at
+            one.state, one.step, one.position = states[index], at, positions[one.member.name]
             every = one.member.estimator.config.save_summary_steps
             for step, found in values.items():
                 if every and step % every == 0:
@@ -178,6 +206,6 @@ def _next_save(group: Sequence[Standing], step: int) -> int:
     return min([(step // every + 1) * every for every in cadences if every] or [sys.maxsize])
 
 
-def _shapes(batch: Batch) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+def _shapes(batch: Batch) -> tuple[Any, tuple[str, ...]]:
     leaves, tree = jax.tree.flatten(arrays(batch))
-    return tree, tuple(leaf.shape for leaf in leaves)
+    return tree, tuple(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves)
