@@ -10,6 +10,7 @@ from estimator_core._inputs import open_input as open_input
 from estimator_core._inputs.arrays import ArrayInput as ArrayInput
 from estimator_core._inputs.arrays import numpy_input_fn as numpy_input_fn
 from estimator_core._inputs.calling import call_input_fn as call_input_fn
+from estimator_core._inputs.preparation import DataContract as DataContract
 from estimator_core._inputs.transform_files import INDEX as INDEX
 from estimator_core._inputs.transform_files import load_transforms as load_transforms
 from estimator_core._inputs.transform_files import save_transforms as save_transforms

@@ -84,7 +84,7 @@ class GPUBackend:
             ArgumentError: the shape is neither cards nor machines by cards, or a machine has more than 8.
         """
         name = f"{family}:{'x'.join(map(str, shape))}"
-        if len(shape) > 2 or shape[-1] > _NODE:
+        if len(shape) > 2 or not shape or shape[-1] > _NODE:
             raise ArgumentError(
                 f"There is no topology {name!r}: write {family}x8 for eight cards of one machine, {family}:2x8 for two "
                 "such machines; a machine has at most 8."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypedDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,20 @@ device_description_str: "{self.kind}"
 """
 
 
-_HOPPER = {
+class _Chip(TypedDict):
+    """What the cards of a generation share."""
+
+    cores: int
+    clock_ghz: float
+    l2_bytes: int
+    shared_per_core: int
+    shared_per_block: int
+    fpus_per_core: int
+    capability: tuple[int, int]
+    features: str
+
+
+_HOPPER: _Chip = {
     "cores": 132,
     "clock_ghz": 1.98,
     "l2_bytes": 52428800,
@@ -64,7 +78,7 @@ _HOPPER = {
     "capability": (9, 0),
     "features": "ACCELERATED_FEATURES",
 }
-_AMPERE = {
+_AMPERE: _Chip = {
     "cores": 108,
     "clock_ghz": 1.41,
     "l2_bytes": 41943040,
@@ -74,7 +88,7 @@ _AMPERE = {
     "capability": (8, 0),
     "features": "NONE",
 }
-_BLACKWELL = {
+_BLACKWELL: _Chip = {
     "cores": 148,
     "clock_ghz": 1.965,
     "l2_bytes": 132644864,

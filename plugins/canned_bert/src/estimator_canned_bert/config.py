@@ -120,7 +120,8 @@ class BertConfig:
             raise ArgumentError(f"There is no size {size!r} of BERT. Sizes: {', '.join(_SIZES)}.")
         hidden, layers, heads = _SIZES[size]
         shape: dict[str, Any] = {"hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
-        return cls(**{**shape, "intermediate_size": 4 * hidden, **changes})
+        values: dict[str, Any] = {**shape, "intermediate_size": 4 * hidden, **changes}
+        return cls(**values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> BertConfig:

@@ -6,8 +6,8 @@ import contextlib
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, cast
 
 from estimator_core.errors import EstimatorError, InputError
 from estimator_core.estimator import Estimator
@@ -60,7 +60,7 @@ def find_faults(
     if trained is not None:  # without the training input nobody knows all variables
         for exporter in (exporter for spec in eval_specs for exporter in spec.exporters):
             if isinstance(exporter, RehearsesExports):
-                with faults.at(f"The exporter {exporter.name!r}"):
+                with faults.at(f"The exporter {cast(Any, exporter).name!r}"):
                     exporter.rehearse(tried.check_export)
     return faults.found
 
@@ -72,7 +72,7 @@ class _Faults:
         self.found: list[Exception] = []
 
     @contextlib.contextmanager
-    def at(self, place: str, batch: Batch | None = None) -> Iterator[None]:
+    def at(self, place: str, batch: Batch | None = None) -> Generator[None]:
         """Within, an error is a fault of this place."""
         try:
             yield
@@ -109,6 +109,7 @@ def _try_mode(
         whole: whether all of the input will be read.
     """
     beginning = [hook for hook in hooks if type(hook).begin is not Hook.begin]
+    own = _Faults()
     for given in [(), beginning] if beginning else [()]:
         own, batch = _Faults(), None
         with own.at(place):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
@@ -36,7 +36,7 @@ def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Call
         raise ArgumentTypeError(f"keras_input_fn needs batches or a function that makes them, given: {source!r:.200}.")
 
     def input_fn() -> Iterator[Any]:
-        made = source if _is_data(source) else source()
+        made = cast(Any, source if _is_data(source) else source())
         numbered = hasattr(made, "__getitem__") and hasattr(made, "__len__") and not isinstance(made, (list, tuple))
         batches = (made[number] for number in range(len(made))) if numbered else iter(made)
         return (_batch(batch, weight_column) for batch in batches)

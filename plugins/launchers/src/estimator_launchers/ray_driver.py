@@ -1,5 +1,8 @@
 """The driver of a Ray job: hands the processes to Ray Train, and writes what becomes of them into the job's folder."""
 
+# Ray is absent where types are checked, so its classes are unknown there.
+# pyright: reportUnknownParameterType=false, reportUntypedBaseClass=false
+
 from __future__ import annotations
 
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -81,7 +81,7 @@ class Given(CheckpointPolicy, Hook):
         policy: the policy that answers.
     """
 
-    name = "Given"
+    name: ClassVar[str | None] = "Given"
 
     def __init__(self, policy: CheckpointPolicy) -> None:
         self._policy = policy

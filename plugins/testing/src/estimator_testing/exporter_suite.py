@@ -205,7 +205,9 @@ class ExporterSuite(Suite):
                     exporter = self.make()
                     self._call(exporter, estimator, result, final)
             missing = set(expected) - {checkpoint for _, checkpoint in estimator.exports}
-            assert not missing, f"killed in the middle of its write {number + 1}, it did not export {sorted(missing)}"
+            assert not missing, (
+                f"killed in the middle of its write {number + 1}, it did not export {sorted(missing, key=str)}"
+            )
             if not writes.torn:
                 return
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from estimator_core.hooks import Hook
+from estimator_core.inputs import Batch
 from estimator_core.modes import ModeKeys
 from estimator_testing._core import NOBODY_ASKS, Dispatch, HookCalls, HookSchedule, TimeSpent, in_order
 from estimator_testing.fake_run import FakeRun
@@ -111,7 +112,7 @@ def _dispatch(
     upto = run.step + int(max(1, min(most, schedule.room())))  # an evaluation may leave no room before a wake
     steps = range(run.step + 1, upto + 1)
     values = _outputs(steps, compute)
-    dispatch = Dispatch(None, None, None, len(steps), SimpleNamespace(size=run.batch_size))
+    dispatch = Dispatch(None, None, None, len(steps), cast(Batch, SimpleNamespace(size=run.batch_size)))
     shown = run.batch
     schedule.before(dispatch)
     run.batch = shown  # what the test has set

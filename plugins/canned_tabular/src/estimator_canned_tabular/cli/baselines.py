@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +63,7 @@ def tallied(source: FileInput, contract: DataContract, memory: Path, weight_colu
     iterator = source()
     batches, convert = contract.open(iterator, mode=ModeKeys.EVAL, memory=memory, check=True)
     checked: Callable[[Any], Any] = (lambda element: element) if convert is None else convert
-    rows, classes, sums = 0, Counter[str](), np.zeros(3)
+    rows, classes, sums = 0, defaultdict[str, float](float), np.zeros(3)
     for features, labels in batches:
         checked((features, labels))
         rows += len(labels)

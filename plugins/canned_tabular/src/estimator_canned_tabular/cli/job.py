@@ -126,14 +126,14 @@ class Job:
     def _estimator(self, model: str, folder: Path, recipe: Recipe, *, plots: bool = False) -> ec.Estimator:
         model_fn = model_fn_of(model, self.schema, recipe, self.args.weight_column, plots=plots)
         every = recipe.steps_between_looks(self.tallies["training"].rows)
-        looks = {"save_checkpoints_steps": every} if recipe.patience else {}
+        looks: dict[str, Any] = {"save_checkpoints_steps": every} if recipe.patience else {}
         return ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(folder), tf_random_seed=recipe.seed, **looks))
 
     def _trained(self, model: str, folder: Path, recipe: Recipe) -> ec.Estimator:
         estimator = self._estimator(model, folder, recipe)
         rows = self.tallies["training"].rows
         steps, every = recipe.steps(rows), recipe.steps_between_looks(rows)
-        shuffled = {"shuffle": True, "num_epochs": None, "shuffle_buffer_size": self.args.shuffle_rows}
+        shuffled: dict[str, Any] = {"shuffle": True, "num_epochs": None, "shuffle_buffer_size": self.args.shuffle_rows}
         training = whole(self.parts.rows("training", **shuffled))
         if not recipe.patience:
             return estimator.train(training, max_steps=steps)

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla as xla_ops
+from tensorflow.compiler.tf2xla.python import xla as xla_ops  # pyright: ignore[reportMissingImports]
 
 from estimator_core.export import (
     SERVING_METHODS,

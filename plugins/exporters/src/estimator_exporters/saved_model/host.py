@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -69,7 +69,7 @@ def _parsed(name: str, feature: ParsedFeature, value: Any) -> Any:
         found = tf.shape(value)[1]
         message = f"The feature {name!r} has more values than the {places} that this export takes."
         with _refused_unless(found <= places, message):
-            value = tf.pad(value, [[0, 0], [0, places - found]], constant_values=_blank(value.dtype))
+            value = tf.pad(value, cast(Any, [[0, 0], [0, places - found]]), constant_values=_blank(value.dtype))
         value = tf.ensure_shape(value, [None, places])
     return narrowed(value, feature.dtype, f"The feature {name!r}")
 
@@ -114,7 +114,7 @@ def _fit(operation: Fit, values: Tensors) -> Tensors:
     value = values[operation.input]
     found, width = value.shape[1], operation.width
     if found <= width:
-        filled = tf.pad(value, [[0, 0], [0, width - found]], constant_values=operation.fill)
+        filled = tf.pad(value, [[0, 0], [0, width - found]], constant_values=cast(Any, operation.fill))
         return {operation.output: filled}
     empty = tf.reduce_all(tf.equal(value[:, width:], operation.fill))
     with _refused_unless(empty, f"An example has more values than the {width} of its column."):

@@ -19,11 +19,11 @@ def pr_curve_event(tag: str, counts: ThresholdCounts) -> Any:
 
     Source: `tensorboard/plugins/pr_curve/summary.py`.
     """
-    from tensorboardX.proto.event_pb2 import Event
-    from tensorboardX.proto.plugin_pr_curve_pb2 import PrCurvePluginData
-    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
-    from tensorboardX.proto.tensor_pb2 import TensorProto
-    from tensorboardX.proto.tensor_shape_pb2 import TensorShapeProto
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.plugin_pr_curve_pb2 import PrCurvePluginData  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.tensor_pb2 import TensorProto  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.tensor_shape_pb2 import TensorShapeProto  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
 
     rows = np.stack(
         [

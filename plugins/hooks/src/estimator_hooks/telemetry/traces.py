@@ -49,8 +49,8 @@ class TraceHook(Hook):
                 "TraceHook needs OpenTelemetry. Install it: pip install 'estimator-hooks[telemetry]'"
             ) from error
         self._tracer = (self._provider or trace.get_tracer_provider()).get_tracer("estimator_hooks")
-        self._current = self._tracer.start_as_current_span(run.mode)
-        self._span = self._current.__enter__()
+        current: AbstractContextManager[Any] = self._tracer.start_as_current_span(run.mode)
+        self._current, self._span = current, current.__enter__()
         self._span.set_attribute("estimator.model_dir", str(run.model_dir))
         self._since = None
 

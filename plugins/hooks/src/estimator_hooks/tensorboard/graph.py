@@ -10,8 +10,12 @@ import numpy as np
 from estimator_core.hooks import Hook, Run
 
 #: TensorFlow's numbers of dtypes.
-_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10}
-_DTYPES |= {"bfloat16": 14, "float16": 19, "uint32": 22, "uint64": 23}
+_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10} | {
+    "bfloat16": 14,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+}
 
 
 class GraphHook(Hook):
@@ -33,7 +37,7 @@ class GraphHook(Hook):
         """Writes the graph of a fresh run; a resumed one has it."""
         if run.step:
             return
-        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
 
         graph = graph_of(run.state.variables, run.state.model_state)
         run.summaries.event(Event(graph_def=graph.SerializeToString()), run.step)
@@ -53,9 +57,9 @@ def graph_of(variables: Mapping[str, Any], model_state: Mapping[str, Any]) -> An
         >>> list(graph.node[-1].input)
         ['dense/kernel', 'dense/bias']
     """
-    from tensorboardX.proto.graph_pb2 import GraphDef
-    from tensorboardX.proto.node_def_pb2 import NodeDef
-    from tensorboardX.proto.versions_pb2 import VersionDef
+    from tensorboardX.proto.graph_pb2 import GraphDef  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.node_def_pb2 import NodeDef  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.versions_pb2 import VersionDef  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
 
     nodes: list[Any] = []
     blocks: dict[str, list[str]] = {}
@@ -70,8 +74,8 @@ def graph_of(variables: Mapping[str, Any], model_state: Mapping[str, Any]) -> An
 
 
 def _attributes(array: Any) -> dict[str, Any]:
-    from tensorboardX.proto.attr_value_pb2 import AttrValue
-    from tensorboardX.proto.tensor_shape_pb2 import TensorShapeProto
+    from tensorboardX.proto.attr_value_pb2 import AttrValue  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.tensor_shape_pb2 import TensorShapeProto  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
 
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=int(size)) for size in np.shape(array)])
     parameters = int(np.prod(np.shape(array), dtype=np.int64))

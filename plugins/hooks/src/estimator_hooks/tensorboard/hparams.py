@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from typing import Any
 
 from estimator_core.hooks import Hook, Run
@@ -43,7 +44,8 @@ class HParamsHook(Hook):
         """Writes the hyperparameters."""
         if not self.hparams:
             return
-        from tensorboardX.proto import api_pb2, plugin_hparams_pb2
+        api_pb2: Any = import_module("tensorboardX.proto.api_pb2")
+        plugin_hparams_pb2: Any = import_module("tensorboardX.proto.plugin_hparams_pb2")
 
         kinds = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
         infos = [
@@ -70,7 +72,8 @@ class HParamsHook(Hook):
         """Writes how the run ended."""
         if not self.hparams:
             return
-        from tensorboardX.proto import api_pb2, plugin_hparams_pb2
+        api_pb2: Any = import_module("tensorboardX.proto.api_pb2")
+        plugin_hparams_pb2: Any = import_module("tensorboardX.proto.plugin_hparams_pb2")
 
         status = api_pb2.Status.Value("STATUS_FAILURE" if run.failed else "STATUS_SUCCESS")
         info = plugin_hparams_pb2.SessionEndInfo(status=status, end_time_secs=time.time())
@@ -116,8 +119,8 @@ def _is_plain(value: object) -> bool:
 
 
 def _write(run: Run, tag: str, content: Any) -> None:
-    from tensorboardX.proto.event_pb2 import Event
-    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
+    from tensorboardX.proto.summary_pb2 import Summary, SummaryMetadata  # pyright: ignore[reportAttributeAccessIssue] # made by protobuf
 
     data = SummaryMetadata.PluginData(plugin_name="hparams", content=content.SerializeToString())
     value = Summary.Value(tag=_PREFIX + tag, metadata=SummaryMetadata(plugin_data=data))

@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _action(
-    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],  # pyright: ignore[reportPrivateUsage]
+    name: str,
+    text: str,
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=text)
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")

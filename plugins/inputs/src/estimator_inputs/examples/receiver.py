@@ -71,7 +71,7 @@ def build_parsing_serving_input_receiver_fn(
     records = Feature((default_batch_size,), "string")
 
     def receiver(seen: Mapping[str, int]) -> ServingInputReceiver:
-        fitted = {
+        fitted: dict[str, dict[str, Any]] = {
             name: {**spec, "shape": [given.get(name, max(1, seen.get(name, 1)))]} if spec.get("variable") else spec
             for name, spec in parsed.items()
         }

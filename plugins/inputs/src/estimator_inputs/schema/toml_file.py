@@ -175,7 +175,10 @@ class _Reader:
         edges, shares = table.get("edges", []), table.get("shares", [])
         if (edges or shares) and len(shares) != len(edges) + 1:
             raise self._error((*here, "shares"), f"has {len(shares)} numbers, and must have one more than edges")
-        return Seen(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        return Seen(**values)
 
     def _check(
         self, here: tuple[str, ...], table: Mapping[str, Any], keys: Mapping[str, tuple[tuple[type, ...], str]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -102,7 +102,8 @@ class Watcher:
         if cells.kind == "number" and _has_classes(feature):
             known = np.isin(cells.values.to_numpy(zero_copy_only=False), np.array(words))
         elif cells.kind == "word" and (cells.dtype == "bool") == (feature.dtype == "bool"):
-            known = pc.is_in(cells.values, pa.array(words).cast(cells.values.type)).to_numpy(zero_copy_only=False)
+            listed = pa.array(words).cast(cells.values.type)
+            known = cast(Any, pc).is_in(cells.values, listed).to_numpy(zero_copy_only=False)
         else:
             return
         self._note(self.unknown, feature.name, cells, ~known, where)

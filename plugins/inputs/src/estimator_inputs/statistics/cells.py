@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def _of_lists(array: Any) -> Cells:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = pc.fill_null(cast(Any, pc).list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     inner = cells_of(array.flatten())
     size = array.type.list_size if pa.types.is_fixed_size_list(array.type) else None
     return _grouped(inner, lengths, size)
@@ -145,10 +145,10 @@ def _leaf(array: Any) -> Cells:
         return _kept(array, _nulls(array), "word", "bool")
     if types.is_date(arrow) or types.is_timestamp(arrow):
         micro = array.cast(pa.timestamp("us", arrow.tz if types.is_timestamp(arrow) else None), safe=False)
-        seconds = pc.divide(micro.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+        seconds = cast(Any, pc).divide(micro.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
         return _kept(seconds, _nulls(array), "time", "date" if types.is_date(arrow) else "timestamp")
     if _is_text(arrow):
-        empty = _numpy(pc.fill_null(pc.equal(pc.binary_length(array), 0), True))
+        empty = _numpy(pc.fill_null(cast(Any, pc).equal(cast(Any, pc).binary_length(array), 0), True))
         return _kept(array, empty, "word", "string")
     nothing = np.arange(0)
     dtype = "null" if types.is_null(arrow) else str(arrow)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Counts:
 def _sketch_of(values: Iterable[Any]) -> Any:
     import datasketches
 
-    sketch = datasketches.hll_sketch(_REGISTERS, datasketches.tgt_hll_type.HLL_8)
+    sketch = cast(Any, datasketches).hll_sketch(_REGISTERS, cast(Any, datasketches).tgt_hll_type.HLL_8)
     _feed(sketch, map(_plain, values))
     return sketch
 

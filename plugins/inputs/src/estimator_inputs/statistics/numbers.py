@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class Numbers:
     def _begun(self) -> Any:
         import datasketches
 
-        sketch = datasketches.kll_doubles_sketch(_K)
+        sketch = cast(Any, datasketches).kll_doubles_sketch(_K)
         numbers, ends = self._in_order()
         counts = np.diff(ends, prepend=0)
         for first in range(0, int(ends[-1]), _PIECE):  # each number as often as it occurred, but never all at once

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
@@ -56,7 +56,7 @@ def load(named: str) -> Callable[[str], Mapping[str, Any]]:
             f"{path} defines no function {name}(model_dir). It returns a dict with the parts that are compared: "
             "estimator, train_input_fn and eval_input_fn."
         )
-    return function
+    return cast(Callable[[str], Mapping[str, Any]], function)
 
 
 def estimator_of(parts: Any, named: str) -> Estimator:

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import tempfile
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Feed:
         """Features and labels that are fed; unfed they are the first batch, for hooks that run on their own."""
         first = nest.flatten(self.batches[0], expand_composites=True)
         shapes = nest.flatten(self._shapes)
-        values = [value for shape, value in zip(_spread(shapes), first)]
+        values = [value for _, value in zip(_spread(shapes), first)]
         self._places = [
             v1.placeholder_with_default(tf.constant(value, dtype=dtype), shape)
             for (dtype, shape), value in zip(_spread(shapes), values)
@@ -193,8 +193,9 @@ class Recorder(Feeder):
 
 def _name(variable: Any) -> str:
     info = variable._get_save_slice_info() if hasattr(variable, "_get_save_slice_info") else None
-    whole = info is not None and tuple(info.full_shape) == tuple(variable.shape.as_list())
-    return info.full_name if whole else variable.op.name
+    if info is not None and tuple(info.full_shape) == tuple(variable.shape.as_list()):
+        return info.full_name
+    return variable.op.name
 
 
 def _evaluated(estimator: Any, feed: Feed, checkpoint: str) -> Any:
@@ -264,7 +265,7 @@ def main(path: str, function: str, folder: str, steps: int, eval_batches: int) -
         "end": arrays.tree(_evaluated(estimator, evaluation, last)),
     }
     os.makedirs(folder, exist_ok=True)
-    np.savez_compressed(os.path.join(folder, "arrays.npz"), **arrays.kept)
+    np.savez_compressed(os.path.join(folder, "arrays.npz"), **cast(Any, arrays.kept))
     with open(os.path.join(folder, "record.json"), "w") as file:
         json.dump(record, file, sort_keys=True)
 
