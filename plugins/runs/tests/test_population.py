@@ -1,6 +1,10 @@
 """Runs that are trained together: each as it is alone, resumed, refused."""
 
 import json
+import os
+import signal
+import threading
+import time
 import types
 from pathlib import Path
 
@@ -14,11 +18,12 @@ from line_files import CODE, TOML
 import estimator_core as ec
 from estimator_core.checkpoint import latest_checkpoint, read_checkpoint
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_core.hooks import Hook
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs import Member, Population, open_folds, open_population
 from estimator_runs.population import training
+from estimator_runs.workers import run_workers
 
 RATES = (0.01, 0.02, 0.03)
 X = np.random.default_rng(0).normal(size=(36, 6)).astype(np.float32)
@@ -335,3 +340,65 @@ def test_secrets_of_an_earlier_version_are_removed(line):
     place.write_text(json.dumps(json.dumps([trials.read.resolved.values, trials.values], sort_keys=True, default=str)))
     open_population(line)
     assert "abc-1" not in place.read_text()
+
+
+@pytest.mark.parametrize("place", ["_row", "save"])
+def test_a_signal_saves_all_runs_where_they_stand(tmp_path, monkeypatch, place):
+    members = [member(tmp_path / "cut", number) for number in range(2)]
+    population, calls = Population(members, way="together"), []
+    owner = Population if place == "_row" else training
+    known = getattr(owner, place)
+
+    def signalled(*given):
+        calls.append(given)
+        if place == "_row" and len(calls) == 7:
+            signal.raise_signal(signal.SIGTERM)
+        if place == "save" and len(calls) == 1:
+            raise PreemptedError("interrupted")  # as a training call does that takes the signal
+        return known(*given)
+
+    monkeypatch.setattr(owner, place, signalled)
+    with pytest.raises(PreemptedError, match="2 runs was interrupted"):
+        population.train(30)
+    stands = 7 if place == "_row" else 25
+    for one in members:
+        assert read_checkpoint(latest_checkpoint(one.estimator.model_dir)).clock[0] == stands
+    monkeypatch.setattr(owner, place, known)
+    again = [member(tmp_path / "cut", number) for number in range(2)]
+    Population(again, way="together").train(30)
+    assert_same(again[1].estimator, alone(tmp_path / "alone", 1, 30))
+
+
+WORKER = """
+import pathlib, signal, sys, time
+from estimator_runs.workers import end_with_parent
+
+def save(number, frame):
+    time.sleep(0.3)
+    pathlib.Path("saved").touch()
+    sys.exit(75)
+
+if "wait" in sys.argv[1]:
+    signal.signal(signal.SIGTERM, save)
+    end_with_parent()
+    pathlib.Path("ready").touch()
+    time.sleep(60)
+sys.exit(75)
+"""
+
+
+@pytest.mark.parametrize("what", ["wait", "end"])
+def test_interrupted_workers_have_saved_and_can_be_resumed(tmp_path, monkeypatch, what):
+    monkeypatch.chdir(tmp_path)
+    Path("one_worker.py").write_text(WORKER)
+
+    def stop():
+        while not Path("ready").exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if what == "wait":
+        threading.Thread(target=stop, daemon=True).start()
+    with pytest.raises(PreemptedError, match="Start again to continue"):
+        run_workers("one_worker", {"do": what}, 2)
+    assert Path("saved").exists() == (what == "wait")

@@ -10,9 +10,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
+
+from estimator_core.errors import PreemptedError
+
+_CAN_BE_RESUMED = 75
+_LOOK_SECS = 0.05
+_SAME_SIGNAL_SECS = 0.25  # terminals and launchers both pass a signal on
 
 
 @contextlib.contextmanager
@@ -30,6 +37,40 @@ def owned(folder: Path) -> Generator[bool]:
         yield True
 
 
+class Interruption:
+    """Notices SIGTERM and SIGINT, in the main thread. A second signal acts as if this object did not exist.
+
+    Attributes:
+        reason: the name of the signal; None: there was none.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._time = 0.0
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._restore()
+
+    def _handle(self, number: int, frame: object) -> None:
+        if self.reason is None:
+            self.reason, self._time = signal.Signals(number).name, time.monotonic()
+        elif time.monotonic() - self._time > _SAME_SIGNAL_SECS:
+            self._restore()
+            signal.raise_signal(number)
+
+    def _restore(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._previous = {}
+
+
 def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
     """Runs processes that end with this one: each reads a pipe that closes with it.
 
@@ -40,16 +81,26 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
 
     Returns:
         Their exit codes.
+
+    Raises:
+        PreemptedError: they were interrupted, or this process was and has waited for them.
     """
     command = [sys.executable, "-m", module, json.dumps(said)]
     workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(count)]
-    try:
-        return [worker.wait() for worker in workers]
-    finally:
-        for worker in workers:
-            if worker.stdin is not None:
-                worker.stdin.close()
-            worker.wait()
+    with Interruption() as interruption:
+        try:
+            while interruption.reason is None and any(worker.poll() is None for worker in workers):
+                time.sleep(_LOOK_SECS)
+        finally:
+            for worker in workers:
+                if worker.stdin is not None:
+                    worker.stdin.close()
+                worker.wait()
+    codes = [worker.wait() for worker in workers]
+    failed = [code for code in codes if code]
+    if failed and (interruption.reason is not None or set(failed) == {_CAN_BE_RESUMED}):
+        raise PreemptedError(f"The workers were interrupted (exit codes {codes}). Start again to continue.")
+    return codes
 
 
 def end_with_parent() -> None:

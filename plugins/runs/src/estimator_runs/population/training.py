@@ -12,11 +12,12 @@ from typing import Any
 
 import jax
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.population.choosing import fastest
 from estimator_runs.population.member import Member, Standing, check_member, save, start
 from estimator_runs.population.program import Way, arrays, common_step, ways
+from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
 _FIRST_BAD = 1  # in the clock
@@ -65,6 +66,7 @@ class Population:
         self.way = way
         self.failed: dict[str, int] = {}
         self._standing = {member.name: start(member) for member in members}
+        self._interruption = Interruption()
         self._ways: dict[Any, dict[str, Way]] = {}
         self._next: dict[str, Batch | None] = {}  # drawn and not used; None: the input has ended
 
@@ -84,13 +86,23 @@ class Population:
 
         Raises:
             ArgumentError: the batches of the runs have different shapes.
+            PreemptedError: SIGTERM or SIGINT stopped it; the states of all runs are saved.
         """
         going = {name: one for name, one in self._standing.items() if one.step < step and name not in self.failed}
+        with Interruption() as self._interruption:
+            self._train(going, step)
+
+    def _train(self, going: dict[str, Standing], step: int) -> None:
         while going:
             least = min(one.step for one in going.values())
             behind = [one for one in going.values() if one.step == least]
             target = min([step, _next_save(behind, least), *(one.step for one in going.values() if one.step > least)])
             ended = self._advance(behind, target)
+            if self._interruption.reason is not None:
+                raise PreemptedError(
+                    f"The training of {len(self._standing)} runs was interrupted ({self._interruption.reason}) and "
+                    "their states saved; start it again to continue."
+                )
             going = {
                 name: one
                 for name, one in going.items()
@@ -106,7 +118,7 @@ class Population:
         way: Way | None = None
         records: dict[int, Any] = {}
         positions = {one.member.name: one.position for one in group}
-        while at < target and time.monotonic() < due:
+        while at < target and time.monotonic() < due and self._interruption.reason is None:
             gone = [one for one in group if self._peek(one) is None]
             if gone:
                 for name in (one.member.name for one in gone):
@@ -197,7 +209,11 @@ class Population:
             for step, found in values.items():
                 if every and step % every == 0:
                     one.losses[step] = {name: float(value) for name, value in found[index].items()}
-            save(one)
+            try:
+                save(one)
+            except PreemptedError:  # its call took the signal: the others are saved as well
+                self._interruption.reason = "a signal during a save"
+                save(one)
 
 
 def _next_save(group: Sequence[Standing], step: int) -> int:
