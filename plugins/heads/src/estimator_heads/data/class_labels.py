@@ -120,7 +120,7 @@ class ClassLabels:
     def _no_id(self, array: Array) -> Fault | None:
         fault = not_finite(array)
         if fault is not None:
-            return Fault(row=fault.row, value=fault.value, problem="is no class", cure=_CORRECT)
+            return Fault(row=fault.row, value=fault.value, problem="is not a class", cure=_CORRECT)
         wrong = (array < 0) | (array > self.n_classes - 1)
         if not self.soft:
             wrong |= array % 1 != 0
