@@ -7,6 +7,7 @@ from estimator_core._model.fitting import check_names
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
 from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
 from estimator_core._model.inner_trace import is_traced
+from estimator_core._model.memory import computed_by_host, is_in_host_memory
 from estimator_core._model.module import module
 from estimator_core._model.module_values import ModuleValues
 from estimator_core._model.scope import in_model_fn
@@ -26,9 +27,11 @@ __all__ = [
     "WholeTable",
     "check_names",
     "check_value",
+    "computed_by_host",
     "declared_variables",
     "get_variable",
     "in_model_fn",
+    "is_in_host_memory",
     "is_traced",
     "module",
     "next_rng_key",

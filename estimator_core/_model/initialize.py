@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model.memory import computed_there
+from estimator_core._model.memory import computed_by_host
 from estimator_core._model.module_values import ModuleInitializer
 from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
@@ -82,7 +82,8 @@ def _first_values(specs: Mapping[str, VariableSpec], words: object) -> dict[str,
                 }
             values[path] = _checked(spec, modules[module.path][initializer.name])
         else:
-            first = computed_there(functools.partial(_first, spec), on_host=spec.memory is not None)
+            draw = functools.partial(_first, spec)
+            first = draw if spec.memory is None else computed_by_host(draw)
             values[path] = _checked(spec, first(variable_key(words, path)))
     return values
 

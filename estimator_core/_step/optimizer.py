@@ -10,7 +10,7 @@ import jax
 import optax
 from jax.core import Tracer
 
-from estimator_core._model.memory import computed_there, is_in_host_memory
+from estimator_core._model.memory import computed_by_host, is_in_host_memory
 from estimator_core._step import sparse
 from estimator_core._step.precision import initial_loss_scale
 from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths
@@ -61,13 +61,17 @@ def _member_state(
     dense = {name: variables[name] for name in paths if name not in tables}
     return MemberState(
         member.transformation.init(dense),
-        {
-            name: computed_there(member.transformation.init, on_host=is_in_host_memory(variables[name]))(
-                variables[name]
-            )
-            for name in paths
-            if name in tables
-        },
+        {name: _table_state(member, variables[name]) for name in paths if name in tables},
+    )
+
+
+def _table_state(member: Minimize, table: jax.Array) -> PyTree:
+    """The first slots of a table. They are with it, in the memory of the host too; scalars are on the device."""
+    if not is_in_host_memory(table):
+        return member.transformation.init(table)
+    return jax.tree.map(
+        lambda leaf: leaf if leaf.shape == table.shape else jax.device_put(leaf, jax.memory.Space.Device),
+        computed_by_host(member.transformation.init)(table),
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental.compute_on import compute_on
+
+from estimator_core.model import computed_by_host, is_in_host_memory
 
 _READ = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
 _WRITE = lax.ScatterDimensionNumbers(
@@ -27,7 +26,7 @@ def rows_of(array: jax.Array, numbers: jax.Array) -> jax.Array:
     """
     count, columns = array.shape
     inside = (numbers >= 0) & (numbers < count)
-    if not _is_on_host(array):
+    if not is_in_host_memory(array):
         found = array.at[jnp.where(inside, numbers, count).reshape(-1)].get(mode="fill", fill_value=0)
         return found.reshape(*numbers.shape, columns)
 
@@ -35,7 +34,7 @@ def rows_of(array: jax.Array, numbers: jax.Array) -> jax.Array:
         return lax.gather(array, places, _READ, (1, columns), mode="promise_in_bounds")
 
     flat = jnp.where(inside, numbers, 0).reshape(-1, 1)
-    found = jax.device_put(_by_host(read)(array, on_host(flat)), jax.memory.Space.Device)
+    found = jax.device_put(computed_by_host(read)(array, on_host(flat)), jax.memory.Space.Device)
     return jnp.where(inside[..., None], found.reshape(*numbers.shape, columns), 0)
 
 
@@ -47,17 +46,13 @@ def with_rows(array: jax.Array, numbers: jax.Array, rows: jax.Array) -> jax.Arra
         numbers: int32[n], not negative; each row once.
         rows: [n, columns].
     """
-    if not _is_on_host(array):
+    if not is_in_host_memory(array):
         return array.at[numbers].set(rows, mode="drop")
 
     def write(array: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
         return lax.scatter(array, places, rows, _WRITE, mode="drop")
 
-    return _by_host(write)(array, on_host(numbers[:, None]), on_host(rows))
-
-
-def _is_on_host(array: jax.Array) -> bool:
-    return jax.typeof(array).memory_space == jax.memory.Space.Host
+    return computed_by_host(write)(array, on_host(numbers[:, None]), on_host(rows))
 
 
 def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
@@ -80,7 +75,3 @@ def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[ja
 def on_host(array: jax.Array) -> jax.Array:
     """The array in the memory of the host."""
     return jax.device_put(array, jax.memory.Space.Host)
-
-
-def _by_host(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    return compute_on("device_host")(jax.jit(function))
