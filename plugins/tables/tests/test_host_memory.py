@@ -15,6 +15,7 @@ from split_program import COLUMNS, ROWS, batches
 import estimator_core as ec
 from estimator_tables import AllToAll, GrowingTable, WideIds
 
+pytestmark = pytest.mark.skipif(jax.__version_info__ < (0, 10, 2), reason="needs jax 0.10.2")
 HOST, SLOTS = "pinned_host", {"mu", "nu"}
 
 

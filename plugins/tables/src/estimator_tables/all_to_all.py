@@ -22,6 +22,8 @@ from estimator_tables.split import BATCH_AXES, Split, current_split
 _WHOLE = WholeTable()
 #: As JAX names them.
 _OF_THE_HOST = ("pinned_host", "unpinned_host")
+#: Earlier versions cannot move arrays to the host within a program for CPUs.
+_HOST_SINCE = (0, 10, 2)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class AllToAll:
             from which only the rows of a batch travel to the device; None is the memory of the device.
 
     Raises:
-        ArgumentError: there are no axes, the room is below 1, or there is no such kind of memory.
+        ArgumentError: there are no axes, the room is below 1, or there is no such kind of memory, or not with this jax.
 
     Example:
         >>> import estimator_core as ec
@@ -61,6 +63,11 @@ class AllToAll:
         if self.memory not in (None, *_OF_THE_HOST):
             raise ArgumentError(
                 f"AllToAll: memory must be None or one of {', '.join(_OF_THE_HOST)}, given: {self.memory!r}."
+            )
+        if self.memory is not None and jax.__version_info__ < _HOST_SINCE:
+            raise ArgumentError(
+                f"AllToAll(memory={self.memory!r}) needs jax {'.'.join(map(str, _HOST_SINCE))}; this is jax "
+                f"{jax.__version__}. Upgrade jax, or leave the table in the memory of the devices."
             )
         object.__setattr__(self, "sharding", (self.axes, None))
 
