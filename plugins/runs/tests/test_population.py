@@ -390,6 +390,7 @@ sys.exit(75)
 @pytest.mark.parametrize("what", ["wait", "end"])
 def test_interrupted_workers_have_saved_and_can_be_resumed(tmp_path, monkeypatch, what):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     Path("one_worker.py").write_text(WORKER)
 
     def stop():
