@@ -11,7 +11,9 @@ import pytest
 
 from estimator_core.errors import ArgumentError
 from estimator_launchers import JobSpec, LocalLauncher, launch
+from estimator_launchers.contract import Plan
 from estimator_launchers.environment import SECRET, trainer_environment
+from estimator_launchers.launching import submit_and_follow
 from estimator_launchers.outcome import outcome
 from plugins.launchers.tests import processes
 from plugins.launchers.tests.processes import ENDS, python, runs, shell, until
@@ -149,6 +151,24 @@ def test_sigterm_is_passed_on_and_the_job_can_go_on(tmp_path: Path) -> None:
     _, said = child.communicate(timeout=60)
     assert child.returncode == 75, said
     assert "starting all processes again" not in said
+
+
+def test_sigterm_during_the_submission_ends_the_job(tmp_path: Path) -> None:
+    class TerminatedAtSubmission(LocalLauncher):
+        def submit(self, plan: Plan) -> str:
+            job_id = super().submit(plan)
+            assert next(self.logs(job_id, 0)) == "ready"
+            os.kill(os.getpid(), signal.SIGTERM)
+            return job_id
+
+    launcher = TerminatedAtSubmission()
+    before = signal.getsignal(signal.SIGTERM)
+    lines: list[str] = []
+    command = ("sh", "-c", "trap 'exit 75' TERM; echo ready; while :; do sleep 0.1; done")
+    plan = launcher.plan(JobSpec(command=command, processes=1))
+    assert submit_and_follow(launcher, plan, write=lines.append).exit_status == 75
+    assert lines[0] == "[0] ready"  # some shells also say that their `sleep` is terminated
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_a_shell_has_started_saves_before_the_job_ends(tmp_path: Path) -> None:

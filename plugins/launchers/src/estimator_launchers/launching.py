@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_launchers.contract import JobSpec, JobStatus, Launcher
+from estimator_launchers.contract import JobSpec, JobStatus, Launcher, Plan
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -57,12 +57,44 @@ def launch(job: JobSpec, on: str = "local", *, write: Callable[[str], Any] | Non
         'succeeded'
     """
     launcher = find_launcher(on)
-    return follow(launcher, launcher.submit(launcher.plan(job)), job, write=write)
+    return submit_and_follow(launcher, launcher.plan(job), write=write)
+
+
+def submit_and_follow(
+    launcher: Launcher,
+    plan: Plan,
+    *,
+    write: Callable[[str], Any] | None = None,
+    submitted: Callable[[str], Any] = lambda _: None,
+) -> JobStatus:
+    """Submits a plan, shows what its processes write until they end, and returns how the job ended.
+
+    SIGTERM and SIGINT are noted from before the submission: whenever they arrive, the processes are asked to end.
+
+    Args:
+        launcher: the launcher of the plan.
+        plan: what to submit.
+        write: gets each line; None: standard output.
+        submitted: gets the id of the job.
+
+    Raises:
+        LaunchError: the job cannot be started.
+    """
+    asked = threading.Event()
+    with _Signals(asked):
+        job_id = launcher.submit(plan)
+        submitted(job_id)
+        return _follow(launcher, job_id, plan.job, asked, _Show(write or _to_stdout))
 
 
 def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
     """Shows what the processes of a submitted job write until it ends; returns how it ended."""
-    show = _Show(write or _to_stdout)
+    asked = threading.Event()
+    with _Signals(asked):
+        return _follow(launcher, job_id, job, asked, _Show(write or _to_stdout))
+
+
+def _follow(launcher: Launcher, job_id: str, job: JobSpec, asked: threading.Event, show: _Show) -> JobStatus:
     width = len(str(job.processes - 1))
     readers = [
         threading.Thread(target=show.all, args=(f"[{process:>{width}}] ", launcher, job_id, process), daemon=True)
@@ -73,18 +105,16 @@ def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[st
         readers.append(threading.Thread(target=show.events, args=(events, job_id), daemon=True))
     for reader in readers:
         reader.start()
-    asked = threading.Event()
-    with _Signals(asked):
+    status = launcher.status(job_id)
+    stopper: threading.Thread | None = None
+    while not status.ended:
+        if asked.is_set() and stopper is None:
+            stopper = threading.Thread(target=launcher.stop, args=(job_id, job.grace_secs), daemon=True)
+            stopper.start()
+        time.sleep(_POLL_SECS)
         status = launcher.status(job_id)
-        stopper: threading.Thread | None = None
-        while not status.ended:
-            if asked.is_set() and stopper is None:
-                stopper = threading.Thread(target=launcher.stop, args=(job_id, job.grace_secs), daemon=True)
-                stopper.start()
-            time.sleep(_POLL_SECS)
-            status = launcher.status(job_id)
-        for reader in readers:
-            reader.join()
+    for reader in readers:
+        reader.join()
     return status
 
 

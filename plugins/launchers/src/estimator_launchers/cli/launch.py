@@ -16,7 +16,7 @@ import sys
 
 from estimator_core.errors import ArgumentError
 from estimator_launchers.contract import JobSpec, JobStatus
-from estimator_launchers.launching import find_launcher, follow, parse_pairs
+from estimator_launchers.launching import find_launcher, parse_pairs, submit_and_follow
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +83,14 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         print(plan.text())
         return 0
-    job_id = launcher.submit(plan)
     if args.detach:
-        print(job_id)
+        print(launcher.submit(plan))
         return 0
-    print(f"estimator launch: job {job_id} on {launcher.name}", file=sys.stderr, flush=True)
-    status = follow(launcher, job_id, job)
+
+    def submitted(job_id: str) -> None:
+        print(f"estimator launch: job {job_id} on {launcher.name}", file=sys.stderr, flush=True)
+
+    status = submit_and_follow(launcher, plan, submitted=submitted)
     if status.phase != "succeeded":
         print(f"estimator launch: {status.phase}: {status.why or 'no reason is known'}", file=sys.stderr)
     return status.exit_status
