@@ -72,10 +72,10 @@ def one_after_another(count: int, steps: int) -> list[dict[str, np.ndarray]]:
         return [run.estimator.train(run.input_fn, max_steps=steps).variables for run in members(Path(folder), count)]
 
 
-def seconds(side: Callable[[int, int], object], count: int, steps: int) -> tuple[float, float]:
+def seconds(side: Callable[[], object]) -> tuple[float, float]:
     """Seconds of a side, by the clock and of the processors."""
     began, used = time.perf_counter(), time.process_time()
-    side(count, steps)
+    side()
     return time.perf_counter() - began, time.process_time() - used
 
 
@@ -88,12 +88,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     names = "together", "one after another"
-    sides = dict(zip(names, (together, one_after_another), strict=True))
+    sides: dict[str, Callable[[], object]] = {
+        names[0]: lambda: together(args.runs, args.steps),
+        names[1]: lambda: one_after_another(args.runs, args.steps),
+    }
     wall: dict[str, list[float]] = {name: [] for name in names}
     processors: dict[str, list[float]] = {name: [] for name in names}
     for index in range(1 + args.rounds):
         for name in names if index % 2 else reversed(names):
-            passed = seconds(sides[name], args.runs, args.steps)
+            passed = seconds(sides[name])
             if index:
                 wall[name].append(passed[0])
                 processors[name].append(passed[1])
