@@ -174,8 +174,7 @@ class TrainRun:
         if asked:  # the end is not recorded: who starts the call again means this one, not another
             raise PreemptedError(
                 f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
-                f"They are complete, and training has ended at step {run.step}: {reason}. The same call started again "
-                "makes no step.",
+                f"They are complete; training has ended at step {run.step}: {reason}. A restart makes no step.",
                 step=run.step,
             )
         if self._recorded:
