@@ -4,7 +4,27 @@ from tests.mutants.record import Mutant
 
 _MODELS = "plugins/migration/src/estimator_migration/savedmodels/"
 
+_DIRECTORIES = "plugins/canned_bert/src/estimator_canned_bert/"
+
 MUTANTS = (
+    Mutant(
+        name="every-architecture-is-bert",
+        guarantee="rule 120",
+        file=_DIRECTORIES + "weights/transformers.py",
+        old="if _architecture(place) in ARCHITECTURES else",
+        new="if True else",
+        tests=("test_other_architectures_keep_their_names",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="pickled-weights-are-no-checkpoint",
+        guarantee="rule 120",
+        file=_DIRECTORIES + "plugin.py",
+        old='                "pytorch_model.bin",\n',
+        new="",
+        tests=("test_what_cannot_be_read_says_why",),
+        in_cut=False,
+    ),
     Mutant(
         name="a-part-of-a-saved-model-is-the-whole",
         guarantee="rule 119",
