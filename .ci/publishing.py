@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import bills
+import first_hour  # noqa: F401 - a session of its own
 import kit_sessions  # noqa: F401 - a session of its own
 import nox
 import provenance
