@@ -1,7 +1,7 @@
 """Follows pages of the documentation by their words alone: `python -m docs.site.walks FOLDER`.
 
-A walk is a page, or one section of it. Its commands are the lines of its `console` blocks that begin with `$`. The lines
-below a command are what it prints, where `...` stands for anything. A Python block whose first line is a comment with a
+A walk is a page, or one section of it. Its commands are the lines of its `console` blocks that begin with `$`. What
+stands below a command is what it prints; `...` stands for anything. A Python block whose first line is a comment with a
 file name, `# train.py`, is that file. All other Python blocks of the page are one program, which runs at the end.
 """
 
