@@ -116,7 +116,7 @@ def walk(walked: Sequence[Step], folder: Path, env: dict[str, str]) -> float:
         RuntimeError: a command failed, or did not print what the page shows; the message holds its output.
     """
     (folder / ".said").mkdir(parents=True)
-    parts = ["set -eu", f"cd {shlex.quote(str(folder))}"]
+    parts = ["set -eu", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", f"cd {shlex.quote(str(folder))}"]
     for number, step in enumerate(walked):
         parts.append(f"echo {number} > {shlex.quote(str(folder / '.said' / 'last'))}")
         parts.append(f"{{ {step.command}\n}} > {shlex.quote(str(folder / '.said' / str(number)))} 2>&1")
@@ -154,7 +154,8 @@ def main() -> int:
         if arguments.only and arguments.only not in name and name != FIRST:
             continue
         told = steps((ROOT / page).read_text(encoding="utf-8"), section)
-        own = [Step(command=re.sub(rf"\b{_PORT}\b", _free_port(), step.command), shown=step.shown) for step in told]
+        port = _free_port()
+        own = [Step(command=re.sub(rf"\b{_PORT}\b", port, step.command), shown=step.shown) for step in told]
         try:
             seconds = walk([BEGIN, *own], folder / name.replace(" ", "-"), env)
         except RuntimeError as error:
