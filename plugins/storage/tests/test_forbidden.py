@@ -15,7 +15,10 @@ from estimator_core.plugins import Plugins
 from estimator_core.storage import copied_files, local_copy, open_storage, published_file
 from estimator_core.testing import tiny_estimator, tiny_input_fn
 
-BLOCKED = r"needs estimator-storage \S+, which is not in use: blocked by name \(block list: estimator-storage\)"
+BY_SCHEME = {
+    "s3": "estimator-storage .* is blocked: blocked by name",
+    "file": r"needs estimator-storage \S+, which is not in use: blocked by name \(block list: estimator-storage\)",
+}
 
 
 def publish(url: str, plugins: Plugins) -> None:
@@ -44,10 +47,10 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=["copied_files", "local_copy", "published_file", "train"],
 )
-@pytest.mark.parametrize("scheme", ["file", "s3"])
+@pytest.mark.parametrize("scheme", BY_SCHEME)
 def test_a_blocked_package_touches_no_url(folder: Path, call: Callable[[str, Plugins], object], scheme: str) -> None:
     plugins = Plugins(block=["estimator-storage"], environ={})
-    with pytest.raises(ArgumentError, match=BLOCKED if scheme == "file" else "estimator-storage .* is blocked: blocked by name"):
+    with pytest.raises(ArgumentError, match=BY_SCHEME[scheme]):
         call(f"{scheme}://{folder}", plugins)
     assert [path.name for path in folder.iterdir()] == ["a.csv"]
 
