@@ -34,7 +34,10 @@ MUTANTS = (
         "hook",
         HOOKS,
         TRACKER,
-        leaves_its_thread=("            self.sent.put(None)\n            self.sender.join()\n", ""),
+        leaves_its_thread=(
+            'run.follow("loss")',
+            'run.follow("loss")\n        threading.Thread(target=threading.Event().wait, daemon=True).start()',
+        ),
         ends_only_where_all_went_well=("if self.sent is not None:", "if self.sent is not None and not run.failed:"),
         swallows_failures=(
             '                run.summaries.scalar("lowest", loss, step)\n',
