@@ -132,7 +132,7 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
 
 
 def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> ColumnSchema:
-    if _is_identifier(name, profile):
+    if _is_identifier(name, profile) or _tells_nothing(profile):
         return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
@@ -146,6 +146,11 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
 
 
+def _tells_nothing(profile: ColumnProfile) -> bool:
+    """Whether all rows have one value; a word that some rows lack still tells which ones those are."""
+    return profile.distinct == 1 and (profile.numbers or not profile.empty)
+
+
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:
     """Whether every row has a different whole number, and the column counts rows or has the name of an identifier."""
     rows = profile.rows
@@ -157,12 +162,14 @@ def _is_identifier(name: str, profile: ColumnProfile) -> bool:
 
 def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple[str, ...]:
     if profile.empty and not may_be_empty:
-        raise ArgumentError(f"The label {label!r} is empty in {profile.empty} rows: leave them out.")
+        raise ArgumentError(
+            f"The label {label!r} is empty in {profile.empty} rows: leave them out with --on-error skip."
+        )
     if profile.numbers and (profile.distinct > _FEW_NUMBERS or not profile.whole):
         return ()
     if not profile.all_counted:
         raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
     names = tuple(sorted(profile.words))
     if len(names) < 2:
-        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}.")
+        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,37 @@ from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn
 
 _BATCH = 4096
+#: What stands between columns of files that are called CSV, beside commas.
+_OTHERS = (";", "\t", "|")
 
 
-def profiles_of(path: Path, on_error: Any) -> dict[str, ColumnProfile]:
+def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfile]:
     """All columns of a file, gathered in one pass.
 
     Raises:
-        ArgumentError, InputError: a file that cannot be read; the message names file and line.
+        ArgumentError: there is no column of the label; the message names the nearest cause.
+        InputError: a file that cannot be read; the message names file and line.
     """
     names = _columns_of(path)
+    if label not in names:
+        raise ArgumentError(f"{path}: there is no column {label!r}. Columns: {', '.join(names)}.{_hint(names, label)}")
     source = csv_input_fn(path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error)
     profiles = {name: ColumnProfile() for name in names}
     for batch in source():
         for name, values in batch.items():
             profiles[name].add(values.tolist())
     return profiles
+
+
+def has_rows(path: Path, count: int, on_error: Any) -> bool:
+    """Whether a file has so many rows; of a long file only the beginning is read.
+
+    Raises:
+        ArgumentError, InputError: a file that cannot be read.
+    """
+    types = dict.fromkeys(_columns_of(path), "string")
+    first = next(csv_input_fn(path, count, shuffle=False, column_types=types, on_error=on_error)(), None)
+    return first is not None and len(next(iter(first.values()))) == count
 
 
 def typed_input(
@@ -64,6 +81,17 @@ def typed_input(
 def defaults_of(schema: Schema) -> dict[str, float]:
     """What empty numbers become, by column: the mean."""
     return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
+
+
+def _hint(names: Sequence[str], label: str) -> str:
+    """Why a label may not be among the columns, with the cure; empty if nothing tells."""
+    (first, *others) = names
+    for delimiter in _OTHERS:
+        if not others and delimiter in first:
+            command = f'pandas.read_csv(path, sep={delimiter!r}).to_csv("rows.csv", index=False)'
+            return f" The columns stand between {delimiter!r}, not between commas. Write them with commas: {command}."
+    alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
+    return f" It is called {alike[0]!r} there: give --label {alike[0]!r}." if alike else ""
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
