@@ -63,6 +63,12 @@ REFUSED = {
     ),
     "an infinite number": (text(rows=["inf,Rome,low", *ROWS]), 1, "Feature 'age' holds inf in"),
     "a label is empty": (text(rows=["30,Rome,", *ROWS]), 2, "is empty in 1 rows: leave them out with --on-error skip"),
+    "a column without a name": (text(",city,income"), 2, "Column 1 has no name: give it one in the first line"),
+    "names alone": (
+        text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),
+        2,
+        "No column tells anything of the label 'income': all are left out",
+    ),
     "no header": (text(ROWS[0], ROWS[1:]), 2, "there is no column 'income'. Columns: 30.5, Rome, low."),
 }
 
@@ -100,6 +106,33 @@ def test_taken_and_told(tmp_path, capsys, case):
     data, message = TAKEN[case]
     assert trained(tmp_path, data) == 0
     assert message in capsys.readouterr().out
+
+
+def test_parquet_is_read_as_csv_is(tmp_path, capsys):
+    """With words, truth values, missing numbers and categories; predictions of the file are those of the CSV file."""
+    pd = pytest.importorskip("pandas")
+    ages = [None if n % 7 == 0 else 30.5 + n % 17 for n in range(40)]
+    frame = pd.DataFrame({"age": ages, "member": [n % 3 > 0 for n in range(40)], "kind": list("xyxz") * 10})
+    frame["kind"] = frame["kind"].astype("category")
+    frame["income"] = [("low", "high")[n % 2] for n in range(40)]
+    tables = {}
+    for suffix in ("parquet", "csv"):
+        path = tmp_path / f"rows.{suffix}"
+        frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
+        quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-export"]
+        folder = ["--model-dir", str(tmp_path / suffix)]
+        assert main(["tabular", "train", "--rows", str(path), "--label", "income", *folder, *quick]) == 0
+        out = capsys.readouterr().out
+        tables[suffix] = [line for line in out.splitlines() if line.startswith(("  ", "classes", "trained", "linear"))]
+        tables[suffix].append((tmp_path / suffix / "columns.json").read_text().lower())
+    assert tables["parquet"] == tables["csv"]
+
+
+def test_other_kinds_of_files_are_refused_by_name(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"age": 1, "income": "low"}\n')
+    assert main(["tabular", "train", "--rows", str(path), "--label", "income", "--model-dir", str(tmp_path / "m")]) == 2
+    assert "rows.jsonl: rows are read from CSV and Parquet files" in capsys.readouterr().err
 
 
 def test_a_file_of_test_rows_needs_no_tenth(tmp_path):

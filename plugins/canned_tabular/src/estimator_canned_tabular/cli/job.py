@@ -190,6 +190,11 @@ def _inferred(args: argparse.Namespace) -> Schema:
     )
     for line in described(schema, profiles):
         print(line)
+    if args.model != "baseline" and all(column.kind == "skip" for column in schema.columns.values()):
+        raise ArgumentError(
+            f"No column tells anything of the label {args.label!r}: all are left out. Add a column, or pass a "
+            "columns.json with --columns."
+        )
     return schema
 
 

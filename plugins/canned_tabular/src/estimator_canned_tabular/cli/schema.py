@@ -77,7 +77,7 @@ class Schema:
             missing_category: rows without a word, if there are any, form a category of their own.
 
         Raises:
-            ArgumentError: there is no such label, or no other column.
+            ArgumentError: there is no such label, no other column, or a feature without a name.
         """
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
@@ -89,6 +89,9 @@ class Schema:
         }
         if not columns:
             raise ArgumentError(f"There is no column but the label {label!r}.")
+        for number, name in enumerate(profiles, 1):
+            if not name.strip() and name in columns and columns[name].kind != "skip":
+                raise ArgumentError(f"Column {number} has no name: give it one in the first line.")
         return cls(label=label, classes=classes, columns=columns)
 
     @classmethod

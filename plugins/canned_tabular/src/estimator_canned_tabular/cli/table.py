@@ -1,8 +1,8 @@
-"""CSV files as the command reads them: all as text to infer columns, typed to train."""
+"""Files as the command reads them: all as text to infer columns, typed to train."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,29 @@ import numpy as np
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core.errors import ArgumentError
-from estimator_inputs import FileInput, csv_input_fn
+from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
 
 _BATCH = 4096
+#: Suffixes of files that hold no CSV.
+_NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
 #: What stands between columns of files that are called CSV, beside commas.
 _OTHERS = (";", "\t", "|")
+
+
+def opener_of(path: Path) -> Callable[..., FileInput]:
+    """The input_fn of a kind of file: Parquet by its suffix, else CSV.
+
+    Raises:
+        ArgumentError: the suffix is that of another kind.
+
+    Example:
+        >>> opener_of(Path("rows.parquet")).__name__, opener_of(Path("rows.csv.gz")).__name__
+        ('parquet_input_fn', 'csv_input_fn')
+    """
+    suffix = path.suffix.lower()
+    if suffix in _NOT_READ:
+        raise ArgumentError(f"{path}: rows are read from CSV and Parquet files. Write them so: DataFrame.to_parquet.")
+    return parquet_input_fn if suffix == ".parquet" else csv_input_fn
 
 
 def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfile]:
@@ -28,7 +46,9 @@ def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfil
     names = _columns_of(path)
     if label not in names:
         raise ArgumentError(f"{path}: there is no column {label!r}. Columns: {', '.join(names)}.{_hint(names, label)}")
-    source = csv_input_fn(path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error)
+    source = opener_of(path)(
+        path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error
+    )
     profiles = {name: ColumnProfile() for name in names}
     for batch in source():
         for name, values in batch.items():
@@ -43,7 +63,7 @@ def has_rows(path: Path, count: int, on_error: Any) -> bool:
         ArgumentError, InputError: a file that cannot be read.
     """
     types = dict.fromkeys(_columns_of(path), "string")
-    first = next(csv_input_fn(path, count, shuffle=False, column_types=types, on_error=on_error)(), None)
+    first = next(opener_of(path)(path, count, shuffle=False, column_types=types, on_error=on_error)(), None)
     return first is not None and len(next(iter(first.values()))) == count
 
 
@@ -65,7 +85,7 @@ def typed_input(
             raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
     kinds = {name: "float32" if column.kind == "numeric" else "string" for name, column in used.items()}
     label = {schema.label: "string" if schema.classes else "float32"}
-    return csv_input_fn(
+    return opener_of(path)(
         path,
         batch_size,
         shuffle=shuffle,
@@ -95,4 +115,4 @@ def _hint(names: Sequence[str], label: str) -> str:
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    return csv_input_fn(path, 1, shuffle=False).columns
+    return opener_of(path)(path, 1, shuffle=False).columns
