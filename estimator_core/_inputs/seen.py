@@ -63,11 +63,11 @@ class SeenFeatures:
     def with_earlier(self, model_dir: Path) -> dict[str, dict[str, Any]]:
         """What was seen now and by earlier training runs of this model, as `seen_features` returns it."""
         before = seen_features(model_dir)
-        found = {
-            name: {"places": max(self.places[name], before.get(name, {}).get("places", 0)), "dtype": dtype}
+        earlier = {name: facts["places"] for name, facts in before.items()}
+        return before | {
+            name: {"places": max(self.places[name], earlier.get(name, 0)), "dtype": dtype}
             for name, dtype in self.dtypes.items()
         }
-        return {**before, **found}
 
 
 @contextlib.contextmanager
