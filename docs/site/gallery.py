@@ -28,7 +28,8 @@ def shown(text: str) -> str:
         if not names:
             raise ValueError(f"a block of {PAGE} writes no picture: {block[1][:60]!r}")
         frames = (
-            f'<iframe class="picture" src="{name}" title="{name.removesuffix(".html")}"></iframe>' for name in names
+            f'<iframe class="picture" src="gallery/{name}" title="{name.removesuffix(".html")}"></iframe>'
+            for name in names
         )
         return "\n\n".join([block[0], *frames])
 
