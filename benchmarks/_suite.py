@@ -39,6 +39,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "evaluation": ("evaluation.py", TF),
     "save": ("save.py",),
     "start_up": ("start_up.py",),
+    "many_packages": ("many_packages.py",),
     "inputs": ("inputs.py",),
     "inputs_files": ("inputs_files.py", TF),
     "data_statistics": ("data_statistics.py",),
@@ -50,6 +51,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "object_stores": ("object_stores.py",),
     "scoring": ("scoring.py",),
     "population": ("population.py",),
+    "sweep": ("sweep.py",),
     "many_runs": ("many_runs.py",),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -111,6 +112,7 @@ def option_variable(identity: str, option: str) -> str:
     return f"ESTIMATOR_OPTION_{normalise(identity)}_{option}".upper().replace("-", "_")
 
 
+@functools.cache  # lists of many names are compared with many packages
 def normalise(name: str) -> str:
     """The form in which names are compared, as package installers do."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -54,12 +54,15 @@ def at_url(location: str, plugins: Plugins | None) -> Any:
         plugins: where its storage is looked up; default: the installed ones.
 
     Raises:
-        ArgumentError: no installed package serves the scheme, or the package that works with URLs is missing. The
-            message names it.
+        ArgumentError: no installed package serves the scheme, or the package that works with URLs is missing, or may
+            not load. The message names it.
     """
     scheme = scheme_of(location)
     if scheme != "file":
         _served(scheme, plugins)
+    for record in (plugins or plugins_in_use()).records():
+        if record.owner == _moved.AT_URLS[1] and not record.usable:
+            raise ArgumentError(f"{location} needs {record.label}, which is not in use: {record.error}")
     try:
         return _moved.import_moved(*_moved.AT_URLS, f"Reading and writing at {scheme}://")
     except ModuleNotFoundError as error:

@@ -6,6 +6,22 @@ from estimator_testing import PluginSuite, plugin_suite
 from estimator_testing.plugin_checks import CHECKS
 from tests.plugins.fake_site import Site
 
+#: Its argument is a text under another name, which only type checkers import.
+OF_WORDS = """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from estimator_core.hooks import Hook
+
+if TYPE_CHECKING:
+    from sound.words import Words
+
+class OfWords(Hook):
+    def __init__(self, words: Words) -> None:
+        self.words = words
+"""
+
 
 class TestSoundPlugin(PluginSuite):
     plugin = "sound"
@@ -30,7 +46,10 @@ def install_sound(site):
         from estimator_core.plugins import Command, Component, Option
 
         def estimator_components():
-            return [Component(kind="hook", name="sound", target="sound.hook:SoundHook", summary="Does nothing.")]
+            return [
+                Component(kind="hook", name="sound", target="sound.hook:SoundHook", summary="Does nothing."),
+                Component(kind="hook", name="of_words", target="sound.of_words:OfWords", summary="Does nothing."),
+            ]
 
         def estimator_commands():
             return [Command(name="sound", target="sound.command", summary="Say hello.")]
@@ -44,6 +63,8 @@ def install_sound(site):
         """,
         files={
             "hook.py": "import jax\nfrom estimator_core.hooks import Hook\nclass SoundHook(Hook):\n    pass\n",
+            "of_words.py": OF_WORDS,
+            "words.py": "from collections.abc import Sequence\nWords = Sequence[str]\n",
             "command.py": '"""Say hello."""\ndef configure(parser):\n    pass\ndef run(args):\n    return 0\n',
         },
     )

@@ -147,4 +147,13 @@ MUTANTS = (
         tests=("test_what_it_blocks_is_not_imported_whatever_the_others_say",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-url-brings-in-a-blocked-package",
+        guarantee="rule 114",
+        file="estimator_core/_storage/opening.py",
+        old="and not record.usable:",
+        new="and False:",
+        tests=("test_a_blocked_package_touches_no_url",),
+        in_cut=False,
+    ),
 )

@@ -36,6 +36,10 @@ MUTANTS = (
             "self.loss(labels, logits, features, mode)",
         ),
         hides_nan=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.nan_to_num(logits[:, 0])"),
+        logarithm_is_unstable=(
+            "return optax.huber_loss(logits[:, 0], labels, delta=self.delta)",
+            "return jnp.log(jnp.cosh(logits[:, 0] - labels))",
+        ),
         takes_any_logits=("if logits.shape != (len(labels), 1):", "if False:"),
         gradient_is_cut=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.round(logits[:, 0])"),
         cannot_be_served=("predictions=predictions, export_outputs=outputs)", "predictions=predictions)"),

@@ -34,7 +34,10 @@ MUTANTS = (
         "hook",
         HOOKS,
         TRACKER,
-        leaves_its_thread=("            self.sent.put(None)\n            self.sender.join()\n", ""),
+        leaves_its_thread=(
+            'run.follow("loss")',
+            'run.follow("loss")\n        threading.Thread(target=threading.Event().wait, daemon=True).start()',
+        ),
         ends_only_where_all_went_well=("if self.sent is not None:", "if self.sent is not None and not run.failed:"),
         swallows_failures=(
             '                run.summaries.scalar("lowest", loss, step)\n',
@@ -50,6 +53,16 @@ MUTANTS = (
             'self.run_id, self.lowest = state["run_id"], state["lowest"]',
             'self.run_id = state["run_id"]',
         ),
+        shares_what_it_has_seen=(
+            "            if loss < self.lowest:\n                self.lowest = loss\n",
+            "            vars(type(self)).get('all') or setattr(type(self), 'all', [])\n            self.all.append(loss)\n"
+            "            if loss < self.lowest or len(self.all) % 2:\n                self.lowest = loss\n",
+        ),
+        leaves_a_file_open=(
+            'run.follow("loss")',
+            'run.follow("loss")\n        self.log = __import__("os").open(__file__, 0)',
+        ),
+        dies_in_evaluation=('run.follow("loss")', 'run.follow("loss")\n        self.left = run.last_step - run.step'),
         seeds_the_generator=('run.follow("loss")', 'run.follow("loss")\n        __import__("random").seed(1)'),
     ),
     *faults(

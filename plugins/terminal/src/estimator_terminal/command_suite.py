@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -33,11 +33,13 @@ class Ended:
         status: the exit status.
         output: what it printed.
         error: the message of its error, empty without one.
+        changed: what it changed of the process, which is as before again.
     """
 
     status: int
     output: str
     error: str
+    changed: tuple[str, ...] = ()
 
 
 class CommandSuite(Suite):
@@ -124,10 +126,9 @@ class CommandSuite(Suite):
 
     def test_leaves_the_process_as_it_was(self, tmp_path: Path) -> None:
         """It does not change the working directory, the environment or the import path: a program may call it."""
-        before = _process()
         for words in self.good_words(_new(tmp_path / "process")):
-            self._ended(words)
-        assert _process() == before
+            ended = self._ended(words)
+            assert not ended.changed, f"{words}: it changes {', '.join(ended.changed)}"
 
     def _parser(self) -> argparse.ArgumentParser:
         command = self.make()
@@ -139,6 +140,7 @@ class CommandSuite(Suite):
         command, output, errors = self.make(), io.StringIO(), io.StringIO()
         parser = argparse.ArgumentParser(prog="estimator command")
         command.configure(parser)
+        before = _process()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             try:
                 status = command.run(parser.parse_args(list(words)))
@@ -147,7 +149,8 @@ class CommandSuite(Suite):
             except EstimatorError as error:
                 status = _WRONG_USAGE if isinstance(error, ArgumentError | ArgumentTypeError) else 1
                 print(error, file=errors)
-        return Ended(status=status, output=output.getvalue(), error=errors.getvalue())
+        changed = _put_back(before)
+        return Ended(status=status, output=output.getvalue(), error=errors.getvalue(), changed=changed)
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -160,5 +163,21 @@ def _new(folder: Path) -> Path:
     return folder
 
 
-def _process() -> tuple[str, Mapping[str, str], list[str]]:
-    return os.getcwd(), dict(os.environ), list(sys.path)
+def _process() -> dict[str, Any]:
+    """What a command may not change, by what it is."""
+    return {
+        "the working directory": os.getcwd(),
+        "the environment": dict(os.environ),
+        "sys.path": list(sys.path),
+    }
+
+
+def _put_back(before: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names what differs from before, and puts it back: a change that stays would be none for the next test."""
+    changed = tuple(what for what, now in _process().items() if now != before[what])
+    os.chdir(before["the working directory"])
+    for name in set(os.environ) - set(before["the environment"]):
+        del os.environ[name]
+    os.environ.update(before["the environment"])
+    sys.path[:] = before["sys.path"]
+    return changed

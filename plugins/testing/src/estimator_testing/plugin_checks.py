@@ -19,14 +19,11 @@ from estimator_core.plugins import PluginRecord, Plugins
 from estimator_testing._core import builtin_candidate, import_target, installed_candidates, normalise
 from estimator_testing.fake_run import FakeRun
 from estimator_testing.probe import ProbeReport, probe
+from estimator_testing.text_forms import needs_a_program
 
 MOST_SUMMARY_CHARACTERS = 100
 #: The kinds that the command line makes from names, and how many arguments it adds before those of the user.
 _MADE_BY_NAME = {"hook": 0, "exporter": 2}
-#: What an annotation of an argument names that can be written as text.
-_TEXT = re.compile(
-    r"\b(str|int|float|bool|list|tuple|dict|set|None|Path|PathLike|Sequence|Mapping|Iterable|Any|Literal)\b"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +112,13 @@ def check_needs(examined: Examined) -> Iterator[str]:
         if component.kind not in _MADE_BY_NAME or component.needs:
             continue
         try:
-            parameters = list(inspect.signature(import_target(component.target)).parameters.values())
+            target = import_target(component.target)
+            parameters = list(inspect.signature(target).parameters.values())
         except Exception:
             continue  # another check says that it cannot be imported
         given = _MADE_BY_NAME[component.kind]
         for parameter in parameters[given:]:
-            if _only_a_program_has(parameter):
+            if needs_a_program(target, parameter):
                 yield (
                     f"{component.kind} {component.name!r} needs {parameter.name}: {parameter.annotation}, which no "
                     f'command line can write; declare Component(..., needs="...") or give it a default'
@@ -262,14 +260,3 @@ def _observe_all(plugins: Plugins, run: FakeRun) -> None:
     plugins.export_written(run.estimator, "export", "stablehlo")
     plugins.run_end(run, None)
     plugins.run_end(run, RuntimeError("a run that failed"))
-
-
-def _only_a_program_has(parameter: inspect.Parameter) -> bool:
-    """Whether an argument has to be given and is annotated as something that has no literal."""
-    if parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return False
-    annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return annotation is not parameter.empty and (
-        text.startswith(("Callable", "collections.abc.Callable")) or not _TEXT.search(text)
-    )

@@ -233,6 +233,13 @@ class StorageSuite(Suite):
         assert [entry.key for entry in storage.list("a")] == ["a/1/x", "a/10/x", "a/1x"]
         assert [entry.key for prefix in ("b", "c", "a/1/x") for entry in storage.list(prefix)] == []
 
+    def test_a_delete_removes_its_keys_alone(self, storage: Storage) -> None:
+        """Keys that begin like a deleted one stay."""
+        for key in ("a", "ab", "b/1", "b/10", "b/1x/y"):
+            storage.put(key, b"")
+        storage.delete(["a", "b/1"])
+        assert [entry.key for entry in storage.list("")] == ["ab", "b/10", "b/1x/y"]
+
     def test_odd_names(self, storage: Storage) -> None:
         """Names with spaces, signs or other scripts, and long names: each is a separate object under its own name."""
         for number, name in enumerate(ODD_NAMES):

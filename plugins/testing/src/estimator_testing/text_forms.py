@@ -1,0 +1,84 @@
+"""Which arguments of a constructor a command line can write as text."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+#: What an annotation of an argument names that can be written as text.
+_TEXT = re.compile(
+    r"\b(str|int|float|bool|complex|list|tuple|dict|set|frozenset|None|NoneType|Path|PathLike|PurePath|"
+    r"Sequence|Mapping|Iterable|Any|Literal|object)\b"
+)
+
+
+def needs_a_program(target: Callable[..., Any], parameter: inspect.Parameter) -> bool:
+    """Whether an argument has to be given and is annotated as something that has no literal.
+
+    Args:
+        target: whose argument it is: a class or a function. Names in its annotations are looked up where it is defined,
+            those that are imported for type checkers alone too.
+        parameter: the argument.
+
+    Example:
+        >>> def make(path: str, build: Callable[[], object]) -> None: ...
+        >>> [needs_a_program(make, one) for one in inspect.signature(make).parameters.values()]
+        [False, True]
+    """
+    if parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return False
+    if parameter.annotation is parameter.empty:
+        return False
+    return not _has_a_literal(_resolved(parameter.annotation, _names_of(target)))
+
+
+def _names_of(target: Callable[..., Any]) -> Mapping[str, Any]:
+    """The names of the module that defines the constructor, which a class may inherit."""
+    function = inspect.unwrap(getattr(target, "__init__", target) if inspect.isclass(target) else target)
+    return getattr(function, "__globals__", None) or vars(sys.modules[target.__module__])
+
+
+def _resolved(annotation: object, names: Mapping[str, Any]) -> object:
+    """What a text stands for; the text itself where a name of it cannot be found."""
+    if not isinstance(annotation, str):
+        return annotation
+    with contextlib.suppress(Exception):
+        return eval(annotation, {**_only_for_checkers(annotation, names), **names})
+    return annotation
+
+
+def _only_for_checkers(annotation: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of a text that its module imports for type checkers alone."""
+    wanted = {one.id for one in ast.walk(ast.parse(annotation, mode="eval")) if isinstance(one, ast.Name)} - set(names)
+    found: dict[str, Any] = {}
+    if wanted:
+        tree = ast.parse(inspect.getsource(sys.modules[names["__name__"]]))
+        for statement in (one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module):
+            for alias in (one for one in statement.names if (one.asname or one.name) in wanted):
+                module = importlib.import_module("." * statement.level + str(statement.module), names["__package__"])
+                found[alias.asname or alias.name] = getattr(module, alias.name)
+    return found
+
+
+def _has_a_literal(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return not re.match(r"(\w+\.)*Callable\b", annotation) and _TEXT.search(annotation) is not None
+    if (meant := getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)) is not None:
+        return _has_a_literal(meant)  # of NewType, and of `type NAME = ...`
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return any(_has_a_literal(one) for one in arguments)
+    if origin is typing.Annotated:
+        return _has_a_literal(arguments[0])
+    if isinstance(annotation, typing.TypeVar):
+        return annotation.__bound__ is None or _has_a_literal(annotation.__bound__)
+    named = annotation if origin is None else origin
+    return _TEXT.fullmatch(str(getattr(named, "__name__", named)).rpartition(".")[2]) is not None

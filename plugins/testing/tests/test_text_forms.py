@@ -1,0 +1,88 @@
+"""Which arguments of a constructor can be written as text: aliases stand for what they name."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeVar
+
+import pytest
+
+from estimator_core.hooks import Hook
+from estimator_testing.text_forms import needs_a_program
+
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+    from plugins.testing.tests.aliases import Loader, Seconds
+
+Words = Sequence[str]
+Place = str | PathLike[str]
+Mode = Literal["min", "max"]
+Deep = Annotated[Words, "sorted"]
+Steps = NewType("Steps", int)
+Number = TypeVar("Number", bound=float)
+Anything = TypeVar("Anything")
+Input = Callable[[str], object]
+Source = Input | Hook
+Either = Input | str
+
+
+class Level(enum.Enum):
+    LOW = 1
+
+
+def written(
+    words: Words, place: Place, mode: Mode, deep: Deep, steps: Steps, number: Number, anything: Anything,
+    seconds: Seconds, either: Either, path: Path, nothing: None, free: Any, bare, *rest: Hook, name: str, **more: Hook,
+) -> None: ...  # fmt: skip
+
+
+def not_written(
+    build: Input, source: Source, hook: Hook, estimator: Estimator, loader: Loader, level: Level, absent: Absent  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+) -> None: ...  # fmt: skip
+
+
+@dataclass
+class OfFields:
+    """A constructor that nobody wrote."""
+
+    place: Place
+    hook: Hook
+
+
+class Inherits(OfFields):
+    """And one that is another's."""
+
+
+def of(target: Callable[..., Any]) -> dict[str, bool]:
+    return {name: needs_a_program(target, one) for name, one in inspect.signature(target).parameters.items()}
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    assert [name for name, needs in of(written).items() if needs] == []
+
+
+def test_what_has_no_literal_is_known_under_any_name() -> None:
+    assert [name for name, needs in of(not_written).items() if not needs] == []
+
+
+@pytest.mark.parametrize("target", [OfFields, Inherits])
+def test_constructors_of_dataclasses_too(target: type) -> None:
+    assert of(target) == {"place": False, "hook": True}
+
+
+def test_annotations_that_are_objects() -> None:
+    assert not needs_a_program(written, inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=Words))
+    assert needs_a_program(written, inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=Input))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="`type NAME = ...` is a statement of Python 3.12")
+def test_an_alias_of_a_statement() -> None:
+    names: dict[str, Any] = {"Hook": Hook, "__name__": __name__}
+    exec("type Seconds = float\ntype Owner = Hook\ndef make(seconds: Seconds, owner: Owner): ...", names)
+    assert of(names["make"]) == {"seconds": False, "owner": True}
