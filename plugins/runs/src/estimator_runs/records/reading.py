@@ -86,7 +86,7 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
         return read_eval_metrics(self._folders[name])
 
     def digests(self, name: str) -> dict[str, Digest]:
-        """What to keep of the results of an evaluation; empty: there is none of this name."""
+        """What to keep of the results of an evaluation; empty if no evaluation has this name."""
         return file_digests(self._folders[name] / _RESULTS) if name in self._folders else {}
 
     def __iter__(self) -> Iterator[str]:
