@@ -272,6 +272,12 @@ def test_an_explanation_needs_its_package(people, tmp_path, capsys, monkeypatch)
     assert not (tmp_path / "model").exists()
 
 
+def test_an_export_that_cannot_be_made_is_refused_before_the_training(people, tmp_path, capsys):
+    assert command(people, tmp_path, "--block-plugin", "estimator-exporters") == 2
+    assert "there is no format 'stablehlo'" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
 def test_the_test_rows_change_nothing(people, tmp_path):
     """A model trained beside other test rows is the same one, early stopping included."""
     quick = ["--model", "linear", "--epochs", "2", "--no-export", "--no-plots"]

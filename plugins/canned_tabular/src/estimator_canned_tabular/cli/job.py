@@ -24,6 +24,7 @@ from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.summary import table
 from estimator_canned_tabular.cli.table import defaults_of, has_rows, profiles_of
 from estimator_core.errors import ArgumentError
+from estimator_core.plugins import default_plugins
 from estimator_hooks import stop_if_no_decrease_hook
 
 #: The rows are counted in batches of this size.
@@ -64,7 +65,6 @@ class Job:
             check_installed()
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
-        ec.Plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
         asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
@@ -76,6 +76,7 @@ class Job:
         parts, tallies = _tallied(parts, contract.data_contract)
         rows = sum(tallies[part].rows for part in tallies if part != "test")
         recipe = Recipe.of(args, rows)
+        default_plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
         parts = replace(parts, batch_size=recipe.batch_size)
