@@ -42,7 +42,7 @@ def define_kit_sessions(house: House, kinds: Sequence[str], defined: Mapping[str
 
     @nox.session(python=house.python, default=False)
     def author(session: nox.Session) -> None:
-        """From an empty directory to a green plugin of each kind, as the tutorial says: `-- --only KIND`, `-- --write`."""
+        """From an empty directory to a green plugin of each kind, by the tutorial: `-- --only KIND`, `-- --write`."""
         wheels = {name: house.wheel(name) for name in ("estimator_core", "estimator_testing")}
         wheels |= {name: house.wheel(name) for names in defined.values() for name in names}
         given = [f"--wheel={name}={path}" for name, path in wheels.items()]
