@@ -17,8 +17,6 @@ import time
 import tokenize
 from pathlib import Path
 
-from uv import find_uv_bin
-
 PAGE = Path(__file__).parents[1] / "docs" / "plugins" / "time_to_green.md"
 HEAD = """# From an empty directory to a green plugin
 
@@ -47,7 +45,7 @@ def code_lines(source: str) -> int:
     return len(lines - told)
 
 
-def row(kind: str, wheels: dict[str, str], packages: list[str], folder: Path) -> str:
+def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder: Path) -> str:
     """Types the commands, and says how long each takes.
 
     Raises:
@@ -65,7 +63,7 @@ def row(kind: str, wheels: dict[str, str], packages: list[str], folder: Path) ->
             raise SystemExit(f"{kind}: {' '.join(words)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return time.perf_counter() - began, done.stdout
 
-    uv, name = find_uv_bin(), f"acme-{kind.replace('_', '-')}"
+    name = f"acme-{kind.replace('_', '-')}"
     chosen = [wheels[one] for one in ("estimator_core", "estimator_testing", *packages)]
     run(uv, "venv", "--quiet", "--python", "3.11", str(environment))
     installed, _ = run(uv, "pip", "install", "--quiet", *chosen)
@@ -91,17 +89,26 @@ def main() -> None:
     parser.add_argument("--wheel", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND:PACKAGES")
     parser.add_argument("--only", nargs="+", default=(), metavar="KIND")
-    parser.add_argument("--write", action="store_true", help="write the page")
+    parser.add_argument("--uv", default="uv", help="the installer")
+    parser.add_argument("--write", action="store_true", help="write their rows into the page")
     args = parser.parse_args()
     wheels = dict(one.split("=", 1) for one in args.wheel)
-    rows: list[str] = []
+    order = [one.partition(":")[0] for one in args.kind]
     for kind, _, packages in (one.partition(":") for one in args.kind):
-        if not args.only or kind in args.only:
-            with tempfile.TemporaryDirectory(prefix="author-") as folder:
-                rows.append(row(kind, wheels, packages.split(",") if packages else [], Path(folder)))
-            print(rows[-1], flush=True)
-    if args.write and not args.only:
-        PAGE.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+        if args.only and kind not in args.only:
+            continue
+        with tempfile.TemporaryDirectory(prefix="author-") as folder:
+            found = row(kind, args.uv, wheels, packages.split(",") if packages else [], Path(folder))
+        print(found, flush=True)
+        if args.write:
+            rows = {**on_the_page(), kind: found}
+            PAGE.write_text(HEAD + "".join(f"{rows[one]}\n" for one in order if one in rows), encoding="utf-8")
+
+
+def on_the_page() -> dict[str, str]:
+    """The rows that stand on the page, by kind."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    return {match[1]: match[0] for match in re.finditer(r"^\| (\w+) \| \d.*\|$", text, re.MULTILINE)}
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def define_kit_sessions(house: House, kinds: Sequence[str], defined: Mapping[str
         wheels |= {name: house.wheel(name) for names in defined.values() for name in names}
         given = [f"--wheel={name}={path}" for name, path in wheels.items()]
         given += [f"--kind={kind}:{','.join(defined.get(kind, ()))}" for kind in kinds]
-        session.run("python", str(CI / "author.py"), *given, *session.posargs)
+        session.run("python", str(CI / "author.py"), f"--uv={find_uv_bin()}", *given, *session.posargs)
 
     # By pip: what a user types, wherever pip is configured to look.
     @nox.session(python=house.python, default=False, venv_backend="venv")
