@@ -1,6 +1,6 @@
 """Writes what the packages of this repository declare into the core's `known.json`; `--check` fails where it differs.
 
-The core reads the file for one purpose: an error about a component that is not installed names its package.
+The core reads the file for one purpose: an error names the package of a component or a command that is not installed.
 """
 
 import argparse
@@ -15,13 +15,15 @@ TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """Distributions by kind and name of the component."""
+    """Distributions by kind and name of the component; commands are of the kind `command`."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         distribution = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
         plugin = importlib.import_module(f"estimator_{path.parent.name}.plugin")
         for component in getattr(plugin, "estimator_components", tuple)():
             found.setdefault(component.kind, {})[component.name] = distribution
+        for command in getattr(plugin, "estimator_commands", tuple)():
+            found.setdefault("command", {})[command.name] = distribution
     return found
 
 

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import bills
+import first_hour  # noqa: F401 - a session of its own
 import kit_sessions  # noqa: F401 - a session of its own
 import nox
 import provenance
@@ -13,6 +15,9 @@ import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # for what makes the site
+from docs.site import changes  # noqa: E402
+
 # An environment of its own: the tools of the site are no part of the development environment.
 RUN = (find_uv_bin(), "run", "--quiet", "--no-default-groups", "--group", "plugins", "--group", "site", "python", "-m")
 RELEASE_RUN = (find_uv_bin(), "run", "--quiet", "--only-group", "release", "python")
@@ -31,6 +36,20 @@ def site(session: nox.Session) -> None:
         session.skip("the site is built and its links lead somewhere; no browser is installed to open it")
     session.run(*RUN, "docs.site.browse", str(folder / "site"), env=env, external=True)
     session.log(f"the site is in {folder / 'site'}, pictures of it in {folder / 'pictures'}")
+
+
+@nox.session(venv_backend="none", default=False)
+def site_versions(session: nox.Session) -> None:
+    """Several versions of the site with a selector: `-- NAME=COMMIT...`, the latest first; opened in a browser."""
+    if not session.posargs:
+        session.error("Say which versions: nox -s site_versions -- 0.2=. 0.1=v0.1.0")
+    folder = ROOT / ".nox" / "site-versions"
+    shutil.rmtree(folder, ignore_errors=True)
+    env = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(ROOT / ".nox" / "site-environment"), "KERAS_BACKEND": "jax"}
+    session.run(*RUN, "docs.site.versions", str(folder), *session.posargs, env=env, external=True)
+    if any(map(shutil.which, BROWSERS)):
+        session.run(*RUN, "docs.site.browse_versions", str(folder / "site"), env=env, external=True)
+    session.log(f"the versions are in {folder / 'site'}")
 
 
 @nox.session(venv_backend="none", default=False)
@@ -53,6 +72,10 @@ def release(session: nox.Session) -> None:
     session.log(f"{len(first)} files, the same in two builds")
     session.run(*RELEASE_RUN, "-m", "twine", "check", "--strict", *map(str, files.iterdir()), env=env, external=True)
     for name in bills.packages():
+        notes = changes.section((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), name, "#")
+        if not notes:
+            session.error(f"CHANGELOG.md has no entry about {name}")
+        (files / f"{name}.changes.md").write_text(notes, encoding="utf-8")
         export = (find_uv_bin(), "export", "--quiet", "--preview", "--format", "cyclonedx1.5", "--no-default-groups")
         session.run(*export, "--package", name, "-o", str(files / f"{name}.cdx.json"), env=env, external=True)
     listed = sorted(map(str, files.glob("*.cdx.json")))

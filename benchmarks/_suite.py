@@ -51,6 +51,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "object_stores": ("object_stores.py",),
     "scoring": ("scoring.py",),
     "population": ("population.py",),
+    "sweep": ("sweep.py",),
     "many_runs": ("many_runs.py",),
 }
 

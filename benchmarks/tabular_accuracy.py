@@ -1,12 +1,16 @@
 """Accuracy of `estimator tabular train` without options on real tables, beside pipelines of scikit-learn.
 
-    uv run --group tables python benchmarks/tabular_accuracy.py [--repeats 5] [--tables NAME ...] [--json FILE]
+    uv run --group tables python benchmarks/tabular_accuracy.py [--repeats 5] [--tables NAME ...] [--kept FILE]
 
 Repeated stratified cross-validation of five folds, the same ones for all: each is a CSV file to train on and one to
 test. The peers impute and scale numbers and encode words one-hot; then follow a multilayer perceptron, gradient
 boosting over histograms, or logistic regression, each with the settings it comes with. Differences are paired by fold.
 Their 95% intervals are those of Nadeau and Bengio's corrected t-test, for the folds of one repetition share most
 training rows.
+
+Every fold is a line of the file `--kept` as soon as it is measured, and a call measures only what is not in it: it may
+be ended at any time, and called again with the same file. Repetitions come before tables, so that an early end leaves
+few repetitions of all tables. `--only-kept` prints what is in the file.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,21 +80,44 @@ def peers() -> dict[str, Callable[[], Any]]:
     }
 
 
-def cross_validated(table: Any, repeats: int, folder: Path) -> dict[str, list[float]]:
-    """Accuracies of all folds, by contestant."""
-    from sklearn.model_selection import RepeatedStratifiedKFold
+def measured(name: str, repeat: int, fold: int, folder: Path) -> dict[str, float]:
+    """Accuracies of all contestants in one fold."""
+    from sklearn.model_selection import StratifiedKFold
 
-    found: dict[str, list[float]] = {name: [] for name in (OURS, *peers())}
-    folds = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=0)
-    for fitted, tested in folds.split(table, table["label"]):
-        train, test = table.iloc[fitted], table.iloc[tested]
-        found[OURS].append(ours(train, test, folder))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the perceptron warns where its 200 epochs end before it converges
-            for name, make in peers().items():
-                model = make().fit(train.drop(columns="label"), train["label"])
-                found[name].append(float(model.score(test.drop(columns="label"), test["label"])))
+    table = TABLES[name]()
+    folds = StratifiedKFold(n_splits=FOLDS, shuffle=True, random_state=repeat).split(table, table["label"])
+    fitted, tested = list(folds)[fold]
+    train, test = table.iloc[fitted], table.iloc[tested]
+    found = {OURS: ours(train, test, folder)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the perceptron warns where its 200 epochs end before it converges
+        for peer, make in peers().items():
+            model = make().fit(train.drop(columns="label"), train["label"])
+            found[peer] = float(model.score(test.drop(columns="label"), test["label"]))
     return found
+
+
+def read(kept: Path) -> dict[tuple[str, int, int], dict[str, float]]:
+    """What is in the file: by table, repetition and fold."""
+    lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
+    return {(line["table"], line["repeat"], line["fold"]): line["accuracy"] for line in lines}
+
+
+def measure(names: Sequence[str], repeats: int, kept: Path) -> None:
+    """Writes a line for each fold that is not in the file."""
+    done = read(kept)
+    for repeat in range(repeats):
+        for name in names:
+            for fold in range(FOLDS):
+                if (name, repeat, fold) in done:
+                    continue
+                began = time.monotonic()
+                with tempfile.TemporaryDirectory() as folder:
+                    accuracy = measured(name, repeat, fold, Path(folder))
+                seconds = round(time.monotonic() - began, 1)
+                line = {"table": name, "repeat": repeat, "fold": fold, "accuracy": accuracy, "seconds": seconds}
+                with kept.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
 
 
 def half_width(differences: Sequence[float]) -> float:
@@ -102,30 +129,38 @@ def half_width(differences: Sequence[float]) -> float:
     return float(t.ppf(0.975, count - 1)) * variance**0.5
 
 
+def compared(found: Mapping[str, Sequence[float]]) -> tuple[list[str], bool]:
+    """The cells of one table, and whether it is behind the target."""
+    cells = [f"{len(found[OURS]):3d} folds", f"{100 * np.mean(found[OURS]):6.2f}"]
+    behind = False
+    for peer in peers():
+        differences = 100 * (np.array(found[OURS]) - found[peer])
+        mean, half = float(differences.mean()), half_width(differences.tolist())
+        cells.append(f"{peer} {100 * np.mean(found[peer]):6.2f} ({mean:+.2f} ± {half:.2f})")
+        behind |= peer == TARGET and mean < -max(1.0, half)
+    return cells, behind
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--kept", type=Path, default=Path("tabular_accuracy.jsonl"))
+    parser.add_argument("--only-kept", action="store_true")
     args = parser.parse_args()
-    print(f"{args.repeats} x {FOLDS} folds; points of accuracy, differences to {OURS} with 95% intervals")
-    results: dict[str, Any] = {}
+    if not args.only_kept:
+        measure(args.tables, args.repeats, args.kept)
+    found = read(args.kept)
+    print(f"points of accuracy, differences to {OURS} with 95% intervals")
     missed: list[str] = []
     for name in args.tables:
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            found = cross_validated(TABLES[name](), args.repeats, Path(folder))
-        cells = [f"{name:>14}", f"{100 * np.mean(found[OURS]):6.2f}"]
-        for peer in peers():
-            differences = 100 * (np.array(found[OURS]) - found[peer])
-            mean, half = float(differences.mean()), half_width(differences.tolist())
-            cells.append(f"{peer} {100 * np.mean(found[peer]):6.2f} ({mean:+.2f} ± {half:.2f})")
-            if peer == TARGET and mean < -max(1.0, half):
-                missed.append(name)
-        print("  ".join(cells), f" {time.monotonic() - began:.0f} s", flush=True)
-        results[name] = found
-        if args.json is not None:
-            args.json.write_text(json.dumps({"repeats": args.repeats, "folds": FOLDS, "accuracy": results}, indent=1))
+        folds = [accuracy for (table, repeat, _), accuracy in found.items() if table == name and repeat < args.repeats]
+        if len(folds) < 2:
+            print(f"{name:>14}  {len(folds):3d} folds: too few")
+            continue
+        cells, behind = compared({who: [fold[who] for fold in folds] for who in folds[0]})
+        print("  ".join([f"{name:>14}", *cells]))
+        missed += [name] * behind
     print(f"behind {TARGET} by more than a point and the interval: {', '.join(missed) or 'nowhere'}")
     return 1 if missed else 0
 

@@ -45,31 +45,6 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 #: What works with the things at a URL: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
 
-#: Sub-command of `estimator` -> distribution whose plugin declares it.
-MOVED_COMMANDS: dict[str, str] = {
-    "budget": "estimator-runs",
-    "cluster": "estimator-launchers",
-    "completion": "estimator-terminal",
-    "config": "estimator-runs",
-    "crossval": "estimator-runs",
-    "doctor": "estimator-terminal",
-    "evaluate": "estimator-experiment",
-    "export": "estimator-experiment",
-    "launch": "estimator-launchers",
-    "lock": "estimator-policy",
-    "migrate": "estimator-migration",
-    "new-plugin": "estimator-testing",
-    "plan": "estimator-plan",
-    "plugin-doctor": "estimator-testing",
-    "policy": "estimator-policy",
-    "population": "estimator-runs",
-    "report": "estimator-report",
-    "run": "estimator-experiment",
-    "reproduce": "estimator-runs",
-    "runs": "estimator-runs",
-    "sweep": "estimator-runs",
-}
-
 
 def load_moved(name: str) -> Any:
     """The object for a name in `MOVED`.

@@ -7,6 +7,8 @@ import functools
 import shutil
 import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,10 +25,11 @@ WORDS = {
     "CSV": "files/",
     "TPU": "tpu/",
     "BinaryClassHead": "api/estimator_heads/",
+    "gallery": "gallery/",
     "glossary": "glossary/",
     "CheckpointMismatchError": "errors/",
 }
-PAGES = ("", "tutorial/", "guarantees/", "api/estimator_core.estimator/", "packages/heads/")
+PAGES = ("", "tutorial/", "first_hour/", "gallery/", "guarantees/", "api/estimator_core.estimator/", "packages/heads/")
 _WIDE, _NARROW = 1280, 390  # pixels
 
 
@@ -92,6 +95,17 @@ def _open_search(page: Page) -> None:
     raise AssertionError("the search does not open")
 
 
+@contextmanager
+def served(site: Path) -> Generator[str]:
+    """Serves a folder for the time of the body; yields its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+
+
 def main() -> int:
     """Serves a folder to the browser of this machine and prints what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,14 +113,11 @@ def main() -> int:
     site: Path = parser.parse_args().site.resolve()
     pictures = site.parent / "pictures"
     pictures.mkdir(exist_ok=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     installed = next(filter(None, map(shutil.which, BROWSERS)))
-    with sync_playwright() as playwright:
+    with served(site) as top, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=installed, args=["--no-sandbox"])
-        found = check(browser, f"http://127.0.0.1:{server.server_port}/", pictures)
+        found = check(browser, top, pictures)
         browser.close()
-    server.shutdown()
     print(*found, f"{len(WORDS)} words, {len(PAGES)} pages, {len(found)} faults", sep="\n")
     return 1 if found else 0
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from docs.site.changes import section
 from docs.site.names import ROOT, plugin_packages
 from estimator_core.plugins import Command, Component, Option
 
@@ -21,7 +22,9 @@ def page(package: str) -> str:
     folder = ROOT / "plugins" / package.removeprefix("estimator_")
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     readme = (folder / "README.md").read_text(encoding="utf-8").rstrip()
-    return "\n".join([readme, "\n## Declared by the package\n", *_declared(package, project), ""])
+    changes = section((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), project["name"], "###")
+    declared = ["\n## Declared by the package\n", *_declared(package, project)]
+    return "\n".join([readme, *declared, "\n## Changes\n", changes, ""])
 
 
 def _declared(package: str, project: dict[str, Any]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import re
 import shutil
 from pathlib import Path
 
-from docs.site import api, packages
+from docs.site import api, gallery, packages
 from docs.site.names import ROOT
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
@@ -32,6 +32,7 @@ def stage(folder: Path) -> None:
         file.write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "images", target / "images", dirs_exist_ok=True)
     shutil.copytree(ROOT / "docs" / "site" / "assets", target / "assets", dirs_exist_ok=True)
+    gallery.make((ROOT / gallery.PAGE).read_text(encoding="utf-8"), target / "gallery")
     for source in [ROOT / "estimator_core", *(path for path in ROOT.glob("plugins/*/src/*/"))]:
         _copied(source, folder / "src" / source.name)
     (folder / "mkdocs.yml").write_text(json.dumps(configuration(), indent=1), encoding="utf-8")
@@ -48,6 +49,7 @@ def _copied(package: Path, target: Path) -> None:
 def texts() -> dict[str, str]:
     """Every page by its path on the site, links adapted."""
     found = {place_of(name): _relinked(name, (ROOT / name).read_text(encoding="utf-8")) for name in sources()}
+    found["gallery.md"] = gallery.shown(found["gallery.md"])
     for name, text in packages.pages().items():
         found[f"packages/{name}.md"] = _relinked(f"plugins/{name}/README.md", text)
     return found | {f"api/{name}": text for name, text in api.pages().items()}

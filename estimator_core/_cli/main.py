@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from estimator_core import _moved
 from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser
 from estimator_core._cli.display_options import applied
 from estimator_core._cli.plugin_switches import add_plugin_switches
@@ -123,7 +122,7 @@ def find_command(name: str) -> Command:
         raise PluginLookupError(
             f"there is no command {name!r}. Did you mean {_OTHER_WORDS[meant[0]]}? `estimator --help` lists all."
         )
-    return table.find(name, others=own, known=_moved.MOVED_COMMANDS)
+    return table.find(name, others=own)
 
 
 def _module(command: Command) -> Any:

@@ -10,6 +10,7 @@ from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
+from estimator_core._plugins.known import known_distribution
 from estimator_core.errors import PluginLookupError
 
 
@@ -21,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     # Every word after `doctor` is the doctor's own, --help too: no character begins an option here.
     doctor = actions.add_parser(
         "doctor",
-        help=f"examine an installed plugin (with {_moved.MOVED_COMMANDS['plugin-doctor']})",
+        help=f"examine an installed plugin (with {known_distribution('command', 'plugin-doctor')})",
         add_help=False,
         prefix_chars="\0",
     )
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         return run_module(command, program, args.words)
     plugins = default_plugins()
     if args.action == "doctor":
-        command = plugins.commands().find("plugin-doctor", known=_moved.MOVED_COMMANDS)
+        command = plugins.commands().find("plugin-doctor")
         return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
         print(plugins.explain(args.of_kind, args.name))

@@ -171,15 +171,15 @@ class TrainRun:
             self._note_failure(error)
             call.plugins.run_end(run, error)
         self._raise_if_interrupted()
+        if asked:  # the end is not recorded: who starts the call again means this one, not another
+            raise PreemptedError(
+                f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
+                f"They are complete; training has ended at step {run.step}: {reason}. A restart makes no step.",
+                step=run.step,
+            )
         if self._recorded:
             self._ledger.end(run.step, reason, failed=False)
             note_end(call.model_dir, run.step, reason)
-        if asked:
-            raise PreemptedError(
-                f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
-                f"They are complete, and training has ended at step {run.step}: {reason}.",
-                step=run.step,
-            )
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 
+from estimator_core._plugins.known import known_distribution, known_names
 from estimator_core._plugins.records import Command, PluginRecord
 from estimator_core._plugins.settings import normalise
 from estimator_core.errors import PluginLookupError
@@ -29,16 +30,15 @@ class CommandTable:
         ]
         return sorted(rows, key=lambda row: row[0])
 
-    def find(self, name: str, others: Iterable[str] = (), known: Mapping[str, str] | None = None) -> Command:
+    def find(self, name: str, others: Iterable[str] = ()) -> Command:
         """The command of a name, or of `plugin:name`.
 
         Args:
             name: what the user typed.
             others: names that exist elsewhere, suggested if they are close.
-            known: commands of known distributions, which the error names if they are not installed or not loaded.
 
         Raises:
-            PluginLookupError: there is none, or there are several.
+            PluginLookupError: there is none, or there are several. It names the distribution of a known command.
         """
         owner, _, plain = name.rpartition(":")
         found = self._owners.get(plain, [])
@@ -53,9 +53,9 @@ class CommandTable:
         if found:
             names = " or ".join(f"'{record.name}:{command.name}' ({record.label})" for command, record in found)
             raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
-        if known and name in known:
-            raise PluginLookupError(self._absence(name, known[name]))
-        close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *(known or ())}, n=3)
+        if distribution := known_distribution("command", name):
+            raise PluginLookupError(self._absence(name, distribution))
+        close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names("command")}, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         failed = "".join(
             f"\n  {record.label} failed to load and may be what provides it: {record.error}"

@@ -1,6 +1,6 @@
-"""Which distribution provides which component, for errors if it is not installed. Nothing else reads `known.json`.
+"""Which distribution provides which component or command, for errors if one is not installed.
 
-`nox -s known` writes the file from what the packages of this repository declare.
+Nothing else reads `known.json`. `nox -s known` writes the file from what the packages of this repository declare.
 """
 
 from __future__ import annotations

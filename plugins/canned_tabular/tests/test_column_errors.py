@@ -1,5 +1,6 @@
 """What the functions that make columns and estimators refuse, in the words people search for."""
 
+import numpy as np
 import pytest
 
 import estimator_canned_tabular as tab
@@ -78,6 +79,8 @@ SEQUENCE = tab.sequence_categorical_column_with_identity("s", 3)
             r"Given: 'num'. .* write numeric_column\('num'",
         ),
         (lambda: tab.LinearClassifier(["num"]), "Items of feature_columns must be feature columns. Given: 'num'"),
+        (lambda: tab.LinearClassifier([None]), "must be feature columns. Given: None, of type NoneType. Make"),
+        (lambda: tab.DNNClassifier([2], [X, 3]), "must be feature columns. Given: 3, of type int"),
         (lambda: tab.LinearRegressor("num"), r"feature_columns must be a list .* Given: 'num'. Put it in a list"),
         (
             lambda: tab.DNNRegressor([2], X),
@@ -113,6 +116,13 @@ SEQUENCE = tab.sequence_categorical_column_with_identity("s", 3)
 def test_refused(make, message):
     with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         make()
+
+
+def test_sizes_may_be_numbers_of_numpy():
+    assert tab.DNNClassifier(np.array([4, 2]), [X]) is not None
+    assert tab.DNNLinearCombinedClassifier(dnn_feature_columns=[X], dnn_hidden_units=np.array([4, 2])) is not None
+    with pytest.raises(ArgumentError, match="hidden_units must be positive"):
+        tab.DNNClassifier(np.array([4, 0]), [X])
 
 
 def test_a_vocabulary_file_with_a_word_twice(tmp_path):

@@ -140,6 +140,14 @@ def test_wrong_labels_are_refused(tmp_path, name):
     assert untouched(tmp_path)
 
 
+def test_a_label_that_is_nan_late_in_a_stream(tmp_path):
+    """The row is named, not the checkpoint at the end of the input."""
+    labels = np.array([0.0, 1.0] * 80)
+    labels[43] = np.nan
+    with pytest.raises(InputError, match="Labels hold nan in row 3 of batch 11, example 44 of the input"):
+        linear(tmp_path).train(stream(labels))
+
+
 def test_a_class_that_training_never_saw(tmp_path):
     estimator = linear(tmp_path).train(arrays(np.array(["a", "b"])))
     with pytest.raises(InputError, match="hold 'c' in row 1: it is not one of the classes 'a', 'b'"):

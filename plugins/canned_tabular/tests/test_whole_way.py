@@ -107,6 +107,7 @@ def test_one_answer_for_every_row(tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The 'convert_dates' keyword")  # vega_datasets reads its JSON so
 @pytest.mark.parametrize("make", [penguins, cars, election])
 def test_real_tables(tmp_path, capsys, make):
     """`uv run --group tables pytest -m slow plugins/canned_tabular/tests/test_whole_way.py`."""

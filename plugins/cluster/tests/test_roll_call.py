@@ -52,6 +52,14 @@ def test_all_have_come_and_the_port_is_free_again(secret: bytes | None):
         pass
 
 
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_process_that_has_no_mutual_tls_is_named_in_all(by: int):
+    site = Site()
+    heard = site.come(site.call(0, 2, mutual_tls=by == 0), site.call(1, 2, mutual_tls=by == 1))
+    text = f"host-{by}, pid {by} connects by mutual TLS, host-{1 - by}, pid {1 - by} does not. Set JAX_MTLS_CERT_FILE"
+    assert [one.startswith(text) for one in heard] == [True, True], heard
+
+
 def test_who_is_missing_is_named_in_every_process_that_has_come():
     site = Site()
     hosts = ("a:1", "b:1", "c:1", "d:1")

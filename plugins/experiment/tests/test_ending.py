@@ -84,6 +84,16 @@ class Notes(ec.Hook):
             shutil.copytree(run.model_dir, self.copy_to, ignore=shutil.ignore_patterns("run.lock"))
 
 
+class Listens(ec.CheckpointListener):
+    """Notes the step of each end."""
+
+    def __init__(self) -> None:
+        self.ends = list[int]()
+
+    def end(self, run: Any, step: int) -> None:
+        self.ends.append(step)
+
+
 @pytest.mark.parametrize(
     ("schedule", "noted"),
     [
@@ -95,19 +105,22 @@ class Notes(ec.Hook):
 def test_a_schedule_ends_what_is_left(
     make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path, schedule: str, noted: list[Any]
 ) -> None:
+    listeners = [Listens(), Listens()]
     hooks = [Notes(tmp_path / "killed"), Notes(tmp_path / "killed")]
-    for hook, directory in zip(hooks, (tmp_path / "whole", tmp_path / "killed"), strict=True):
+    for hook, listener, directory in zip(hooks, listeners, (tmp_path / "whole", tmp_path / "killed"), strict=True):
         plan = ec.Experiment(
             make_estimator(model_dir=directory, keep_checkpoint_max=None),
             train_input,
             eval_input,
             train_steps=8,
             train_hooks=[hook],
+            saving_listeners=[listener],
             train_steps_per_iteration=4,
         )
         getattr(plan, schedule)()
     assert hooks[1].noted == noted
     assert hooks[0].noted[-len(noted) :] == noted
+    assert listeners[1].ends == [one[1] for one in noted if isinstance(one, tuple)]
     ended = read_lineage(LocalStorage(tmp_path / "killed")).ended
     assert ended is not None
     assert ended.step == 8

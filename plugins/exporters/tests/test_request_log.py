@@ -1,6 +1,7 @@
 """The sample of requests: what fits a model, masked, readable as rows of a table; traces of requests."""
 
 import contextlib
+import fcntl
 import json
 import logging
 import resource
@@ -111,6 +112,24 @@ def test_a_disk_without_room_costs_rows_and_no_half_lines(tmp_path, caplog):
     told = [line for line in caplog.messages if "cannot be written" in line]
     assert len(told) == 1, told
     assert "written again; 5 rows were left out" in caplog.text
+
+
+def test_a_server_waits_for_the_one_that_writes(tmp_path):
+    """It would cut the rows of another when the disk is full."""
+    path = tmp_path / "m.jsonl"
+    with recording(directory=tmp_path, rate=1.0) as log:
+        record = log("m", FEATURES)
+        record(arrays(1))
+        assert len(written(log, path, 1)) == 1
+        size = path.stat().st_size
+        with path.open("ab", buffering=0) as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            record(arrays(1, 7))
+            time.sleep(0.3)
+            assert path.stat().st_size == size
+            other.write(b"{}\n")
+            other.truncate(size)
+        assert [line["age"] for line in written(log, path, 2)] == [0, 7]
 
 
 def test_a_directory_that_is_gone_ends_nothing(tmp_path, caplog):

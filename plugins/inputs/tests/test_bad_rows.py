@@ -1,12 +1,16 @@
 """Bad rows: the error names file, line or record, and column; skipped ones are counted and reported."""
 
+import bz2
 import gzip
 import logging
+import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from estimator_core import export
@@ -163,7 +167,7 @@ def test_parquet(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"other\.parquet: column 'id' is missing"):
         list(parquet_input_fn([path, tmp_path / "other.parquet"], 3, shuffle=False, on_error="skip")())
     (tmp_path / "none.parquet").write_bytes(b"PAR1 is not enough")
-    with pytest.raises(InputError, match=r"none\.parquet cannot be read as Parquet"):
+    with pytest.raises(InputError, match=r"none\.parquet: its footer cannot be read as Parquet"):
         parquet_input_fn(tmp_path / "none.parquet", 3, shuffle=False)
 
 
@@ -244,8 +248,31 @@ def test_a_damaged_compressed_file_is_named(tmp_path: Path, size: float) -> None
     whole = gzip.compress(b"id\n" + b"".join(b"%d\n" % number for number in range(200_000)))
     cut = int(len(whole) * size) if isinstance(size, float) else size
     path.write_bytes(whole[:cut] if cut >= 0 else whole[:-1])
-    with pytest.raises(InputError, match=r"rows\.csv\.gz (cannot be read as gzip|is empty)"):
+    with pytest.raises(
+        InputError, match=r"rows\.csv\.gz (cannot be read as gzip from byte [\d,]+ of its content on|is empty)"
+    ):
         list(csv_input_fn(path, 50, shuffle=False)())
+
+
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
+def test_the_place_of_damage_in_a_compressed_file_is_told(tmp_path: Path, suffix: str) -> None:
+    """What stands before the place was read; the damage is not far behind."""
+    path = tmp_path / f"rows.csv.{suffix}"
+    text = b"id\n" + b"".join(b"%d\n" % (number * 7919 % 1_000_003) for number in range(400_000))
+    compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}[suffix]
+    whole = compress(text)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"cannot be read as \w+ from byte [\d,]+ of its content on: ") as raised:
+        list(csv_input_fn(path, 50_000, shuffle=False, block_bytes=1 << 16)())
+    place = int(re.findall(r"from byte ([\d,]+) of", str(raised.value))[0].replace(",", ""))
+    assert 0.2 * len(text) < place < 0.6 * len(text)
+
+
+def zstd(data: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
 
 
 def test_a_file_without_good_rows_is_an_error(tmp_path: Path) -> None:

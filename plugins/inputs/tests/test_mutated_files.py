@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,11 @@ FILES: dict[str, tuple[str, Any, Callable[[bytes], bytes], bool]] = {
     "tfrecord.gz": ("tfrecord", write_examples, gzip.compress, True),
     "zlib.tfrecord": ("tfrecord", write_examples, zlib.compress, True),
 }
+#: Where the damage is, as errors say it.
+PLACE = re.compile(
+    r"line|lines|record|row|rows|row group|footer|from byte|column|is empty|has no rows|no header".replace("|", r"\b|")
+    + r"\b"
+)
 _CHECKED = {"write_page_checksum": True, "compression": "none", "row_group_size": 25}
 
 
@@ -87,7 +93,7 @@ def check(suffix: str, folder: Path, seeds: range) -> None:
         checked = seen and (not unchecked or damaged[-unchecked:] == whole[-unchecked:])
         for options in ({}, {"on_error": "skip"}):
             found, error = rows_or_error(lambda options=options: read(suffix, path, **options))
-            assert error is None or path.name in error, (suffix, seed, error)
+            assert error is None or (path.name in error and PLACE.search(error)), (suffix, seed, error)
             # a whole record may be gone, or stand twice: each that is read is right
             assert not checked or all(row in right for row in found), (suffix, seed)
         _, error = rows_or_error(lambda: [learn_schema(path)])

@@ -21,9 +21,9 @@ def program(page: str) -> str:
 
 
 def command(page: str, begins: str) -> list[str]:
-    found = re.search(rf"^{re.escape(begins)}.*$", (PAGES / page).read_text(), re.MULTILINE)
+    found = re.search(rf"^(?:\$ )?({re.escape(begins)}.*)$", (PAGES / page).read_text(), re.MULTILINE)
     assert found is not None
-    words = shlex.split(found[0])
+    words = shlex.split(found[1])
     assert words[0] == "estimator"
     return [sys.executable, "-m", "estimator_core._cli.main", *words[1:-2], sys.executable, words[-1]]
 

@@ -124,6 +124,20 @@ def test_inputs_end_apart(tmp_path):
         assert_same(one.estimator, single)
 
 
+@pytest.mark.parametrize("stop", [4, 5], ids=["at the last batch of one", "after its end"])
+def test_an_input_that_has_ended_stays_so_after_a_kill(tmp_path, stop):
+    """Another process does not begin it again, which a call of `Estimator.train` would do."""
+    rows = [36, 32]  # five batches and four
+
+    def population():
+        return Population([member(tmp_path, n, input_fn=inputs(n, epochs=1, rows=rows[n])) for n in range(2)])
+
+    population().train(stop)
+    resumed = population()
+    resumed.train(30)
+    assert [resumed.step(f"run {number}") for number in range(2)] == [5, 4]
+
+
 def test_a_run_whose_loss_is_not_finite_leaves_the_others(tmp_path):
     members = [member(tmp_path / "both", number, rate=rate) for number, rate in ((0, 0.01), (1, 1e30))]
     population = Population(members)

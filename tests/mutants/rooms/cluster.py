@@ -171,4 +171,22 @@ MUTANTS = (
         tests=("test_those_that_are_left_go_on",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-old-jax-connects-without-mutual-tls",
+        guarantee="rule 98",
+        file="plugins/cluster/src/estimator_cluster/encryption.py",
+        old="        if asked:",
+        new="        if False:",
+        tests=("test_an_old_jax_does_not_connect_without_it",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="some-processes-have-no-mutual-tls",
+        guarantee="rule 98",
+        file="plugins/cluster/src/estimator_cluster/roll_call.py",
+        old="if mutual_tls != call.mutual_tls:",
+        new="if False:",
+        tests=("test_a_process_that_has_no_mutual_tls_is_named_in_all",),
+        in_cut=False,
+    ),
 )

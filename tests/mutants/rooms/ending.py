@@ -78,4 +78,13 @@ MUTANTS = (
         tests=("test_a_model_dir_that_is_gone_is_said_by_each",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-stop-in-the-last-export-ends-the-run",
+        guarantee="rule 96",
+        file=_ROOM + "train_run.py",
+        old="        if asked:  # the end",
+        new="        if asked and self._ledger.end(run.step, reason, failed=False) is None:  # the end",
+        tests=("test_what_happens_in_the_last_export_is_told",),
+        in_cut=False,
+    ),
 )

@@ -27,6 +27,7 @@ _HOME = {
         "read_checkpoint",
         "save_pretrained",
     ),
+    "weights.transformers": ("TransformersCheckpoint",),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 __all__ = list(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]

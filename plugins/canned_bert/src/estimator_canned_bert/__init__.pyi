@@ -28,5 +28,6 @@ from estimator_canned_bert.weights import get_assignment_map_from_checkpoint as 
 from estimator_canned_bert.weights import init_from_pretrained as init_from_pretrained
 from estimator_canned_bert.weights import read_checkpoint as read_checkpoint
 from estimator_canned_bert.weights import save_pretrained as save_pretrained
+from estimator_canned_bert.weights.transformers import TransformersCheckpoint as TransformersCheckpoint
 
 __version__: str

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from estimator_core.errors import ArgumentError
 
+ARCHITECTURES = ("bert", "albert")
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
 
@@ -200,7 +201,7 @@ class BertConfig:
 
 
 def _check(config: BertConfig) -> None:
-    if config.architecture not in ("bert", "albert"):
+    if config.architecture not in ARCHITECTURES:
         raise ArgumentError(f'architecture should be "bert" or "albert", given: {config.architecture!r}.')
     names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
     for name in (*names, "max_position_embeddings", "type_vocab_size", "num_hidden_groups"):

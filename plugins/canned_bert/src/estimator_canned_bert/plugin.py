@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The model, and the host transform that its exports are made with."""
+    """The model, the host transform of its exports, and the reader of directories of transformers."""
     return [
         Component(
             kind="model",
@@ -23,6 +23,18 @@ def estimator_components() -> Sequence[Component]:
             name="bert_tokens",
             target="estimator_canned_bert:BertTokens",
             summary="Token ids of WordPiece or SentencePiece from text.",
+        ),
+        Component(
+            kind="initial_values",
+            name="transformers",
+            target="estimator_canned_bert:TransformersCheckpoint",
+            summary="Values of a directory of transformers.",
+            reads=(
+                "model.safetensors",
+                "model.safetensors.index.json",
+                "pytorch_model.bin",
+                "pytorch_model.bin.index.json",
+            ),
         ),
     ]
 

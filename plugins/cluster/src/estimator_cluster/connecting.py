@@ -137,8 +137,9 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
     runs in a thread, and this one looks at the clock.
     """
     deadline = time.monotonic() + start_secs
+    mutual_tls = service.mutual_tls(os.environ)
     if processes.coordinator:  # else jax finds it, and only jax knows who has come
-        _call_the_roll(processes, start_secs)
+        _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
     errors: list[Exception] = []
 
     def start() -> None:
@@ -162,7 +163,7 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
         raise errors[0]
 
 
-def _call_the_roll(processes: Processes, seconds: float) -> None:
+def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) -> None:
     """Returns when all processes have come to the port of process 0, which is free again."""
     identity = identity_of(os.environ)
     call = RollCall(
@@ -173,6 +174,7 @@ def _call_the_roll(processes: Processes, seconds: float) -> None:
         place=processes.coordinator,
         secret=identity.secret,
         hosts=hosts_of(os.environ, processes.count),
+        mutual_tls=mutual_tls,
     )
     if processes.index:
         report(call, seconds)

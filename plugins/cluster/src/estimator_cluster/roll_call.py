@@ -39,6 +39,7 @@ class RollCall:
         place: `host:port` of process 0.
         secret: of the run; None: nothing is sealed.
         hosts: of all processes, where the environment names them; else empty.
+        mutual_tls: whether this process will connect to jax's service by mutual TLS.
     """
 
     index: int
@@ -48,6 +49,7 @@ class RollCall:
     place: str
     secret: bytes | None = field(repr=False)
     hosts: tuple[str, ...] = ()
+    mutual_tls: bool = False
 
     def missing(self, here: Mapping[int, str], seconds: float) -> BackendUnavailableError:
         """The error that names those who have not come, and those who have."""
@@ -140,7 +142,15 @@ def wait_for_all(call: RollCall, server: socket.socket, seconds: float) -> None:
             if time.monotonic() > deadline:
                 guests.tell({"here": sorted(here.items()), "end": True})
                 raise call.missing(here, seconds)
-            for index, count, who in guests.arrivals():
+            for index, count, who, mutual_tls in guests.arrivals():
+                if mutual_tls != call.mutual_tls:
+                    does, does_not = (who, call.who) if mutual_tls else (call.who, who)
+                    text = (
+                        f"{does} connects by mutual TLS, {does_not} does not. Set JAX_MTLS_CERT_FILE, "
+                        "JAX_MTLS_KEY_FILE and JAX_MTLS_CA_FILE for all processes of the run, or for none."
+                    )
+                    guests.tell({"refused": text})
+                    raise BackendUnavailableError(text)
                 if count != call.count or not 0 < index < call.count or here.get(index, who) != who:
                     other = here.get(index, f"process 0 of {call.count} ({call.who})")
                     text = (
@@ -167,7 +177,7 @@ def report(call: RollCall, seconds: float) -> None:
         try:
             with socket.create_connection((host.strip("[]"), int(port)), timeout=5.0) as connection:
                 connection.settimeout(_POLL_SECS)
-                connection.sendall(call.sealed([call.index, call.count, call.who]))
+                connection.sendall(call.sealed([call.index, call.count, call.who, call.mutual_tls]))
                 for line in _lines(connection, deadline):
                     told = call.opened(line)
                     if not isinstance(told, dict):
@@ -232,7 +242,7 @@ class _Guests:
             self._drop(connection)
         self._selector.close()
 
-    def arrivals(self) -> Iterator[tuple[int, int, str]]:
+    def arrivals(self) -> Iterator[tuple[int, int, str, bool]]:
         """Those that have said who they are, in a short while."""
         for key, _ in self._selector.select(_POLL_SECS):
             connection = key.fileobj
@@ -253,9 +263,9 @@ class _Guests:
                 self._drop(connection)
             elif b"\n" in text and connection not in self._known:
                 said = self._call.opened(text.partition(b"\n")[0])
-                if isinstance(said, list) and [type(one) for one in said] == [int, int, str]:
+                if isinstance(said, list) and [type(one) for one in said] == [int, int, str, bool]:
                     self._known.add(connection)
-                    yield said[0], said[1], said[2]
+                    yield said[0], said[1], said[2], said[3]
                 else:
                     _log.warning(
                         "Somebody who is not of this run has come to %s before it began, and is ignored: keep its port "

@@ -6,14 +6,20 @@ orbax and others reach the service the same way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 from jax._src.distributed import global_state
 
+from estimator_cluster.encryption import uses_mutual_tls
 from estimator_cluster.store import StoreGoneError
 from estimator_core import Processes
+
+
+def mutual_tls(environ: Mapping[str, str]) -> bool:
+    """Whether jax will connect by mutual TLS; see `encryption`."""
+    return uses_mutual_tls(environ, jax.config.values, jax.__version__)
 
 
 def start(processes: Processes, *, heartbeat_secs: int, timeout_secs: int) -> None:

@@ -230,7 +230,9 @@ class Experiment:
         per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
         results: dict[str, Any] | None = None
         if done := self._done():  # a round that was killed after its last save owes its end
-            self._estimator.train(self._train_input_fn, hooks=self._train_hooks, max_steps=done)
+            self._estimator.train(
+                self._train_input_fn, hooks=self._train_hooks, max_steps=done, saving_listeners=self._listeners
+            )
         while (self._train_steps is None or (results or {}).get("global_step", 0) < self._train_steps) and _goes_on(
             continuous_eval_predicate_fn, results, None
         ):

@@ -142,7 +142,7 @@ class ParquetKind:
 def _opened(path: Path) -> Any:
     from pyarrow import parquet
 
-    with _clean(f"{path} cannot be read as Parquet"):
+    with _clean(f"{path}: its footer cannot be read as Parquet"):
         file = parquet.ParquetFile(
             path, buffer_size=_BUFFER, pre_buffer=False, memory_map=False, page_checksum_verification=True
         )

@@ -14,6 +14,7 @@ _HOME = {
     "checkpoints": ("Converted", "convert", "convert_checkpoint"),
     "proving": ("Proof", "prove"),
     "rewriting": ("Rewritten", "rewrite"),
+    "savedmodels": ("SavedModel", "read_saved_model", "receiver_source"),
     "rows": ("Row", "Verdict", "find", "table"),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}

@@ -13,5 +13,8 @@ from estimator_migration.rows import Row as Row
 from estimator_migration.rows import Verdict as Verdict
 from estimator_migration.rows import find as find
 from estimator_migration.rows import table as table
+from estimator_migration.savedmodels import SavedModel as SavedModel
+from estimator_migration.savedmodels import read_saved_model as read_saved_model
+from estimator_migration.savedmodels import receiver_source as receiver_source
 
 __version__: str

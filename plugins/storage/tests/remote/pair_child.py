@@ -4,7 +4,7 @@
 
 Settings: url, folder (of this test), steps; and what happens: `die`, one of "sent" (before the record of step 10),
 "written" (in a save, with its pack in the store) and "ended" (before the end is recorded), `who` does; `rival`: the
-step at which another run takes over.
+step at which another run takes over; `stops`: early, when the loss of `held_out` has not grown for 10 steps.
 """
 
 from __future__ import annotations
@@ -47,11 +47,16 @@ def main(settings: dict[str, Any]) -> None:
         mesh={"data": -1},
         **settings.get("config", {}),
     )
-    plugins = Plugins(only=["estimator-cluster", "estimator-storage"], extra=[shelves])
+    brought = ["estimator-cluster", "estimator-storage", *(["estimator-hooks"] if settings.get("stops") else [])]
+    plugins = Plugins(only=brought, extra=[shelves])
     run = ec.Estimator(model_fn, config=config, plugins=plugins)
     seen: list[int] = []
     hooks = [Seen(seen)]
     hooks += [Rival(settings["url"], settings["rival"])] if "rival" in settings else []
+    if settings.get("stops"):
+        from estimator_hooks import stop_if_no_increase_hook
+
+        hooks.append(stop_if_no_increase_hook(run, "loss", 10, run_every_steps=5, eval_name="held_out"))
     rows = 16 // int(os.environ.get("JAX_NUM_PROCESSES", "1"))
     ec.train_and_evaluate(
         run,

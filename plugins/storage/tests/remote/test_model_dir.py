@@ -80,7 +80,8 @@ def test_a_run_that_was_killed_after_its_last_save_is_ended_without_a_step(url, 
         noted.clear()
         estimator(killed, plugins).train(batches, max_steps=10, hooks=[Notes()])
         assert noted == expected
-        assert read_lineage(Shelf(killed)).ended.step == expected[-1][1]
+        ended = read_lineage(Shelf(killed)).ended
+        assert (ended.reason, ended.step) == expected[-1]
 
 
 def test_only_kept_checkpoints_stay_in_the_store_those_of_earlier_processes_included(url, plugins, forget):

@@ -33,7 +33,7 @@ def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray
     """
     place = Path(directory)
     config = BertConfig.from_pretrained(place)
-    tensors = _unprefixed(_read_tensors(place), config.architecture)
+    tensors = _unprefixed(read_tensors(place), config.architecture)
     found: dict[str, np.ndarray] = {}
     for name, foreign in hugging_face_names(config).items():
         array = tensors.pop(foreign.name, None)
@@ -109,7 +109,13 @@ def _copy_tokenizer(source: Path, target: Path) -> None:
             shutil.copyfile(file, copy)
 
 
-def _read_tensors(place: Path) -> dict[str, np.ndarray]:
+def read_tensors(place: Path) -> dict[str, np.ndarray]:
+    """The arrays of a Hugging Face directory under their own names.
+
+    Raises:
+        ArgumentError: a file is missing, or the weights are pickled.
+        CheckpointCorruptError: a file cannot be read.
+    """
     if (place / WEIGHTS).is_file():
         return _read_file(place / WEIGHTS)
     if (place / INDEX).is_file():

@@ -28,6 +28,8 @@ from estimator_hooks import stop_if_no_decrease_hook
 
 #: The rows are counted in batches of this size.
 _COUNTED = 4096
+#: The format of the export.
+_FORMAT = "stablehlo"
 #: What the model is compared with lies in this folder of the model_dir.
 LINEAR = "linear_baseline"
 
@@ -56,11 +58,13 @@ class Job:
 
         Raises:
             ArgumentError, InputError: naming file, line and column.
+            PluginLookupError: no package brings the format of the export.
         """
         if args.explain:
             check_installed()
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
+        ec.Plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
         asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
@@ -119,7 +123,7 @@ class Job:
         write_at_once(reading, json.dumps(told))
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
         path = estimator.export_saved_model(
-            str(self.args.model_dir / "export"), receiver, assets_extra={"reading.json": str(reading)}
+            str(self.args.model_dir / "export"), receiver, format=_FORMAT, assets_extra={"reading.json": str(reading)}
         )
         print(f"exported: {path}")
 

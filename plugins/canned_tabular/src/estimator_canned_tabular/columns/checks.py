@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from estimator_canned_tabular.columns.contract import FeatureColumn
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 #: Ids are int32 on the device.
@@ -95,7 +96,7 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
         what: the argument.
 
     Raises:
-        ArgumentError: a single column, or names of features instead of columns.
+        ArgumentError: a single column, or items that are not columns, such as names of features.
     """
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise ArgumentError(f"{what} must be a list of feature columns. Given: {columns!r}. Put it in a list: [...].")
@@ -106,6 +107,11 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
                 f"Items of {what} must be feature columns. Given: {column!r}. For a feature of numbers write "
                 f"numeric_column({column!r}), for one of texts categorical_column_with_vocabulary_list({column!r}, "
                 "[...])."
+            )
+        if not isinstance(column, FeatureColumn):
+            raise ArgumentError(
+                f"Items of {what} must be feature columns. Given: {column!r}, of type {type(column).__name__}. Make "
+                "one with numeric_column, or with another function whose name ends in _column."
             )
     return given
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
@@ -34,7 +35,7 @@ class DeepOptions:
     @classmethod
     def of(
         cls,
-        hidden_units: Sequence[int],
+        hidden_units: Sequence[int] | None,
         activation_fn: Callable[..., Any] | None,
         dropout: float | None,
         batch_norm: bool,
@@ -44,14 +45,16 @@ class DeepOptions:
         Raises:
             ArgumentError: a layer without units, or a share out of [0, 1).
         """
-        if isinstance(hidden_units, (str, int)) or not isinstance(hidden_units or (), Iterable):
+        given = () if hidden_units is None else hidden_units
+        if isinstance(given, (str, int)) or not isinstance(given, Iterable):
             raise ArgumentError(
                 "hidden_units must be a list of positive integers, one for each hidden layer, given: "
                 f"{hidden_units!r}. For one layer write [64]."
             )
-        units = tuple(hidden_units or ())
-        if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in units):
+        sizes = tuple(given)
+        if any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1 for size in sizes):
             raise ArgumentError(f"hidden_units must be positive integers, given: {hidden_units}.")
+        units = tuple(int(size) for size in sizes)
         if dropout is not None and not 0.0 <= dropout < 1.0:
             raise ArgumentError(f"dropout must lie in [0, 1), given: {dropout}.")
         activation = jax.nn.relu if activation_fn is None else activation_fn

@@ -52,7 +52,8 @@ def dnn_linear_combined_model_fn(
     deep = listed(dnn_feature_columns or (), "dnn_feature_columns")
     if not wide and not deep:
         raise ArgumentError("Either linear_feature_columns or dnn_feature_columns must be defined.")
-    if bool(deep) != bool(dnn_hidden_units):
+    options = DeepOptions.of(dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm)
+    if bool(deep) != bool(options.hidden_units):
         raise ArgumentError("dnn_feature_columns and dnn_hidden_units must be defined together.")
     check_combiner(linear_sparse_combiner)
     if wide:
@@ -61,7 +62,6 @@ def dnn_linear_combined_model_fn(
         check_dense(deep, "dnn_feature_columns")
     linear = choose_optimizer(linear_optimizer, linear_learning_rate(wide, _HIGHEST_LINEAR_RATE), row_sparse)
     dnn = choose_optimizer(dnn_optimizer, _DNN_RATE, row_sparse)
-    options = DeepOptions.of(dnn_hidden_units or (), dnn_activation_fn, dnn_dropout, batch_norm)
     plan = FeaturePlan.of((*wide, *deep))
 
     def logits_of(features: Any, mode: str) -> Any:

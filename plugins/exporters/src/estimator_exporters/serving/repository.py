@@ -218,6 +218,8 @@ class Repository:
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
         found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer, self.recorder)
+        sizes = ", ".join(map(str, self.batch_sizes))
+        _log.info("Loading %s, version %s: compiling batches of %s", ", ".join(found), path.name, sizes)
         for model in found.values():
             model.warm_up()
         return found

@@ -131,6 +131,7 @@ class RequestLog:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         # Without a buffer: what the disk has no room for would be written by the end of the block once more.
         with open(descriptor, "ab", buffering=0) as file:
+            _lock(file)
             whole = file.seek(0, os.SEEK_END)
             try:
                 _write_whole(file, "".join(lines).encode())
@@ -138,6 +139,14 @@ class RequestLog:
                 with suppress(OSError):
                     file.truncate(whole)  # half a line would spoil the next one
                 raise
+
+
+def _lock(file: io.FileIO) -> None:
+    """Waits for other servers that write the file: none cuts the rows of another. Without locks here, it returns."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _write_whole(file: io.FileIO, content: bytes) -> None:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.storage import StorageError, copied_files, is_url
+from estimator_inputs.reading.counted import Counted
 from estimator_inputs.reading.zlib_stream import open_zlib
 
 #: Compression by the last suffix of a name.
@@ -89,18 +90,22 @@ def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]
         InputError: the file cannot be read or decompressed; also raised within the block.
     """
     kind = compression_of(path, compression)
+    counted: Counted | None = None
     try:
         with _open(path, kind) as stream:
             if kind == "none":
                 stream.seek(offset)
-            else:
-                while offset > 0:
-                    offset -= len(stream.read(min(_PIECE, offset))) or offset
-            yield stream
+                yield stream
+                return
+            counted = Counted(stream)
+            while offset > 0:
+                offset -= len(counted.read(min(_PIECE, offset))) or offset
+            yield cast(BinaryIO, counted)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        what = "" if kind == "none" else f" as {kind}"
+        read = 0 if counted is None else counted.position
+        what = "" if kind == "none" else f" as {kind} from byte {read:,} of its content on"
         raise InputError(f"{path} cannot be read{what}: {error}.") from error
 
 

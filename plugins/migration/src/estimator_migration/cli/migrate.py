@@ -4,16 +4,23 @@
 renamed, behaves differently, rewrite by hand, no successor, or unknown. It ends with 3 where something must change, so
 that a build can wait for the last one. `migrate rewrite FILES` prints what is mechanical as a diff, with a marked note
 (# MIGRATE:) at every other place; `--write` does it. `migrate checkpoint TF_DIR OUT` makes a model_dir from which
-training continues. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares what they compute.
+training continues. `migrate savedmodel DIR` prints what an exported model takes and returns, and writes a receiver that
+takes the same. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares what they compute.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from estimator_migration.cli import check, checkpoint, prove, rewrite
+from estimator_migration.cli import check, checkpoint, prove, rewrite, savedmodel
 
-_COMMANDS = {"check": check, "rewrite": rewrite, "checkpoint": checkpoint, "prove": prove}
+_COMMANDS = {
+    "check": check,
+    "rewrite": rewrite,
+    "checkpoint": checkpoint,
+    "savedmodel": savedmodel,
+    "prove": prove,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

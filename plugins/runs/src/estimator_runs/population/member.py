@@ -13,7 +13,7 @@ from estimator_core.checkpoint import checkpoint_step, read_checkpoint
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Hook
-from estimator_core.inputs import Batch, InputPosition
+from estimator_core.inputs import Batch, BatchSource, InputPosition
 from estimator_core.lowering import land
 from estimator_core.train_eval import training_batches
 
@@ -54,13 +54,14 @@ class Standing:
     member: Member
     step: int
     state: Any
-    batches: Any
+    batches: BatchSource
     position: InputPosition | None
     losses: dict[int, Mapping[str, float]] = field(default_factory=dict[int, Mapping[str, float]])
 
     def draw(self) -> Batch | None:
-        """The next batch; None: the input has ended."""
-        return next(self.batches, None)
+        """The next batch; None: the input has ended, perhaps before this process was started."""
+        batch = next(self.batches, None)
+        return None if self.batches.ended else batch
 
 
 class _Look(Hook):

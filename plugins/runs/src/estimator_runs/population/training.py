@@ -112,7 +112,7 @@ class Population:
     def _advance(self, group: list[Standing], target: int) -> set[str]:
         """Trains runs of one step up to another one. Returns the names of those whose input has ended."""
         at, ended, recent = group[0].step, set[str](), deque[Any]()
-        cadences = [one.member.estimator.config.save_summary_steps or 0 for one in group]
+        cadences = {one.member.estimator.config.save_summary_steps or sys.maxsize for one in group}
         due = time.monotonic() + min(one.member.estimator.config.save_checkpoints_secs or math.inf for one in group)
         carried: Any = None
         way: Way | None = None
@@ -134,7 +134,7 @@ class Population:
                 carried = way.enter([one.state for one in group])
             carried, values = way.step(carried, row)
             at += 1
-            if any(every and at % every == 0 for every in cadences):
+            if any(at % every == 0 for every in cadences):
                 records[at] = values
             for one, batch in zip(group, row, strict=True):
                 positions[one.member.name] = batch.position
@@ -181,7 +181,7 @@ class Population:
             if shape != shapes[0]:
                 raise ArgumentError(
                     f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
-                    f"shapes {shape[1]}, and {shapes[0][1]} there."
+                    f"shapes {_told(shape)}, and {_told(shapes[0])} there."
                 )
         return row
 
@@ -222,6 +222,11 @@ def _next_save(group: Sequence[Standing], step: int) -> int:
     return min([(step // every + 1) * every for every in cadences if every] or [sys.maxsize])
 
 
-def _shapes(batch: Batch) -> tuple[Any, tuple[str, ...]]:
+def _shapes(batch: Batch) -> tuple[Any, tuple[Any, ...]]:
+    """The structure, shapes and dtypes of a batch, cheaply: this is asked for every batch of every run."""
     leaves, tree = jax.tree.flatten(arrays(batch))
-    return tree, tuple(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves)
+    return tree, tuple([(leaf.shape, leaf.dtype) for leaf in leaves])
+
+
+def _told(shapes: tuple[Any, tuple[Any, ...]]) -> tuple[str, ...]:
+    return tuple(f"{dtype}{list(shape)}" for shape, dtype in shapes[1])

@@ -10,9 +10,9 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
-from estimator_runs.records.digest import Digest, digests
+from estimator_runs.records.digest import Digest, digests, file_digests
 
-_RECORD, _TAGS = "run.json", "tags.json"
+_RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
 #: Keys that name a run and are not its settings.
 _OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
 
@@ -60,7 +60,11 @@ class RunRecord:
     def digest(self, metric: str, evaluation: str = "") -> Digest | None:
         """The extremes, the last value and some points of a metric; None: the run has none. Results are read once."""
         if evaluation not in self._digests:
-            self._digests[evaluation] = digests(self.evaluations.get(evaluation, {}))
+            known = self.evaluations
+            if isinstance(known, _Results):
+                self._digests[evaluation] = known.digests(evaluation)
+            else:
+                self._digests[evaluation] = digests(known.get(evaluation, {}).items())
         return self._digests[evaluation].get(metric)
 
     def best(self, metric: str, mode: str, evaluation: str = "") -> float | None:
@@ -75,11 +79,15 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
     def __init__(self, model_dir: Path) -> None:
         self._folders = {
             "" if path.parent.name == "eval" else path.parent.name.removeprefix("eval_"): path.parent
-            for path in sorted(model_dir.glob("eval*/metrics.jsonl"))
+            for path in sorted(model_dir.glob(f"eval*/{_RESULTS}"))
         }
 
     def __getitem__(self, name: str) -> Mapping[int, Mapping[str, Any]]:
         return read_eval_metrics(self._folders[name])
+
+    def digests(self, name: str) -> dict[str, Digest]:
+        """What to keep of the results of an evaluation; empty if no evaluation has this name."""
+        return file_digests(self._folders[name] / _RESULTS) if name in self._folders else {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._folders)

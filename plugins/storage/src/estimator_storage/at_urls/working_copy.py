@@ -39,6 +39,7 @@ from estimator_core.journal import (
     Saved,
     collect,
     lease,
+    lineage_of,
     new_place,
     observe,
     read_lineage,
@@ -134,7 +135,7 @@ class WorkingCopy:
                 if not isinstance(error, SupersededError):
                     self._end_after_error(journal, error)
                 raise
-            self._end(journal, "the call is over", failed=False)
+            self._end(journal, self._reason(), failed=False)
         finally:
             self._journal, self._training = None, False
 
@@ -219,6 +220,12 @@ class WorkingCopy:
         if most and config.keep_checkpoint_best is None and config.keep_checkpoint_every_n_hours >= _NEVER_HOURS:
             gone.update(older[: max(0, len(lineage.saved) - len(gone) - most)])
         return [Retired(place=lineage.saved[step].place) for step in sorted(gone)]
+
+    def _reason(self) -> str:
+        """Why the call ended, as the copy says it."""
+        lineage = lineage_of(self._path)
+        ended = None if lineage is None else lineage.ended
+        return "the call is over" if ended is None or ended.failed else ended.reason
 
     def _end(self, journal: Journal, reason: str, *, failed: bool) -> None:
         with self._lock:

@@ -81,9 +81,8 @@ def examine(name: str) -> int:
     print(f"{record.label}, entry point {record.name!r}: module {record.module}")
     for report in examined.reports[:1]:
         print(f"  imported in {1e3 * report.seconds:.0f} ms by a fresh process")
-    print(
-        f"  gives {len(record.components)} components, {len(record.commands)} commands, {len(record.options)} options"
-    )
+    counted = {"component": record.components, "command": record.commands, "option": record.options}
+    print(f"  declares {', '.join(_count(noun, len(ones)) for noun, ones in counted.items())}")
     faulty = False
     for check in CHECKS:
         faults = list(check(examined))
@@ -96,6 +95,10 @@ def examine(name: str) -> int:
     if suites:
         print(f"  Its components are proved by its own tests, with {', '.join(suites)}.")
     return int(faulty)
+
+
+def _count(noun: str, number: int) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _suite(kind: Kind) -> str:

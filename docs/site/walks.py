@@ -1,0 +1,177 @@
+"""Follows pages of the documentation by their words alone: `python -m docs.site.walks FOLDER`.
+
+A walk is a page, or one section of it. Its commands are the lines of its `console` blocks that begin with `$`. What
+stands below a command is what it prints; `...` stands for anything. A Python block whose first line is a comment with a
+file name, `# train.py`, is that file. All other Python blocks of the page are one program, which runs at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What a reader does -> the page that says how, and its section; "": the whole page.
+FIRST = "installation"
+WALKS = {
+    FIRST: ("docs/install.md", "Wheels for another machine"),
+    "own CSV trained and served": ("docs/first_hour.md", "Your own CSV, trained and served"),
+    "own model_fn": ("docs/tutorial.md", ""),
+    "own plugin": ("docs/plugins/tutorial.md", ""),
+    "own job of two processes": ("docs/launch/local.md", ""),
+}
+_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FILE = re.compile(r"# ([\w./-]+\.\w+)$")
+#: A port that the pages name; a walk takes a free one.
+_PORT = "8080"
+#: The program of the Python blocks that are no file.
+_PROGRAM = "page.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing that a page tells its reader to do.
+
+    Args:
+        command: words for a shell.
+        shown: the lines that the page shows below it.
+    """
+
+    command: str
+    shown: tuple[str, ...] = ()
+
+
+#: How every walk begins.
+BEGIN = Step(command="python3.11 -m venv venv && source venv/bin/activate")
+
+
+def steps(page: str, section: str = "") -> list[Step]:
+    """What a page tells its reader to do, in order.
+
+    Args:
+        page: its text.
+        section: the heading of the part to read; "": all of it.
+
+    Raises:
+        ValueError: there is no such heading.
+    """
+    found: list[Step] = []
+    program: list[str] = []
+    for language, text in _BLOCK.findall(_section(page, section)):
+        name = _FILE.match(text.partition("\n")[0])
+        if language == "console":
+            found += _commands(text)
+        elif name:
+            found.append(Step(command=_written(name[1], text)))
+        else:
+            program.append(text)
+    if program:
+        found += [Step(command=_written(_PROGRAM, "\n".join(program))), Step(command=f"python {_PROGRAM}")]
+    return found
+
+
+def _section(page: str, heading: str) -> str:
+    if not heading:
+        return page
+    before, found, after = page.partition(f"\n## {heading}\n")
+    if not found:
+        raise ValueError(f"there is no heading {heading!r} after {before[:40]!r}")
+    return after.partition("\n## ")[0]
+
+
+def _commands(text: str) -> Iterator[Step]:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        yield Step(command=command, shown=tuple(line for line in shown if line.strip() not in ("", "...")))
+
+
+def _written(name: str, text: str) -> str:
+    folder = shlex.quote(os.path.dirname(name) or ".")
+    return f"mkdir -p {folder}\ncat > {shlex.quote(name)} <<'END OF FILE'\n{text}END OF FILE"
+
+
+def missing(shown: Sequence[str], printed: str) -> list[str]:
+    """The lines of a page that a command did not print, in the order of the page."""
+    left = iter(printed.splitlines())
+    patterns = [".*".join(map(re.escape, line.split("..."))) for line in shown]
+    return [
+        line
+        for line, pattern in zip(shown, patterns, strict=True)
+        if not any(re.fullmatch(pattern, one) for one in left)
+    ]
+
+
+def walk(walked: Sequence[Step], folder: Path, env: dict[str, str]) -> float:
+    """Does the steps in one shell, in an empty folder; returns the seconds they took.
+
+    Raises:
+        RuntimeError: a command failed, or did not print what the page shows; the message holds its output.
+    """
+    (folder / ".said").mkdir(parents=True)
+    parts = ["set -eu", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", f"cd {shlex.quote(str(folder))}"]
+    for number, step in enumerate(walked):
+        parts.append(f"echo {number} > {shlex.quote(str(folder / '.said' / 'last'))}")
+        parts.append(f"{{ {step.command}\n}} > {shlex.quote(str(folder / '.said' / str(number)))} 2>&1")
+    parts.append("wait; date +%s.%N")
+    (folder / ".said" / "script.sh").write_text("date +%s.%N\n" + "\n".join(parts), encoding="utf-8")
+    done = subprocess.run(
+        ["bash", str(folder / ".said" / "script.sh")], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env
+    )
+    if done.returncode:
+        last = int((folder / ".said" / "last").read_text())
+        said = (folder / ".said" / str(last)).read_text(encoding="utf-8")
+        raise RuntimeError(f"status {done.returncode} of `{walked[last].command}`:\n{said}{done.stderr}")
+    for number, step in enumerate(walked):
+        said = (folder / ".said" / str(number)).read_text(encoding="utf-8")
+        for line in missing(step.shown, said):
+            raise RuntimeError(f"`{step.command}` does not print {line!r}, but:\n{said}")
+    began, ended = map(float, done.stdout.split())
+    return ended - began
+
+
+def main() -> int:
+    """Follows every page, each from a new environment, and prints a table of the times."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="an empty folder; each walk has one of its own in it")
+    parser.add_argument("--only", help="a part of the name of a walk")
+    arguments = parser.parse_args()
+    folder = arguments.folder.resolve()
+    folder.mkdir(parents=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "UV_"))}
+    env = {**kept, "JAX_PLATFORMS": "cpu", "XDG_STATE_HOME": str(folder / "state")}
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder / FIRST)], check=True)
+    print("| walk | page | commands | seconds |\n|---|---|---|---|")
+    failed = 0
+    for name, (page, section) in WALKS.items():
+        if arguments.only and arguments.only not in name and name != FIRST:
+            continue
+        told = steps((ROOT / page).read_text(encoding="utf-8"), section)
+        port = _free_port()
+        own = [Step(command=re.sub(rf"\b{_PORT}\b", port, step.command), shown=step.shown) for step in told]
+        try:
+            seconds = walk([BEGIN, *own], folder / name.replace(" ", "-"), env)
+        except RuntimeError as error:
+            failed += 1
+            print(f"| {name} | {page} | {len(told)} | failed: {error} |", flush=True)
+        else:
+            print(f"| {name} | {page} | {len(told)} | {seconds:.0f} |", flush=True)
+        env |= {"PIP_FIND_LINKS": str(folder / FIRST / "wheels")}  # as the first walk says
+    return int(bool(failed))
+
+
+def _free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

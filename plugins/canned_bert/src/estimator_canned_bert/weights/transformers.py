@@ -1,0 +1,64 @@
+"""Initial values from a directory of transformers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from estimator_canned_bert.config import ARCHITECTURES
+from estimator_canned_bert.weights.hugging_face import read_hugging_face, read_tensors
+from estimator_core.errors import CheckpointCorruptError
+from estimator_core.model import InitialValue, VariableSpec
+from estimator_warm_start import WarmStartSettings
+
+
+class TransformersCheckpoint:
+    """Initial values of the variables that a directory of transformers has.
+
+    BERT and ALBERT have the names of google-research, as the models of this package do. Arrays of other architectures
+    keep their names and their axes.
+
+    Args:
+        path: the directory, or the file of the weights in it.
+
+    Example:
+        >>> TransformersCheckpoint("bert-base-uncased").path
+        'bert-base-uncased'
+    """
+
+    title = "transformers"
+    conversion = "a directory of transformers has weights alone, no slots and no step"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def initial_values(
+        self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+    ) -> Mapping[str, InitialValue]:
+        """The values of the variables that the directory has."""
+        return WarmStartSettings(self.path, reader=TransformersCheckpoint.load).initial_values(specs, key)
+
+    @staticmethod
+    def load(path: str) -> dict[str, np.ndarray]:
+        """All its arrays, by name.
+
+        Raises:
+            ArgumentError: there are no weights, or only pickled ones.
+            CheckpointCorruptError: a file is damaged or incomplete.
+        """
+        place = Path(path) if Path(path).is_dir() else Path(path).parent
+        return read_hugging_face(place) if _architecture(place) in ARCHITECTURES else read_tensors(place)
+
+
+def _architecture(place: Path) -> str | None:
+    """The `model_type` of the configuration; None without one."""
+    file = place / "config.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8")).get("model_type") if file.is_file() else None
+    except (ValueError, AttributeError, OSError) as error:
+        raise CheckpointCorruptError(f"{file} cannot be read: {error!r}. Download it again.") from error

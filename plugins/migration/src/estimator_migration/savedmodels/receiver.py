@@ -1,0 +1,212 @@
+"""Python source of receivers that take what a SavedModel took."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from estimator_core.errors import ArgumentError
+from estimator_migration.savedmodels.records import (
+    ExampleFeature,
+    MetaGraph,
+    Parsing,
+    SavedModel,
+    Signature,
+    Tensor,
+    Vocabulary,
+)
+
+#: What a request of records is called in exports of this library, and by signatures that classify.
+_RECORDS = ("examples", "inputs")
+_DEFAULT, _FUNCTION = "serving_default", "serving_input_receiver_fn"
+_FILLS = {"int64": -1, "string": "", "float32": 0.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receiver:
+    """A receiver in Python.
+
+    Args:
+        name: of its function.
+        signatures: that it is of.
+        source: what defines it.
+        notes: what differs, or is left to the user.
+    """
+
+    name: str
+    signatures: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...]
+
+
+def receivers(graph: MetaGraph) -> list[Receiver]:
+    """One for each set of inputs that signatures take, that of the default signature first."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, signature in sorted(graph.signatures.items(), key=lambda each: each[0] != _DEFAULT):
+        if signature.inputs:
+            groups.setdefault(tuple(sorted(tensor.name for tensor in signature.inputs.values())), []).append(name)
+    return [
+        _receiver(graph, names, _FUNCTION if not place else f"{_word(names[0])}_receiver_fn")
+        for place, names in enumerate(groups.values())
+    ]
+
+
+def receiver_source(model: SavedModel) -> str:
+    """A Python file with the receivers of the first graph, its vocabularies and its class names.
+
+    Args:
+        model: as `read_saved_model` returns it.
+
+    Raises:
+        ArgumentError: no signature takes anything.
+    """
+    graph = model.graphs[0]
+    made = receivers(graph)
+    if not made:
+        raise ArgumentError(f"The SavedModel {model.path} has no signature, so there is nothing to receive.")
+    head = f'"""What {model.path} took (TensorFlow {graph.tensorflow}), by `estimator migrate savedmodel`."""'
+    parts = [head, "import estimator_core as ec", *_vocabularies(model, graph)]
+    return "\n\n".join([*parts, *("\n".join(_commented(one)) for one in made)]) + "\n"
+
+
+def _commented(receiver: Receiver) -> Iterator[str]:
+    yield f"# The receiver of {', '.join(receiver.signatures)}."
+    for note in receiver.notes:
+        yield f"# MIGRATE: {note}"
+    yield receiver.source
+
+
+def _receiver(graph: MetaGraph, names: list[str], function: str) -> Receiver:
+    signature = _plainest(graph, names)
+    parsing = _parsing_of(graph, signature)
+    if parsing is not None:
+        (received,) = signature.inputs
+        return _of_records(function, tuple(names), parsing, received)
+    return _of_features(function, tuple(names), signature)
+
+
+def _plainest(graph: MetaGraph, names: list[str]) -> Signature:
+    """Signatures that classify call every input "inputs"; one that predicts keeps its name."""
+    found = [graph.signatures[name] for name in names]
+    return next((one for one in found if one.method == "predict"), found[0])
+
+
+def _parsing_of(graph: MetaGraph, signature: Signature) -> Parsing | None:
+    if len(signature.inputs) != 1:
+        return None
+    (tensor,) = signature.inputs.values()
+    if tensor.dtype != "string":
+        return None
+    known = [one for one in graph.parsings if one.source == tensor.name]
+    hidden = [one for one in graph.parsings if one.source is None]  # in functions of TensorFlow 2
+    found = known or hidden
+    return found[0] if len(found) == 1 else None
+
+
+def _of_records(function: str, names: tuple[str, ...], parsing: Parsing, received: str) -> Receiver:
+    notes: list[str] = []
+    spec = "FEATURES" if function == _FUNCTION else f"{function.upper().removesuffix('_RECEIVER_FN')}_FEATURES"
+    lines = [f"{spec} = {{"]
+    lines += [f"    {_text(key)}: {_spec(key, feature, notes)}," for key, feature in parsing.features.items()]
+    lines.append("}")
+    call = f"ec.export.build_parsing_serving_input_receiver_fn({spec})"
+    if received in _RECORDS:
+        lines.append(f"{function} = {call}")
+        return Receiver(name=function, signatures=names, source="\n".join(lines), notes=tuple(notes))
+    notes.append(
+        f"clients send {received!r}, so features of any number of values have as many places as `places` says, or one."
+    )
+    lines += [
+        "",
+        "",
+        f"def {function}():",
+        f"    parsed = {call}()",
+        f'    records = {{{_text(received)}: parsed.receiver_tensors["examples"]}}',
+        f'    renamed = ec.export.Rename({{{_text(received)}: "examples"}})',
+        "    return ec.export.ServingInputReceiver(parsed.features, records, transforms=(renamed, *parsed.transforms))",
+    ]
+    return Receiver(name=function, signatures=names, source="\n".join(lines), notes=tuple(notes))
+
+
+def _spec(key: str, feature: ExampleFeature, notes: list[str]) -> str:
+    if feature.kind == "fixed":
+        default = "" if feature.default is None else f", default_value={feature.default!r}"
+        return f"ec.export.FixedLenFeature({feature.shape!r}, {_text(feature.dtype)}{default})"
+    if feature.kind == "sequence" and feature.shape:
+        notes.append(
+            f"{key} is a sequence of items of shape {feature.shape}: here are its values in one row. Reshape them."
+        )
+    if feature.kind == "sequence" and feature.default not in (None, _FILLS.get(feature.dtype)):
+        notes.append(f"{key} was filled up with {feature.default!r}, here with {_FILLS.get(feature.dtype)!r}.")
+    if feature.kind == "ragged":
+        notes.append(f"{key} was a RaggedTensor; here its rows are filled up with {_FILLS.get(feature.dtype)!r}.")
+    return f"ec.export.VarLenFeature({_text(feature.dtype)})"
+
+
+def _of_features(function: str, names: tuple[str, ...], signature: Signature) -> Receiver:
+    free: list[str] = []
+    notes: list[str] = []
+    lines: list[str] = []
+    batches = {tensor.shape[0] for tensor in signature.inputs.values() if tensor.shape}
+    batch = next(iter(batches)) if len(batches) == 1 else None
+    for name, tensor in signature.inputs.items():
+        lines.append(f"    {_text(name)}: ec.export.Feature({_shape(name, tensor, free)}, {_text(tensor.dtype)}),")
+    if signature.method in ("classify", "regress") and list(signature.inputs) == ["inputs"]:
+        notes.append(
+            f"signatures that {signature.method} call their input 'inputs': write the name that model_fn reads."
+        )
+    size = f", default_batch_size={batch}" if batch is not None else ""
+    if free:
+        notes.append(f"free sizes are fixed here: {', '.join(free)}. Pass the largest that clients send.")
+        head = f"def make_{function}({', '.join(f'{one}: int' for one in free)}):\n    return "
+        lines = [f"    {line}" for line in lines]
+    else:
+        head = f"{function} = "
+    close = "    }" if free else "}"
+    source = [f"{head}ec.export.build_raw_serving_input_receiver_fn({{", *lines, f"{close}{size})"]
+    return Receiver(name=function, signatures=names, source="\n".join(source), notes=tuple(notes))
+
+
+def _shape(name: str, tensor: Tensor, free: list[str]) -> str:
+    if tensor.shape is None:
+        free.append(f"{_word(name)}_size")
+        return f"(None, {free[-1]})"
+    sizes = ["None"] if tensor.shape else []
+    for axis, size in enumerate(tensor.shape[1:], 1):
+        if size is None:
+            free.append(f"{_word(name)}_{axis}")
+        sizes.append(free[-1] if size is None else str(size))
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _vocabularies(model: SavedModel, graph: MetaGraph) -> Iterator[str]:
+    found = {one.feature: _known(model, one) for one in graph.vocabularies if one.feature is not None}
+    lines = [f"    {_text(feature)}: {value}," for feature, value in found.items() if value]
+    if lines:
+        about = "# The words of features, or the file that holds them."
+        yield "\n".join([about, "VOCABULARIES = {", *lines, "}"])
+    labels = [one for one in graph.vocabularies if one.outputs and one.words is not None]
+    if labels:
+        yield f"LABEL_VOCABULARY = {_listed(labels[0].words or ())}"
+
+
+def _known(model: SavedModel, vocabulary: Vocabulary) -> str | None:
+    if vocabulary.words is not None:
+        return _listed(vocabulary.words)
+    return _text(f"{model.path}/assets/{vocabulary.asset}") if vocabulary.asset else None
+
+
+def _listed(words: tuple[str | int, ...]) -> str:
+    return f"[{', '.join(_text(word) if isinstance(word, str) else str(word) for word in words)}]"
+
+
+def _text(value: str) -> str:
+    """In double quotes."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _word(name: str) -> str:
+    word = re.sub(r"\W", "_", name)
+    return word if word[:1].isalpha() else f"x{word}"
