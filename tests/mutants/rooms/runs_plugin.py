@@ -1,4 +1,4 @@
-"""Runs that are run again."""
+"""Runs that are run again, and commands that train."""
 
 from tests.mutants.record import Mutant
 
@@ -6,6 +6,15 @@ _ROOM = "plugins/runs/src/estimator_runs/capsule/"
 _POPULATION = "plugins/runs/src/estimator_runs/population/"
 
 MUTANTS = (
+    Mutant(
+        name="the-format-of-the-export-is-looked-for-after-the-training",
+        guarantee="rule 118",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/job.py",
+        old='        default_plugins().find("format", _FORMAT)  #',
+        new="        #",
+        tests=("test_an_export_that_cannot_be_made_is_refused_before_the_training",),
+        in_cut=False,
+    ),
     Mutant(
         name="weights-of-another-sign-are-equal",
         guarantee="rule 88",
