@@ -40,6 +40,7 @@ sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
+from kit_sessions import define_kit_sessions  # noqa: E402
 from launcher_sessions import define_launcher_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
@@ -65,6 +66,8 @@ QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
 KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
 KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator", "storage"]
+# Kinds that a plugin defines, and the packages that a component of them is installed beside.
+DEFINED = {"command": ("estimator_terminal",), "schema": ("estimator_inputs",)}
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -288,11 +291,12 @@ def wheels(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST)
-@nox.parametrize("kind", KINDS)
+@nox.parametrize("kind", [*KINDS, *DEFINED])
 def template(session: nox.Session, kind: str) -> None:
     """A package made by `estimator new-plugin`: built, installed beside core and kit alone, tested, examined."""
-    session.install("--no-sources", wheel("estimator_core"), wheel(KIT))
-    session.run("python", CHECK_INSTALLED, "estimator_core", "--tools", KIT, env=ISOLATED)
+    packages = ("estimator_core", *DEFINED.get(kind, ()))
+    session.install("--no-sources", *map(wheel, packages), wheel(KIT))
+    session.run("python", CHECK_INSTALLED, *packages, "--tools", KIT, env=ISOLATED)
     name = f"acme-{kind.replace('_', '-')}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
@@ -580,3 +584,4 @@ def bench(session: nox.Session) -> None:
 HOUSE = House(OLDEST, wheel, outside, pytest)
 define_export_sessions(HOUSE)
 define_launcher_sessions(HOUSE)
+define_kit_sessions(HOUSE, [*KINDS, *DEFINED], DEFINED)

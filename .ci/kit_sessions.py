@@ -1,8 +1,17 @@
-"""The session `suite_mutants`: faults in sound components of every kind, and which suite of the kit notices them."""
+"""Sessions about plugins of others: faults in sound components, an organisation, an author, an empty environment."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import nox
+from export_sessions import House
 from uv import find_uv_bin
 
+CI = Path(__file__).parent
 COMMAND = (find_uv_bin(), "run", "--quiet", "python", "-m", "tests.mutants.suites.run")
 
 
@@ -10,3 +19,40 @@ COMMAND = (find_uv_bin(), "run", "--quiet", "python", "-m", "tests.mutants.suite
 def suite_mutants(session: nox.Session) -> None:
     """Fails where a suite notices less than nine of ten faults: `-- --only KIND_OR_NAME`, `-- --list`, `-- --write`."""
     session.run(*COMMAND, *session.posargs, external=True)
+
+
+def define_kit_sessions(house: House, kinds: Sequence[str], defined: Mapping[str, Sequence[str]]) -> None:
+    """Adds the sessions that need wheels.
+
+    Args:
+        house: what they take from the noxfile.
+        kinds: of components that `estimator new-plugin` writes.
+        defined: the packages that define some of them.
+    """
+
+    @nox.session(python=house.python, default=False)
+    def monorepo(session: nox.Session) -> None:
+        """An organisation of nothing but wheels: policy, override, block, lock, a package that changed."""
+        packages = ("estimator_core", "estimator_heads", "estimator_policy")
+        session.install("--no-sources", *map(house.wheel, packages))
+        with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+            shutil.copy2(CI.parent / "tests" / "wheels" / "organisation.py", folder)
+            installer = (find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--reinstall")
+            session.run("python", "organisation.py", *installer, env={"JAX_PLATFORMS": "cpu", "PYTHONPATH": None})
+
+    @nox.session(python=house.python, default=False)
+    def author(session: nox.Session) -> None:
+        """From an empty directory to a green plugin of each kind, by the tutorial: `-- --only KIND`, `-- --write`."""
+        wheels = {name: house.wheel(name) for name in ("estimator_core", "estimator_testing")}
+        wheels |= {name: house.wheel(name) for names in defined.values() for name in names}
+        given = [f"--wheel={name}={path}" for name, path in wheels.items()]
+        given += [f"--kind={kind}:{','.join(defined.get(kind, ()))}" for kind in kinds]
+        session.run("python", str(CI / "author.py"), f"--uv={find_uv_bin()}", *given, *session.posargs)
+
+    # By pip: what a user types, wherever pip is configured to look.
+    @nox.session(python=house.python, default=False, venv_backend="venv")
+    def footprint(session: nox.Session) -> None:
+        """What `pip install estimator-core` brings, beside pluggy, Keras and Lightning: `-- --write`."""
+        session.run("python", str(CI / "footprint.py"), house.wheel("estimator_core"), *session.posargs)
+
+    _ = monorepo, author, footprint

@@ -55,6 +55,11 @@ class Coordinator(Protocol):
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
         """The values of all processes, in order of their index. Waits for all.
 
+        Args:
+            topic: what it is about; all processes ask about the same topics in the same order.
+            value: what this process says.
+            timeout: how long it waits for the others, in seconds.
+
         Raises:
             ProcessLostError: one of them is gone, or has not arrived in time. The message names it.
         """
@@ -63,6 +68,11 @@ class Coordinator(Protocol):
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
         """The value of process 0. The values of the others do not matter, but the call waits for them.
 
+        Args:
+            topic: as of `agree`.
+            value: what this process says; may be None where it is not process 0.
+            timeout: how long it waits for the others, in seconds.
+
         Raises:
             ProcessLostError: as `agree`.
         """
@@ -70,6 +80,10 @@ class Coordinator(Protocol):
 
     def barrier(self, topic: str, timeout: float) -> None:
         """Returns when all processes have arrived.
+
+        Args:
+            topic: as of `agree`.
+            timeout: how long it waits for the others, in seconds.
 
         Raises:
             ProcessLostError: as `agree`.

@@ -41,11 +41,27 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> Array:
-        """The scalar loss, float32, including the regularization losses."""
+        """The scalar loss, float32 [], including the regularization losses. Rows of weight 0 do not count.
+
+        Args:
+            labels: labels of the batch, as the input has them: an array [batch, ...], or a tree of them.
+            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
+            features: features of the batch by name, [batch, ...] each; None where the head reads none.
+            mode: one of `ModeKeys`.
+            regularization_losses: scalars, in the unit of the loss.
+
+        Raises:
+            ValueError: labels and logits do not fit each other or the head.
+        """
         ...
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Array]:
-        """Predictions by key: those in `keys`, or all."""
+        """Predictions by key, [batch, ...] each: those in `keys`, or all.
+
+        Args:
+            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
+            keys: which ones, None for all.
+        """
         ...
 
     def metrics(
@@ -56,7 +72,18 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> dict[str, Metric]:
-        """Streaming metrics of one batch by key."""
+        """Streaming metrics of one batch by key.
+
+        Args:
+            labels: labels of the batch, as the input has them: an array [batch, ...], or a tree of them.
+            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
+            features: features of the batch by name, [batch, ...] each; None where the head reads none.
+            mode: one of `ModeKeys`.
+            regularization_losses: scalars, in the unit of the loss.
+
+        Raises:
+            ValueError: labels and logits do not fit each other or the head.
+        """
         ...
 
     def create_estimator_spec(
@@ -71,5 +98,21 @@ class Head(Protocol):
         update_ops: Any = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of one mode."""
+        """The EstimatorSpec of one mode.
+
+        Args:
+            features: features of the batch by name, [batch, ...] each.
+            mode: one of `ModeKeys`.
+            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
+            labels: labels of the batch, [batch, ...]; None in prediction.
+            optimizer: what trains the variables; needed in training where `train_op_fn` is None.
+            trainable_variables: paths of the variables to train, None for all.
+            train_op_fn: makes the train_op of the loss; used instead of `optimizer`.
+            update_ops: what else a training step does.
+            regularization_losses: scalars, added to the loss.
+
+        Raises:
+            ValueError: labels and logits do not fit each other or the head, or an argument that the mode needs is
+                missing.
+        """
         ...

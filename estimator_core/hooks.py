@@ -204,7 +204,7 @@ class Run(Protocol):
         ...
 
     def request_stop(self, reason: str) -> None:
-        """Ends the loop after the dispatch under way. The remaining hooks still see its step."""
+        """Ends the loop after the dispatch under way. `reason` says why. The remaining hooks still see its step."""
         ...
 
     def fetch(self, name: str) -> None:
@@ -255,8 +255,8 @@ class Run(Protocol):
         ...
 
     def add_result(self, name: str, value: Any) -> None:
-        """Adds to the results of an evaluation, in `end` at the latest: a number, an array, or a list of JSON values,
-        which only `metrics.jsonl` keeps.
+        """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. It is a number, an
+        array, or a list of JSON values. Only `metrics.jsonl` keeps such a list.
         """
         ...
 
@@ -364,16 +364,27 @@ class Hook:
         check_members(cls)
 
     def begin(self, run: Run) -> None:
-        """Called once before the first batch is drawn."""
+        """Called once before the first batch is drawn. `run` says what call it is."""
 
     def after_create(self, run: Run) -> None:
-        """Called once when the state is ready and the first batch has been seen."""
+        """Called once when the state of `run` is ready and the first batch has been seen."""
 
     def before_step(self, run: Run, step: int) -> None:
-        """Called before a dispatch that completes a requested step. `step`: the global step before the dispatch."""
+        """Called before a dispatch that completes a requested step.
+
+        Args:
+            run: the call.
+            step: the global step before the dispatch.
+        """
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Called after a dispatch that completed a requested step. `step`: the global step after the dispatch."""
+        """Called after a dispatch that completed a requested step.
+
+        Args:
+            run: the call.
+            step: the global step after the dispatch.
+            out: outputs of the step by name, such as "loss", float32 []. Reading one waits for the device.
+        """
 
     def before_last_save(self, run: Run) -> None:
         """Called when training has ended without an error or an interruption, after the last evaluation and before the
@@ -381,7 +392,7 @@ class Hook:
         """
 
     def end(self, run: Run) -> None:
-        """Called once at the end, whatever happened."""
+        """Called once at the end of `run`, whatever happened."""
 
     def next_step(self, step: int) -> int | Wake | None:
         """When this hook wants control next: after a global step (> `step`), as a `Wake` says, or never (None).
@@ -444,12 +455,12 @@ class CheckpointPolicy:
         return None
 
     def saved(self, run: Run, step: int) -> None:
-        """Called when a save that `next_step` requested begins, before its evaluations. The checkpoint holds the state
-        of the policy after this call.
+        """Called when a save of `run` that `next_step` requested begins, before its evaluations. `step` is its global
+        step. The checkpoint holds the state of the policy after this call.
         """
 
     def at_end(self, run: Run) -> bool:
-        """Whether to save the last step after training ended by itself. `train_and_evaluate` saves it anyway."""
+        """Whether to save the last step after `run` ended by itself. `train_and_evaluate` saves it anyway."""
         return True
 
     def state(self) -> Mapping[str, Any]:

@@ -2,12 +2,22 @@
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 from estimator_core import hookspecs
 from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Kind, Option, PluginRecord
 
 TARGET = Path(__file__).with_name("reference.md")
+#: What components meet beside the contracts of their kinds.
+MET = (
+    "estimator_core.hooks:Run",
+    "estimator_core.hooks:Wake",
+    "estimator_core.model:Binding",
+    "estimator_core.metrics:Metric",
+)
+#: On the pages of the site, with all that users call.
+ELSEWHERE = ("estimator_core:Estimator",)
 
 
 def reference() -> str:
@@ -25,6 +35,9 @@ def reference() -> str:
         _documented("PluginRecord", "", PluginRecord),
         "## Kinds of components\n",
         _kinds(),
+        "## Contracts\n",
+        "Each member of each contract: what it takes, returns and raises. Shapes stand in brackets, such as [batch].\n",
+        *(_contract(where) for where in contracts()),
         "## Suites\n",
         *(_suite(name) for name in ["PluginSuite", *(kind.suite for kind in KINDS.values())]),
     ]
@@ -71,6 +84,62 @@ def _kinds() -> str:
     rows = ["| kind | contract | the target is | suite |", "|---|---|---|---|"]
     rows += [f"| {one.name} | `{one.contract}` | {one.target} | `{one.suite}` |" for one in KINDS.values()]
     return "\n".join(rows) + "\n"
+
+
+def contracts() -> list[str]:
+    """`module:name` of every contract, those of kinds first."""
+    return [one for one in dict.fromkeys((*(kind.contract for kind in KINDS.values()), *MET)) if one not in ELSEWHERE]
+
+
+def object_of(where: str) -> object:
+    """What `module:name` names."""
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def members(contract: object) -> dict[str, tuple[str, str]]:
+    """Signature and documentation of every public member that a class declares, by name."""
+    if not inspect.isclass(contract):
+        return {}
+    told = re.findall(r"\n((?:    #:.*\n)+)    (\w+)\b", inspect.getsource(contract))
+    commented = {name: " ".join(line.strip(" #:") for line in text.splitlines()) for text, name in told}
+    attributes = _attributes(inspect.getdoc(contract) or "")
+    found: dict[str, tuple[str, str]] = {}
+    for name in dict.fromkeys([*vars(contract).get("__annotations__", {}), *vars(contract)]):
+        value = vars(contract).get(name)
+        if name.startswith("_") and name != "__call__":
+            continue
+        if inspect.isfunction(value):
+            found[name] = (_short(inspect.signature(value)), inspect.getdoc(value) or "")
+        elif isinstance(value, property):
+            found[name] = (f": {_short(inspect.signature(value.fget).return_annotation)}", inspect.getdoc(value) or "")
+        else:
+            annotation = vars(contract).get("__annotations__", {}).get(name, "")
+            found[name] = (f": {_short(annotation)}", commented.get(name) or attributes.get(name, ""))
+    return found
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """What a docstring says of attributes, by name; names may share a line."""
+    section = re.split(r"\n(?=\w+:\n)", re.split(r"(?:Attributes|Args):\n", text, maxsplit=1)[-1])[0]
+    entries = re.findall(r"^    ([\w, ]+): (.*(?:\n     .*)*)", section, re.MULTILINE)
+    return {name.strip(): " ".join(rest.split()) for names, rest in entries for name in names.split(",")}
+
+
+def _short(thing: object) -> str:
+    """A signature or annotation as it is written in code."""
+    return str(thing).replace("'", "").replace("(self, ", "(").replace("(self)", "()")
+
+
+def _contract(where: str) -> str:
+    contract = object_of(where)
+    module, _, name = where.partition(":")
+    if not inspect.isclass(contract):
+        return f"### `{module}.{name}`\n\nIt stands for `{contract}`.\n"
+    parts = [f"### `{module}.{name}`\n\n{_as_markdown(inspect.getdoc(contract) or '')}\n"]
+    for member, (signature, text) in members(contract).items():
+        parts.append(f"#### `{name}.{member}{signature}`\n\n{_as_markdown(text)}\n")
+    return "\n".join(parts)
 
 
 def _suite(name: str) -> str:

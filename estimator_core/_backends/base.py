@@ -49,9 +49,11 @@ class Backend(Protocol):
         ...
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """Peak floating point operations a second of one device, None where unknown."""
+        """Peak floating point operations a second of one device of a `device_kind`, in numbers of a `dtype` such as
+        "bfloat16"; None where unknown.
+        """
         ...
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """Memory of one device in bytes, None where unknown."""
+        """Memory in bytes of one device of a `device_kind`, None where unknown."""
         ...

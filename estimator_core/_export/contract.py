@@ -40,6 +40,16 @@ class Exporter(Protocol):
 
         It may be called twice for one step, the second time with `is_the_final_export`. An exporter that has exported
         the step skips the second call.
+
+        Args:
+            estimator: the Estimator that has been evaluated.
+            export_path: the directory of this exporter, `<model_dir>/export/<name>`.
+            checkpoint_path: the checkpoint that has been evaluated.
+            eval_result: metrics by name, with "loss" and "global_step"; values may be NaN.
+            is_the_final_export: whether training has ended.
+
+        Raises:
+            ExportError: the export cannot be written.
         """
         ...
 
@@ -206,11 +216,23 @@ class ExportFormat(Protocol):
         ...
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export into an empty directory, which gets its name once it has been read back and checked."""
+        """Writes an export into an empty directory, which gets its name once it has been read back and checked.
+
+        Args:
+            request: signatures, variables and what else belongs to the export.
+            directory: where.
+
+        Raises:
+            ExportError: the format cannot hold the request.
+        """
         ...
 
     def load(self, directory: Path) -> LoadedExport:
-        """Reads an export back."""
+        """Reads an export back from the `directory` that holds it.
+
+        Raises:
+            ExportError: it is damaged, or not of this format.
+        """
         ...
 
     def recognizes(self, directory: Path) -> bool:

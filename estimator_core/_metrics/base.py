@@ -22,7 +22,9 @@ class Metric(Protocol):
     """
 
     def merge(self, other: Self) -> Self:
-        """The metric of both sets of examples together. Pure, traceable, and the same in any order and grouping."""
+        """The metric of both sets of examples together, those of this one and of `other`. Pure, traceable, and the same
+        in any order and grouping.
+        """
         ...
 
     def compute(self) -> float | np.ndarray:

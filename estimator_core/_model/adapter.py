@@ -68,7 +68,9 @@ class ModuleAdapter(Protocol):
         ...
 
     def bind(self, binding: Binding) -> Any:
-        """What `ec.module` returns: the module or its replacement, with variables of the scope. Called once a trace."""
+        """What `ec.module` returns: the module of `binding`, or what replaces it, with variables of the scope. It is
+        called once a trace.
+        """
         ...
 
     def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
@@ -128,7 +130,7 @@ class Binding:
         return self.scope.read(make_spec(path, shape, first, dtype, trainable and self.trainable(name), sharding))
 
     def write(self, name: str, value: object) -> None:
-        """The next value of a variable of the model state."""
+        """The next value of a variable of the model state, by its `name` within the module."""
         self.scope.write(f"{self.path}/{name}", value)
 
     def key(self, name: str) -> jax.Array:

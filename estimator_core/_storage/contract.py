@@ -88,7 +88,7 @@ class Storage(Protocol):
         ...
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Writes an object that does not exist. It is durable when the call returns.
+        """Writes `data` as an object whose `key` does not exist. It is durable when the call returns.
 
         Of several calls at once, one returns. It is for small objects: stores refuse the condition on large ones.
 
@@ -99,7 +99,7 @@ class Storage(Protocol):
         ...
 
     def put(self, key: str, data: bytes) -> None:
-        """Writes or replaces an object. Readers see either the old bytes or the new ones."""
+        """Writes or replaces the object of a `key`. Readers see either the old bytes or the new ones, `data`."""
         ...
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
@@ -116,7 +116,7 @@ class Storage(Protocol):
         ...
 
     def get(self, key: str) -> bytes:
-        """The bytes of an object.
+        """The bytes of the object of a `key`.
 
         Raises:
             ObjectMissingError: there is none.
@@ -148,7 +148,7 @@ class Storage(Protocol):
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Removes objects. A missing object is not an error."""
+        """Removes the objects of these `keys`, and no others. A missing object is not an error."""
         ...
 
     def close(self) -> None:

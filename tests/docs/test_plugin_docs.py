@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -82,8 +83,45 @@ def test_a_new_specification_is_noticed(pages: dict[str, str], sources: dict[Pat
     assert unused("estimator_run_paused", sources) == ["nothing in the core calls estimator_run_paused"]
 
 
-def test_the_reference_is_that_of_the_code() -> None:
+def build_reference() -> ModuleType:
     spec = importlib.util.spec_from_file_location("build_reference", DOCS / "build_reference.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def lacking(name: str, contract: type, members: dict[str, tuple[str, str]]) -> list[str]:
+    """Members without a word, and arguments that their words do not name."""
+    found = [f"{name}.{member} is not described" for member, (_, text) in members.items() if not text]
+    for member, (_, text) in members.items():
+        value = vars(contract).get(member)
+        given = list(inspect.signature(value).parameters)[1:] if inspect.isfunction(value) else []
+        found += [f"{name}.{member}: {one} is not described" for one in given if not re.search(rf"\b{one}\b", text)]
+    return found
+
+
+def test_every_member_of_every_contract_is_described_with_its_arguments() -> None:
+    module = build_reference()
+    contracts = {where: module.object_of(where) for where in module.contracts()}
+    assert {"estimator_core.hooks:Run", "estimator_core.heads:Head", "estimator_core.metrics:Metric"} <= set(contracts)
+    classes = {where: one for where, one in contracts.items() if inspect.isclass(one)}
+    assert [where for where, one in classes.items() if not module.members(one)] == []
+    assert [fault for where, one in classes.items() for fault in lacking(where, one, module.members(one))] == []
+
+
+def test_a_member_without_a_word_is_noticed() -> None:
+    class Sampler:
+        rows: int
+
+        def sample(self, count: int, seed: int) -> list[int]:
+            """Draws `count` rows."""
+
+    assert lacking("Sampler", Sampler, build_reference().members(Sampler)) == [
+        "Sampler.rows is not described",
+        "Sampler.sample: seed is not described",
+    ]
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    module = build_reference()
     assert (DOCS / "reference.md").read_text() == module.reference(), "run python docs/plugins/build_reference.py"

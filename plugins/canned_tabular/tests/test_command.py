@@ -116,7 +116,7 @@ COLUMNS = {
             lambda text: text,
             ["--label", "wage"],
             2,
-            "There is no column 'wage'. Columns: name, age, city, hours, income",
+            "there is no column 'wage'. Columns: name, age, city, hours, income",
         ),
         (
             lambda text: text.replace("\nn7,", "\nn7,extra,"),
@@ -342,7 +342,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     schema = Schema.inferred({name: profile, "y": label}, "y")
     assert schema.columns[name].kind == kind
     lines = list(described(schema, {name: profile, "y": label}))
-    assert (lines[0] == f"left out: {name} (identifiers, names and columns without two equal values)") == (
-        kind == "skip"
-    )
+    assert (
+        lines[0] == f"left out: {name} (identifiers, names, and columns of one value or without two equal ones)"
+    ) == (kind == "skip")
     assert "classes: a " in lines[-1]

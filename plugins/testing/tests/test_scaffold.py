@@ -79,3 +79,11 @@ def test_the_command_says_what_to_do_next(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "wrote" in out
     assert "estimator plugins doctor acme-new" in out
+
+
+def test_the_workflow_tests_the_lowest_and_the_newest_core(tmp_path):
+    write_package("acme-new", "hook", tmp_path)
+    text = (tmp_path / "acme-new" / ".github" / "workflows" / "tests.yml").read_text()
+    assert "resolution: [lowest-direct, highest]" in text
+    assert '--resolution ${{ matrix.resolution }} ".[test]"' in text
+    assert "estimator plugins doctor acme_new" in text

@@ -46,14 +46,19 @@ that fails. "none" means that the suite passes the fault. `uv run nox -s suite_m
 
 def add_packages(folder: Path) -> None:
     """Writes a package of every kind beside the plugins, as an editable installation leaves it."""
+    (folder / "plugins").mkdir(exist_ok=True)
     for kind in SCORED:
-        name, package = f"acme-{kind.replace('_', '-')}", f"acme_{kind}"
-        (folder / "plugins").mkdir(exist_ok=True)
-        write_package(name, kind, folder / "plugins")
-        metadata = folder / "plugins" / name / "src" / f"{package}-0.1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{package} = {package}.plugin\n")
+        add_package(folder / "plugins", f"acme-{kind.replace('_', '-')}", kind)
+
+
+def add_package(folder: Path, name: str, kind: str) -> None:
+    """Writes a package of a kind into a folder, as an editable installation leaves it."""
+    package = name.replace("-", "_")
+    write_package(name, kind, folder)
+    metadata = folder / name / "src" / f"{package}-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[estimator.plugins]\n{package} = {package}.plugin\n")
 
 
 def suites() -> dict[str, tuple[str, ...]]:

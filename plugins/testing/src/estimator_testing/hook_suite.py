@@ -6,6 +6,8 @@ import contextlib
 import copy
 import functools
 import json
+import sys
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,6 +47,8 @@ class HookSuite(Suite):
     own_keys: ClassVar[frozenset[str]] = frozenset()
     #: Tags of summaries that each call measures from its own start, such as rates: a resumed call has other points.
     measured: ClassVar[frozenset[str]] = frozenset()
+    #: Milliseconds of the processor that it may take of a step on average, where outputs are there at once.
+    most_ms_a_step: ClassVar[float] = 50.0
     #: True for a hook that keeps failures to write summaries to itself, and logs them.
     forgives_writing: ClassVar[bool] = False
     #: True for a hook that ends runs for a reason of its own and reads outputs only to report them.
@@ -283,6 +287,22 @@ class HookSuite(Suite):
         )
         points, wanted = ([point[:3] for point in one.summaries.recorded] for one in (run, expected))
         assert points == wanted, f"called as late as its Wake allows, it wrote {points}, otherwise {wanted}"
+
+    def test_says_what_a_step_costs(self, record_property: Callable[[str, object], None]) -> None:
+        """It takes at most `most_ms_a_step` of a step. The report has the figure as `microseconds_a_step`, and so has
+        what `pytest -rP` prints.
+        """
+
+        def seconds(hook: Hook) -> float:
+            began = time.thread_time()
+            self._drive(hook, steps=STEPS)
+            return time.thread_time() - began
+
+        own, none = (min(seconds(make()) for _ in range(2)) for make in (self.make, Hook))
+        microseconds = max(own - none, 0.0) / STEPS * 1e6
+        record_property("microseconds_a_step", round(microseconds, 1))
+        sys.stdout.write(f"{type(self.make()).__name__}: {microseconds:.1f} microseconds a step\n")
+        assert microseconds <= 1e3 * self.most_ms_a_step, f"it takes {microseconds / 1e3:.1f} ms of a step"
 
     def test_objects_are_independent(self) -> None:
         """Two hooks of the class share nothing."""

@@ -468,3 +468,20 @@ class TestEndsWhateverItReads(HookSuite):
 
     def make(self):
         return self.Broken()
+
+
+class TestTakesLongOfEachStep(HookSuite):
+    fails = ("test_says_what_a_step_costs",)
+    most_ms_a_step = 0.5
+
+    class Broken(Counting):
+        def next_step(self, step):
+            return step + 1
+
+        def after_step(self, run, step, out):
+            until = time.thread_time() + 0.002
+            while time.thread_time() < until:
+                pass
+
+    def make(self):
+        return self.Broken()
