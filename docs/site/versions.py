@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _STAGE = "import pathlib, sys; from docs.site.stage import stage; stage(pathlib.Path(sys.argv[1]))"
 _OF_THE_SITE = ("--no-default-groups", "--group", "plugins", "--group", "site")
-_TO_LATEST = """<!doctype html><html lang="en"><meta charset="utf-8"><title>estimator-core</title>
-<meta http-equiv="refresh" content="0; url={name}/"><a href="{name}/">{name}</a></html>
+_TO_LATEST = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">
+<title>estimator-core</title><meta http-equiv="refresh" content="0; url={name}/"><a href="{name}/">{name}</a></html>
 """
 
 

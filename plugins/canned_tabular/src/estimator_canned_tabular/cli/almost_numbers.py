@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """A line for each such column, with the values that are no numbers.
+    """A line for each such column, with the values that are not numbers.
 
     Example:
         >>> profile = ColumnProfile()
