@@ -71,7 +71,7 @@ def loss_of(variables: Any, x: Any, labels: Any) -> Any:
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    """All modes."""
+    """The network in all modes."""
     variables = {
         name: ec.get_variable(name, value.shape, initializer=lambda key, shape, dtype, value=value: jnp.asarray(value))
         for name, value in initial().items()

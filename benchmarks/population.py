@@ -3,8 +3,8 @@
     uv run python benchmarks/population.py [--runs 10] [--steps 10000] [--rounds 5] [--json FILE]
 
 Both sides are what a user starts: a RunConfig with a model_dir and a seed, default hooks, a checkpoint at the beginning
-and at the end, batches and dropout by the seed of each run. Nothing is kept from one round to the next but the compile
-cache: the first round fills it and does not count. Beside the wall time stands the time of the processors, all threads
+and at the end. Batches and dropout follow the seed of each run. Only the compile cache is kept from one round to the
+next: the first round fills it and does not count. Beside the wall time stands the time of the processors, all threads
 together, which other work on the machine disturbs less. Then the largest relative difference of a weight is printed,
 for a training of 200 steps.
 """

@@ -30,16 +30,30 @@ def pages() -> dict[str, str]:
     """The text of each page by its file name."""
     core = core_modules()
     known = homes(core)
-    found = {f"{module}.md": _page(module, names, known) for module, names in core.items()}
+    found = {f"{module}.md": page(module, names, known) for module, names in core.items()}
     for package in plugin_packages():
         modules = package_modules(package)
         inside = homes(modules)
-        parts = [_page(module, names, inside) for module, names in modules.items()]
+        parts = [page(module, names, inside) for module, names in modules.items()]
         found[f"{package}.md"] = "\n".join(parts)
     return found
 
 
-def _page(module: str, names: list[str], known: dict[str, str]) -> str:
+def page(module: str, names: list[str], known: dict[str, str]) -> str:
+    """The reference of one module: a table of its names, and each name in full that no other module owns.
+
+    Args:
+        module: the module that users import.
+        names: its public names.
+        known: where each name is documented in full, by its path (`homes`).
+    """
+    """The reference of one module: a table of its names, and each name in full that no other module owns.
+
+    Args:
+        module: the module that users import.
+        names: its public names.
+        known: where each name is documented in full, by its path (`homes`).
+    """
     described = [describe(module, name) for name in names]
     doc = inspect.getdoc(importlib.import_module(module)) or ""
     parts = [f"# {module}\n", f"{doc.partition(chr(10) * 2)[0]}\n", *_table(described, known)]

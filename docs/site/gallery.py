@@ -28,9 +28,10 @@ def shown(text: str) -> str:
         if not names:
             raise ValueError(f"a block of {PAGE} writes no picture: {block[1][:60]!r}")
         frames = (
-            f'<iframe class="picture" src="{name}" title="{name.removesuffix(".html")}"></iframe>' for name in names
+            f'<iframe class="picture" src="gallery/{name}" title="{name.removesuffix(".html")}"></iframe>'
+            for name in names
         )
-        return "\n\n".join([block[0], *frames])
+        return "\n\n".join([block[0], *frames, *(f"[Open {name}](gallery/{name})" for name in names)])
 
     return _BLOCK.sub(framed, text)
 
@@ -49,8 +50,8 @@ def make(text: str, target: Path) -> None:
     blocks = _BLOCK.findall(text)
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "ESTIMATOR_QUIET": "1"}
-        program = [sys.executable, "-c", "\n".join(blocks)]
-        done = subprocess.run(program, cwd=folder, env=env, capture_output=True, text=True)
+        Path(folder, "gallery.py").write_text("\n".join(blocks), encoding="utf-8")
+        done = subprocess.run([sys.executable, "gallery.py"], cwd=folder, env=env, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the programs of {PAGE} fail:\n{done.stderr}")
         target.mkdir(parents=True, exist_ok=True)

@@ -131,13 +131,18 @@ def describe(module: str, name: str) -> PublicName:
             module=module, name=name, summary=value.summary, canonical=value.canonical, source=value.source
         )
     written = inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, ModuleType)
-    doc = (inspect.getdoc(value) or "") if written else _comment(module, name, value)
+    doc = _own_doc(value) if written else _comment(module, name, value)
     summary = " ".join(doc.split("\n\n")[0].split())
     plain = inspect.isclass(value) or inspect.isroutine(value)
     canonical = f"{value.__module__}.{value.__qualname__}" if plain else ""
     return PublicName(
         module=module, name=name, summary=summary, canonical=canonical, source=_source(value) if written else ""
     )
+
+
+def _own_doc(value: object) -> str:
+    """What stands with a class, function or module itself: the words of a base class say nothing about it."""
+    return inspect.cleandoc(value.__doc__ or "")
 
 
 def _comment(module: str, name: str, value: object) -> str:

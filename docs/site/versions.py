@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,11 +38,12 @@ def build(folder: Path, name: str, tree: Path, run: Sequence[str]) -> None:
     subprocess.run([*run, "python", "-c", _STAGE, str(staged)], cwd=tree, check=True)
     file = staged / "mkdocs.yml"
     settings = json.loads(file.read_text(encoding="utf-8"))
-    settings["site_dir"] = str(folder / "site" / name)
     settings["extra"] = {"version": {"provider": "mike", "default": "latest"}}
     file.write_text(json.dumps(settings, indent=1), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", "mkdocs.yml"]
     subprocess.run(command, cwd=staged, check=True)
+    (folder / "site").mkdir(exist_ok=True)
+    shutil.move(staged / settings["site_dir"], folder / "site" / name)
 
 
 def write_list(site: Path, names: Sequence[str]) -> None:

@@ -14,8 +14,6 @@ from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
-    from estimator_core._inputs.preparation import DataContract
-if TYPE_CHECKING:
     from estimator_core._inputs.transforms import HostTransform
 
 
@@ -112,8 +110,6 @@ class Preparation:
             before: transforms that see features before all others.
         """
         if self.contract is not None:
-            from estimator_core._inputs.preparation import under_contract
-
             input_fn = under_contract(input_fn, self.contract, memory=Path(memory), check=self.check)
         if not (self.features or self.labels):
             return input_fn

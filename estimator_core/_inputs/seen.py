@@ -54,15 +54,20 @@ class SeenFeatures:
         places, dtypes = seen = dict(self.places), dict(self.dtypes)  # another thread may be adding to them
         if seen == self._kept:
             return
-        before = seen_features(model_dir)
-        found = {
-            name: {"places": max(places[name], before.get(name, {}).get("places", 0)), "dtype": dtype}
-            for name, dtype in dtypes.items()
-        }
+        found = SeenFeatures(places=places, dtypes=dtypes).with_earlier(model_dir)
         draft = model_dir / f"{FILE}.{os.getpid()}.tmp"
-        draft.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         draft.replace(model_dir / FILE)
         self._kept = seen
+
+    def with_earlier(self, model_dir: Path) -> dict[str, dict[str, Any]]:
+        """What was seen now and by earlier training runs of this model, as `seen_features` returns it."""
+        before = seen_features(model_dir)
+        earlier = {name: facts["places"] for name, facts in before.items()}
+        return before | {
+            name: {"places": max(self.places[name], earlier.get(name, 0)), "dtype": dtype}
+            for name, dtype in self.dtypes.items()
+        }
 
 
 @contextlib.contextmanager

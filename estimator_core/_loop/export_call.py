@@ -73,6 +73,7 @@ def start_export(
         state=lambda: _current(context, live, source) or states.get(context, None, checkpoint_path),
         values=np.array,
         receivers=receivers,
+        seen=seen_features(Path(context.estimator.model_dir)),
         assets_extra=assets_extra,
         source=source,
         format_name=format_name,
@@ -97,6 +98,7 @@ def export_request(
     state: Callable[[], TrainState],
     values: Callable[[Any], np.ndarray],
     receivers: Mapping[str, Callable[[], Any]],
+    seen: Mapping[str, Mapping[str, Any]],
     assets_extra: Mapping[str, str] | None,
     source: str | None,
     format_name: str,
@@ -111,6 +113,7 @@ def export_request(
         state: returns what is exported.
         values: makes a host array of a variable.
         receivers: by mode.
+        seen: what training saw of features, as `seen_features` returns it.
         assets_extra: files to add.
         source: the checkpoint of the state.
         format_name: of the format.
@@ -120,7 +123,6 @@ def export_request(
     Raises:
         ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
     """
-    seen = seen_features(Path(context.estimator.model_dir))
     received = {mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers}
     if not received or len(received) != len(receivers):
         raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")

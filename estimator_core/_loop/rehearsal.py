@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from estimator_core._inputs.batch import Batch
 from estimator_core._inputs.preparation import Preparation
+from estimator_core._inputs.seen import SeenFeatures
 from estimator_core._inputs.source import BatchSource
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.export_call import export_request
@@ -30,12 +32,14 @@ class Rehearsal:
         bound: the model_fn.
         preparation: what batches go through.
         programs: knows the variables that were found so far.
+        seeing: what the batches of the training input had of features, for receivers that fit it.
     """
 
     context: RunContext
     bound: BoundModelFn
     preparation: Preparation
     programs: Programs
+    seeing: SeenFeatures = field(default_factory=SeenFeatures)
 
     def open(self, input_fn: Callable[..., object], mode: str, hooks: Sequence[Hook] = ()) -> BatchSource:
         """The batches of an input as a call of this mode draws them; `close` it.
@@ -46,7 +50,8 @@ class Rehearsal:
             hooks: those whose `begin` the input needs.
         """
         estimator = self.context.estimator
-        return opened(estimator, self.preparation.around(input_fn, estimator.model_dir), hooks, mode)
+        before = (self.seeing,) if mode == ModeKeys.TRAIN else ()
+        return opened(estimator, self.preparation.around(input_fn, estimator.model_dir, *before), hooks, mode)
 
     def trace(self, mode: str, batch: Batch) -> None:
         """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.
@@ -83,6 +88,7 @@ class Rehearsal:
             state=lambda: TrainState(np.zeros(4, np.uint32), trained, rest, ()),
             values=lambda value: value,
             receivers={experimental_mode: serving_input_receiver_fn},
+            seen=self.seeing.with_earlier(Path(self.context.estimator.model_dir)),
             assets_extra=assets_extra,
             source=None,
             format_name=format,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core.cli import main
+from estimator_core.cli import command_names, main
 from tests.command_line.bad_words import CASES, FILES
 
 pytestmark = pytest.mark.plugins
@@ -48,5 +48,8 @@ def test_it_is_refused_in_one_line(
     assert written(directory) == before
 
 
-def test_there_are_enough_cases() -> None:
-    assert len({words for words, _ in CASES}) == len(CASES) >= 120
+def test_there_are_enough_cases_and_some_of_every_command() -> None:
+    assert len({words for words, _ in CASES}) == len(CASES) >= 200
+    reached_otherwise = {"lock", "policy", "plugin-doctor"}  # as `estimator plugins lock`, and so on
+    tried = {words.split()[0] for words, _ in CASES}
+    assert sorted({name.rpartition(":")[2] for name in command_names()} - reached_otherwise - tried) == []

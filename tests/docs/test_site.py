@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import estimator_report
 from docs.site import api, links, names, packages, stage
 from estimator_core import errors, storage
 
 ROOT = Path(__file__).parents[2]
+ROW = re.compile(r'^\| <span id="name-([^"]+)"></span>\[`\w+`\]\(([^)]*)\) \| (.*) \|$', re.MULTILINE)
 FRAGMENT = re.compile(r"^\| `([^`]+)` \|", flags=re.MULTILINE)
 
 
@@ -36,10 +38,26 @@ def test_every_public_name_is_on_the_site(reference: str) -> None:
 
 
 def test_every_public_name_has_a_contract_and_a_place(reference: str) -> None:
-    rows = re.findall(r'^\| <span id="name-([^"]+)"></span>\[`\w+`\]\(([^)]*)\) \| (.*) \|$', reference, re.MULTILINE)
-    assert [name for name, _, contract in rows if not contract] == []
+    assert len(ROW.findall(reference)) == len(every_name())
+    assert without_contract(reference) == []
     places = set(re.findall(r"^## \w+ \{ #([\w.]+) \}$", reference, re.MULTILINE))
-    assert [name for name, link, _ in rows if "#" in link and link.partition("#")[2] not in places] == []
+    links = [(name, link) for name, link, _ in ROW.findall(reference)]
+    assert [name for name, link in links if "#" in link and link.partition("#")[2] not in places] == []
+
+
+def without_contract(page: str) -> list[str]:
+    return [name for name, _, contract in ROW.findall(page) if not contract]
+
+
+@pytest.mark.parametrize("bases", [(), (estimator_report.ReportSource,)], ids=["alone", "of a documented class"])
+def test_a_public_name_without_words_of_its_own_is_noticed(
+    bases: tuple[type, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, name = "estimator_report", f"Undocumented{len(bases)}"
+    monkeypatch.setattr(estimator_report, name, type(name, bases, {"__module__": module}), raising=False)
+    modules = {module: [*names.exported(module), name]}
+    found = api.page(module, modules[module], names.homes(modules))
+    assert without_contract(found) == [f"{module}.{name}"]
 
 
 def test_a_name_without_documentation_is_noticed() -> None:

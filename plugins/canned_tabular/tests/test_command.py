@@ -116,7 +116,7 @@ COLUMNS = {
             lambda text: text,
             ["--label", "wage"],
             2,
-            "There is no column 'wage'. Columns: name, age, city, hours, income",
+            "there is no column 'wage'. Columns: name, age, city, hours, income",
         ),
         (
             lambda text: text.replace("\nn7,", "\nn7,extra,"),
@@ -272,6 +272,12 @@ def test_an_explanation_needs_its_package(people, tmp_path, capsys, monkeypatch)
     assert not (tmp_path / "model").exists()
 
 
+def test_an_export_that_cannot_be_made_is_refused_before_the_training(people, tmp_path, capsys):
+    assert command(people, tmp_path, "--block-plugin", "estimator-exporters") == 2
+    assert "there is no format 'stablehlo'" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
 def test_the_test_rows_change_nothing(people, tmp_path):
     """A model trained beside other test rows is the same one, early stopping included."""
     quick = ["--model", "linear", "--epochs", "2", "--no-export", "--no-plots"]
@@ -336,7 +342,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     schema = Schema.inferred({name: profile, "y": label}, "y")
     assert schema.columns[name].kind == kind
     lines = list(described(schema, {name: profile, "y": label}))
-    assert (lines[0] == f"left out: {name} (identifiers, names and columns without two equal values)") == (
-        kind == "skip"
-    )
+    assert (
+        lines[0] == f"left out: {name} (identifiers, names, and columns of one value or without two equal ones)"
+    ) == (kind == "skip")
     assert "classes: a " in lines[-1]

@@ -154,3 +154,34 @@ def test_a_saved_model(tmp_path):
     model.save(tmp_path / "model.keras")
     estimator = tab.model_to_estimator(keras_model_path=tmp_path / "model.keras", config=quiet(tmp_path / "m"))
     assert estimator.train(lambda: BATCHES, steps=1).evaluate(lambda: BATCHES)["global_step"] == 1
+
+
+class Subclass(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.hidden = keras.layers.Dense(4, activation="tanh")
+        self.norm = keras.layers.BatchNormalization()
+        self.out = keras.layers.Dense(1)
+
+    def call(self, inputs, training=None):
+        return self.out(self.norm(self.hidden(inputs["x"]), training=training))
+
+
+def test_a_subclass_trains_as_fit_does_once_it_was_called(tmp_path):
+    model, peer = Subclass(), Subclass()
+    for one in (model, peer):
+        one.compile(optimizer=keras.optimizers.Adam(0.05), loss=keras.losses.BinaryCrossentropy(from_logits=True))
+    with pytest.raises(ArgumentError, match="is not built, so nobody knows its variables"):
+        tab.model_to_estimator(model)
+    for one in (model, peer):
+        one({"x": X})
+    peer.set_weights(model.get_weights())
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path))
+    estimator.train(lambda: [({"x": x}, y[:, None]) for x, y in BATCHES])
+    for x, y in BATCHES:
+        peer.train_on_batch({"x": x}, y[:, None])
+    predicted = [row["output_1"] for row in estimator.predict(lambda: [{"x": X}])]
+    np.testing.assert_allclose(predicted, peer.predict({"x": X}, verbose=0), atol=1e-5)
+    again = tab.model_to_estimator(model, config=quiet(tmp_path))  # another call continues from its checkpoint
+    expected = peer.evaluate({"x": X}, Y[:, None], batch_size=64, verbose=0)
+    assert again.evaluate(lambda: [({"x": X}, Y[:, None])])["loss"] == pytest.approx(expected, abs=1e-5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
@@ -201,3 +202,34 @@ def test_a_dry_run_tells_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert "2. model_fn in mode 'infer': KeyError: 'offset'" in output
     assert "2 faults; nothing was trained." in output
     assert not Path("runs").exists()
+
+
+class AsItIs:
+    """A host transform, with which training notes what it sees of features."""
+
+    name, version = "as_it_is", 1
+    files: Mapping[str, Path] = MappingProxyType({})
+
+    def config(self) -> dict[str, Any]:
+        return {}
+
+    def apply(self, batch: Any) -> Any:
+        return batch
+
+
+class Fitted(ec.export.ServingInputReceiver):
+    """A receiver with as many places as training saw values, as that of tf.Examples is."""
+
+    def fitted(self, places: Any) -> ec.export.ServingInputReceiver:
+        return ec.export.ServingInputReceiver({"x": np.ones((1, places.get("x", 1)), np.float32)})
+
+
+def test_a_receiver_fits_what_the_training_input_has(estimator: ec.Estimator) -> None:
+    places = ec.Estimator(
+        model_fn, config=estimator.config, host_transforms=[AsItIs()], plugins=ec.Plugins(extra=[array_format])
+    )
+    exporter = FromReceiver("any number", lambda: Fitted({"x": np.ones((1, 1), np.float32)}))
+    evaluation = ec.EvalSpec(rows(**WEIGHT), exporters=exporter)
+    assert find_faults(places, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) == []
+    assert find_faults(estimator, ec.TrainSpec(rows(**WEIGHT)), [evaluation]) != []  # nothing notes it in a run
+    assert not Path(estimator.model_dir).exists()

@@ -38,10 +38,11 @@ PAIRS = (
     Pair("2.15.1", "guide", "deep"),
     Pair("2.15.1", "guide", "combined"),
     Pair("2.15.1", "guide", "keras", "names_keras.json"),
+    Pair("2.15.1", "two_tower_heads", "towers"),
     Pair("1.15.0", "paper", "custom"),
     Pair("1.15.0", "paper", "canned"),
     Pair("1.15.0", "mnist_experiment", "digits"),
     Pair("1.15.0", "bert_tpu", "tickets"),
 )
 #: What the ordinary tests go through: every other one has its recording for `-m slow`.
-QUICK = (PAIRS[2], PAIRS[4])
+QUICK = (PAIRS[2], PAIRS[5])

@@ -50,6 +50,11 @@ def test_everything_in_them_is_known(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_ported_program_names_nothing_of_tensorflow(path: Path) -> None:
+    assert check((HERE / "ported" / path.name).read_text()) == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_rewrite_keeps_comments_and_layout(path: Path) -> None:
     before = path.read_text()
     done = rewrite(before)

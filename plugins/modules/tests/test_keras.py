@@ -140,3 +140,47 @@ except VariableError as error:
     )
     assert "runs on the backend 'torch'" in done.stdout
     assert "KERAS_BACKEND=jax before Keras is imported" in done.stdout
+
+
+class Lazy(keras.Model):
+    """A subclass without `build`: its layers get their variables in the first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = keras.layers.Embedding(3, 2)
+        self.towers = [[keras.layers.Dense(2, "selu")] for _ in range(2)]
+        self.norm = keras.layers.BatchNormalization(momentum=0.8)
+        self.dropout = keras.layers.Dropout(0.5)
+
+    def call(self, inputs, training=None, mask=None):
+        total = self.rows(inputs["ids"])
+        for tower in self.towers:
+            net = inputs["x"]
+            for layer in tower:
+                net = self.dropout(layer(net), training=training)
+            total = total + self.norm(net, training=training)
+        return total
+
+
+def lazy(make):
+    def called(x):
+        ids = (x[:, 0] > 0).astype("int32")
+        return module(make, name="net")({"x": x, "ids": ids})
+
+    return called
+
+
+def test_a_subclass_need_not_be_called_before(runner, batch):
+    called = Lazy()
+    called({"x": np.asarray(batch), "ids": np.zeros(len(batch), np.int32)})
+    expected = runner(lazy(called)).start(batch)
+    for make in (Lazy, Lazy()):
+        run = runner(lazy(make), seed=1).start(batch)
+        assert run.variables.keys() == expected.variables.keys()
+        assert run.model_state.keys() == expected.model_state.keys()
+        assert run.model_state["net/seed_generator/seed_generator_state"].dtype == np.uint32
+        assert run.variables["net/embedding/embeddings"].shape == (3, 2)
+        before = run.model_state
+        run.step(batch)
+        assert all(not np.array_equal(run.model_state[path], before[path]) for path in before)
+        np.testing.assert_array_equal(run.step(batch, mode="eval"), run.step(batch, mode="eval"))

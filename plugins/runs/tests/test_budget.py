@@ -13,7 +13,7 @@ import estimator_core as ec
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_experiment.program import load_module
-from estimator_runs import batch_sizes, rate_range
+from estimator_runs import batch_sizes, data_curve, extrapolate, rate_range
 from estimator_runs.budget import sizes
 
 
@@ -109,3 +109,59 @@ def test_the_commands_print_tables_and_write_pages(line, capsys):
     assert (said["largest"], [one["size"] for one in said["sizes"]]) == (16, [8, 16])
     assert main(["budget", "batch", "line.toml", "--memory", "0"]) == 1
     assert "does not fit" in capsys.readouterr().out
+
+
+def test_the_interval_of_more_rows_covers_what_runs_reach():
+    """A known power law with noise, drawn 100 times: a further run is within the interval 95 times, more or less."""
+    random, sizes = np.random.default_rng(0), [100, 200, 400, 800, 1600]
+    covered, widths = 0, []
+    for _ in range(100):
+        values = [0.1 + 2 * size**-0.5 + 0.01 * random.normal(size=3) for size in sizes]
+        (one,) = extrapolate(sizes, values, [6400])
+        covered += one.low <= 0.1 + 2 * 6400**-0.5 + 0.01 * random.normal() <= one.high
+        widths.append(one.high - one.low)
+    assert 85 <= covered <= 99
+    assert np.median(widths) < 0.15
+    with pytest.raises(ArgumentError, match="there are 6 runs at 2 sizes"):
+        extrapolate([100, 200], [[1.0, 1.1, 1.2]] * 2, [400])
+
+
+def test_a_learning_curve_is_that_of_runs_on_parts(line):
+    found = data_curve(
+        estimator(line), line.batches(8), line.batches(8, epochs=1), steps=5, metric="error", rows=32, sizes=3, seeds=2
+    )
+    assert found.sizes == [8, 16, 32]
+    assert [one.rows for one in found.predictions] == [64, 128, 320]
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    rows = np.random.default_rng(1).permutation(32)[:8]
+    part = ec.inputs.numpy_input_fn(
+        {"x": x[rows]}, (3 * x + 1)[rows], batch_size=8, num_epochs=None, shuffle=True, seed=1
+    )
+    single = ec.Estimator(
+        line.model_fn, config=ec.RunConfig("single", tf_random_seed=1), params=ec.HParams(rate=0.3)
+    ).train(part, max_steps=5)
+    assert found.values[0][1] == pytest.approx(single.evaluate(line.batches(8, epochs=1))["error"], rel=1e-6)
+    assert not Path("unused").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--metric", "speed", "--rows", "32", "--sizes", "3", "--seeds", "1"], "no metric 'speed'"),
+        (["--rows", "16", "--sizes", "3"], "a batch of 8 rows: 16 rows were read for 3 sizes"),
+        (["--sizes", "2"], "needs 3 sizes"),
+        (["--set", "hooks=['goodput']"], "calls no hooks"),
+    ],
+)
+def test_a_learning_curve_is_refused(line, words, said, capsys):
+    assert main(["budget", "data", "line.toml", "--steps", "1", *words]) != 0
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_prints_the_learning_curve(line, capsys):
+    words = ["--steps", "2", "--rows", "32", "--sizes", "3", "--seeds", "2", "--metric", "error"]
+    assert main(["budget", "data", "line.toml", *words]) == 0
+    lines = [text.split() for text in capsys.readouterr().out.splitlines() if text]
+    assert [row[0] for row in lines if row[0].isdigit()] == ["8", "16", "32", "64", "128", "320"]
+    assert main(["budget", "data", "line.toml", *words, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out.splitlines()[-1])["predictions"]) == 3

@@ -124,6 +124,28 @@ def test_inputs_end_apart(tmp_path):
         assert_same(one.estimator, single)
 
 
+@pytest.mark.parametrize(
+    ("epochs", "rows", "steps", "calls"), [(None, 36, 14, [4, 4, 1, 1]), (1, 28, 30, [3, 1]), (1, 36, 30, [4, 1])]
+)
+def test_several_steps_of_one_call_are_what_single_ones_are(tmp_path, monkeypatch, epochs, rows, steps, calls):
+    """Also where a batch has another shape, and at the end of the input."""
+    monkeypatch.setattr(training, "_AT_ONCE", 4)
+    monkeypatch.setattr(training, "_WORTH", 8)
+    made, known = [], training._made
+
+    def noting(way, carried, rows):
+        made.append(len(rows))
+        return known(way, carried, rows)
+
+    monkeypatch.setattr(training, "_made", noting)
+    members = [member(tmp_path / "both", n, input_fn=inputs(n, epochs, rows=rows)) for n in range(2)]
+    Population(members, way="together").train(steps)
+    assert made[: len(calls)] == calls
+    for number, one in enumerate(members):
+        single = alone(tmp_path / "alone", number, steps, input_fn=inputs(number, epochs, rows=rows))
+        assert_same(one.estimator, single)
+
+
 @pytest.mark.parametrize("stop", [4, 5], ids=["at the last batch of one", "after its end"])
 def test_an_input_that_has_ended_stays_so_after_a_kill(tmp_path, stop):
     """Another process does not begin it again, which a call of `Estimator.train` would do."""

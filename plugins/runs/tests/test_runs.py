@@ -125,6 +125,23 @@ def test_results_of_many_runs_are_not_kept_in_memory(tmp_path, capsys):
     assert most < 12e6
 
 
+def test_a_long_run_is_read_in_little_memory(tmp_path):
+    """A file of 20,000 points, and the same with a line that another process tore: there the newest of a step wins."""
+    leave(tmp_path / "run", [1.0], seed=1, rate=0.1)
+    path = tmp_path / "run" / "eval" / "metrics.jsonl"
+    lines = [f'{{"global_step": {step}, "metrics": {{"loss": {5 - step / 1e5}}}}}\n' for step in range(20_000)]
+    path.write_text("".join(lines))
+    tracemalloc.start()
+    best = read_run(tmp_path / "run").best("loss", "min")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (best, most < 3e6) == (5 - 19_999 / 1e5, True)
+    path.write_text("".join([*lines, '{"global_step": 19999, "metrics": {"loss": 7.0}}\n', '{"global_st']))
+    digest = read_run(tmp_path / "run").digest("loss")
+    assert (digest.most, digest.last, len(digest.points)) == (7.0, 7.0, 400)
+    assert digest.points[0] == (0.0, 5.0)
+
+
 def test_a_directory_without_runs_is_named(tmp_path):
     with pytest.raises(ArgumentError, match="holds no run"):
         read_runs([tmp_path])

@@ -1,8 +1,12 @@
 """Completion scripts, run by the shells that are installed."""
 
+import os
+import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -70,6 +74,50 @@ def test_zsh_takes_the_script(tmp_path: Path) -> None:
     script("zsh", tmp_path / "_estimator")
     run_in("zsh", "-n", str(tmp_path / "_estimator"))
     assert run_in("zsh", "-f", "-c", IN_ZSH, "zsh", str(tmp_path)) == ["_estimator", "loaded"]
+
+
+@pytest.mark.parametrize(("words", "expected"), ASKED)
+def test_zsh_completes(tmp_path: Path, words: str, expected: str) -> None:
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    script("zsh", tmp_path / "_estimator")
+    start = f"PROMPT=; fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -D; print -r -- rea''dy\n"
+    completed = " ".join([*words.split()[:-1], expected])
+    with ZshTerminal(tmp_path) as zsh:
+        zsh.types(start)
+        zsh.waits_for("\nready")
+        zsh.types(f"{words}\t")
+        zsh.types("\x01print -r -- \n")  # to the beginning of the line, which the shell then prints as it is
+        zsh.waits_for(f"\n{completed}")
+
+
+class ZshTerminal:
+    """A zsh with a terminal, as a person has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._own, theirs = os.openpty()
+        env = {**os.environ, "ZDOTDIR": str(folder), "TERM": "dumb"}
+        self._process = subprocess.Popen(["zsh", "-f", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+        os.close(theirs)
+        self._seen = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._own)
+
+    def types(self, words: str) -> None:
+        os.write(self._own, words.encode())
+
+    def waits_for(self, words: str) -> None:
+        ends = time.monotonic() + 60
+        while words not in self._seen:
+            ready, _, _ = select.select([self._own], [], [], max(0.0, ends - time.monotonic()))
+            assert ready, f"{words!r} does not appear: {self._seen!r}"
+            self._seen += os.read(self._own, 4096).decode(errors="replace").replace("\r", "")
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:

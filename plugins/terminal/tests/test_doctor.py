@@ -4,6 +4,8 @@ import json
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -124,3 +126,56 @@ def test_a_failure_without_a_replacement_tells_nothing(caplog: pytest.LogCapture
     plugin.estimator_run_start(run)
     plugin.estimator_run_end(run, AttributeError("x"))
     assert caplog.text == ""
+
+
+DEVICES = """
+import jax, numpy as np
+from estimator_terminal.devices import faults_of
+
+jit, devices = jax.jit, jax.local_devices()
+
+
+def faulty(fault):
+    def broken(function):
+        def call(*arrays):
+            result = jit(function)(*arrays)
+            if fault == "raises" and result.device == devices[2]:
+                raise RuntimeError("the chip is hot")
+            of = {"computes": result.ndim == 2, "keeps": result.ndim == 1}
+            if of.get(fault) and result.device == devices[2]:
+                return result.at[3].add(1)
+            return result + 1 if fault == "sums" and result.ndim == 0 else result
+
+        return call
+
+    return broken
+
+
+for fault in ("nothing", "computes", "keeps", "raises", "sums"):
+    jax.jit = faulty(fault)
+    print(fault, *(text.replace(str(devices[2]), "DEVICE") for text in faults_of(devices)), sep=": ")
+"""
+
+
+def test_each_device_computes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DEVICES],
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        "nothing",
+        "computes: DEVICE computes 512 of 262144 numbers of a product wrongly",
+        "keeps: DEVICE returns 1 of 16777216 numbers changed",
+        "raises: DEVICE fails: RuntimeError: the chip is hot",
+        "sums: 4 devices together add 1 to 4 up to 11",
+    ]
+
+
+def test_a_faulty_device_is_a_fault_of_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [finding.fault for finding in checks.check_devices(compute=True)] == [False, False]
+    monkeypatch.setattr("estimator_terminal.devices.faults_of", lambda devices: ["TPU_3 is broken"])
+    assert [finding.text for finding in checks.check_devices(compute=True) if finding.fault] == ["TPU_3 is broken"]
+    assert not any(finding.fault for finding in checks.check_devices())

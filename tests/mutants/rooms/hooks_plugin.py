@@ -119,4 +119,13 @@ MUTANTS = (
         tests=("test_every_fault_is_told_at_once_and_nothing_is_written",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-rehearsal-does-not-see-the-training-input",
+        guarantee="rule 105",
+        file="estimator_core/_loop/rehearsal.py",
+        old="before = (self.seeing,) if mode == ModeKeys.TRAIN else ()",
+        new="before = ()",
+        tests=("test_a_receiver_fits_what_the_training_input_has",),
+        in_cut=False,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Runs that are run again."""
+"""Runs that are run again, and commands that train."""
 
 from tests.mutants.record import Mutant
 
@@ -6,6 +6,15 @@ _ROOM = "plugins/runs/src/estimator_runs/capsule/"
 _POPULATION = "plugins/runs/src/estimator_runs/population/"
 
 MUTANTS = (
+    Mutant(
+        name="the-format-of-the-export-is-looked-for-after-the-training",
+        guarantee="rule 118",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/job.py",
+        old='        default_plugins().find("format", _FORMAT)  #',
+        new="        #",
+        tests=("test_an_export_that_cannot_be_made_is_refused_before_the_training",),
+        in_cut=False,
+    ),
     Mutant(
         name="weights-of-another-sign-are-equal",
         guarantee="rule 88",
@@ -67,6 +76,42 @@ MUTANTS = (
         old="evaluations=_Results(model_dir)",
         new="evaluations=dict(_Results(model_dir))",
         tests=("test_results_of_many_runs_are_not_kept_in_memory",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-long-run-is-read-whole",
+        guarantee="rule 110",
+        file="plugins/runs/src/estimator_runs/records/digest.py",
+        old="return digests(_plain(path))",
+        new="return digests(read_eval_metrics(path.parent).items())",
+        tests=("test_a_long_run_is_read_in_little_memory",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="an-ended-input-begins-again",
+        guarantee="rule 111",
+        file=_POPULATION + "member.py",
+        old="return None if self.batches.ended else batch",
+        new="return batch",
+        tests=("test_an_input_that_has_ended_stays_so_after_a_kill",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="batches-of-other-shapes-share-a-call",
+        guarantee="rule 112",
+        file=_POPULATION + "training.py",
+        old="return batch is not None and _shapes(batch) == shapes",
+        new="return batch is not None",
+        tests=("test_several_steps_of_one_call_are_what_single_ones_are",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="the-interval-of-a-curve-leaves-out-the-run",
+        guarantee="rule 113",
+        file="plugins/runs/src/estimator_runs/budget/curve.py",
+        old="drawn = drawn + residuals[random.integers(len(rows), size=drawn.shape)]",
+        new="drawn = drawn + 0.0",
+        tests=("test_the_interval_of_more_rows_covers_what_runs_reach",),
         in_cut=False,
     ),
 )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from estimator_backends_tpu.config import TPURunConfig as TPURunConfig
     from estimator_backends_tpu.devices import FIGURES as FIGURES
     from estimator_backends_tpu.estimator import TPUEstimator as TPUEstimator
+    from estimator_backends_tpu.flags import configure as configure
     from estimator_backends_tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ _HOME = {
     "TPUEstimator": "estimator",
     "TPUEstimatorSpec": "spec",
     "TPURunConfig": "config",
+    "configure": "flags",
 }
 
 

@@ -54,7 +54,15 @@ _HOME = {
     "estimator_hooks.tensorboard": ("GraphHook", "HParamsHook"),
     "estimator_hooks.telemetry": ("JsonLogHook", "TraceHook"),
     "estimator_hooks.throughput": ("ThroughputHook",),
-    "estimator_hooks.trackers": ("MlflowTracker", "TrackedRun", "Tracker", "TrackerHook", "WandbTracker"),
+    "estimator_hooks.trackers": (
+        "CometTracker",
+        "MlflowTracker",
+        "NeptuneTracker",
+        "TrackedRun",
+        "Tracker",
+        "TrackerHook",
+        "WandbTracker",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

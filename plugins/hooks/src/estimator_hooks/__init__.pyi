@@ -42,12 +42,21 @@ from estimator_hooks.stall_watchdog import StallWatchdogHook
 from estimator_hooks.telemetry import JsonLogHook, TraceHook
 from estimator_hooks.tensorboard import GraphHook, HParamsHook
 from estimator_hooks.throughput import ThroughputHook
-from estimator_hooks.trackers import MlflowTracker, TrackedRun, Tracker, TrackerHook, WandbTracker
+from estimator_hooks.trackers import (
+    CometTracker,
+    MlflowTracker,
+    NeptuneTracker,
+    TrackedRun,
+    Tracker,
+    TrackerHook,
+    WandbTracker,
+)
 
 __all__ = [
     "AveragedWeightsEvaluatorHook",
     "CheckpointListener",
     "CheckpointSaverHook",
+    "CometTracker",
     "DeviceMemoryHook",
     "FeedFnHook",
     "FinalOpsHook",
@@ -65,6 +74,7 @@ __all__ = [
     "LearningRateHook",
     "LoggingTensorHook",
     "MlflowTracker",
+    "NeptuneTracker",
     "NanTensorHook",
     "ParameterSummaryHook",
     "ProfilerHook",

@@ -6,7 +6,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -75,11 +75,11 @@ class KerasModule:
 
     def __call__(self, *args: Any, training: bool | None = None, **kwargs: Any) -> Any:
         """The model's output."""
-        shapes = jax.tree.map(lambda leaf: (None, *leaf.shape[1:]) if leaf.ndim else (), args)
-        self._build(self.model, shapes)
         if training is None:
             training = self._binding.scope.mode == "train"
-        values = self._values(shapes)
+        given = _Call(args, {**kwargs, "training": training})
+        _build(self.model, given)
+        values = self._values(given)
         names = {id(variable): name for name, variable in _variables(self.model).items()}
         other = [names[id(variable)] for variable in self.model.non_trainable_variables]
         output, changed, losses = self.model.stateless_call(
@@ -96,13 +96,13 @@ class KerasModule:
         self.losses += losses
         return output
 
-    def _values(self, shapes: Any) -> dict[str, Any]:
+    def _values(self, given: _Call) -> dict[str, Any]:
         """The values of the scope by name, declared if they are new."""
         make = self._binding.make
         computed = None
         if make is not None:
             computed = ModuleValues(
-                path=self._binding.path, compute=lambda key: self._first_values(make, key, shapes), on_host=True
+                path=self._binding.path, compute=lambda key: self._first_values(make, key, given), on_host=True
             )
         return {
             name: self._binding.variable(
@@ -115,21 +115,44 @@ class KerasModule:
             for name, variable in _variables(self.model).items()
         }
 
-    def _first_values(self, make: Callable[[jax.Array], Any], key: jax.Array, shapes: Any) -> dict[str, Any]:
+    def _first_values(self, make: Callable[[jax.Array], Any], key: jax.Array, given: _Call) -> dict[str, Any]:
         # Keras draws the seeds of its initialisers from Python's generator.
         outside = random.getstate()
         random.seed(int.from_bytes(np.asarray(jax.random.key_data(key)).tobytes(), "little"))
         try:
             model = make(key)
-            self._build(model, shapes)
+            _build(model, given)
         finally:
             random.setstate(outside)
         return {name: np.asarray(variable.value) for name, variable in _variables(model).items()}
 
-    def _build(self, model: Any, shapes: Any) -> None:
-        if not model.built:
-            with jax.ensure_compile_time_eval():
-                model.build(*shapes)
+
+class _Call(NamedTuple):
+    """What a model is called with."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+def _build(model: Any, given: _Call) -> None:
+    """Makes the variables of a model that has none yet."""
+    if model.built:
+        return
+    import keras
+
+    with jax.ensure_compile_time_eval():
+        if type(model).build is keras.Layer.build:  # its layers are known only by a call
+            args, kwargs = jax.tree.map(_symbol, (given.args, dict(given.kwargs)))
+            _ = model(*args, **kwargs)
+        else:
+            model.build(*jax.tree.map(lambda leaf: (None, *leaf.shape[1:]) if leaf.ndim else (), given.args))
+
+
+def _symbol(leaf: Any) -> Any:
+    """An array by shape and dtype; anything else stays."""
+    import keras
+
+    return keras.KerasTensor(leaf.shape, leaf.dtype.name) if hasattr(leaf, "shape") else leaf
 
 
 def _variables(model: Any) -> dict[str, Any]:

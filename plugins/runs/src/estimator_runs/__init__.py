@@ -10,6 +10,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "budget.curve": ("Prediction", "extrapolate"),
+    "budget.data": ("DataCurve", "data_curve"),
     "budget.rates": ("RateRange", "rate_range"),
     "budget.sizes": ("BatchSize", "batch_sizes"),
     "capsule.differences": ("Difference", "capsule_differences"),

@@ -1,5 +1,9 @@
 """The public names, typed; `__init__.py` imports each when it is first used."""
 
+from estimator_runs.budget.curve import Prediction as Prediction
+from estimator_runs.budget.curve import extrapolate as extrapolate
+from estimator_runs.budget.data import DataCurve as DataCurve
+from estimator_runs.budget.data import data_curve as data_curve
 from estimator_runs.budget.rates import RateRange as RateRange
 from estimator_runs.budget.rates import rate_range as rate_range
 from estimator_runs.budget.sizes import BatchSize as BatchSize

@@ -20,7 +20,7 @@ _FORMATS = (
     ("yml", "An experiment described in YAML 1.2, by the shorter ending."),
 )
 _COMMANDS = (
-    ("budget", "Find the learning rate and the batch size of an experiment before a long training."),
+    ("budget", "Find the learning rate, the batch size and the amount of data before a long training."),
     ("config", "Show, check and run configuration files of experiments."),
     ("crossval", "Train and judge an experiment fold by fold, as a configuration file says."),
     ("population", "Train several seeds or learning rates of an experiment together on one device."),

@@ -59,8 +59,12 @@ def check_plugins() -> Iterator[Finding]:
     yield Finding(check="plugins", fault=False, text=f"{sum(record.usable for record in records)} load")
 
 
-def check_devices() -> Iterator[Finding]:
-    """Lists the devices that jax can use."""
+def check_devices(*, compute: bool = False) -> Iterator[Finding]:
+    """Lists the devices that jax can use.
+
+    Args:
+        compute: whether each device of this process computes, and the results are compared.
+    """
     try:
         import jax
 
@@ -70,6 +74,12 @@ def check_devices() -> Iterator[Finding]:
         return
     kinds = sorted({f"{device.platform} {device.device_kind}" for device in devices})
     yield Finding(check="devices", fault=False, text=f"{len(devices)}: {', '.join(kinds)}")
+    if compute:
+        from estimator_terminal.devices import faults_of
+
+        own = jax.local_devices()
+        faults = [Finding(check="devices", fault=True, text=text) for text in faults_of(own)]
+        yield from faults or [Finding(check="devices", fault=False, text=f"{len(own)} compute what they should")]
 
 
 def check_directory(directory: Path) -> Iterator[Finding]:

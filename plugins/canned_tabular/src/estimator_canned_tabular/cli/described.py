@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from estimator_canned_tabular.cli.almost_numbers import almost_numbers
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 
@@ -13,7 +14,7 @@ _SHOWN = 10
 
 
 def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """A line of columns that are left out, and lines of the classes: how often each comes, and what is rare.
+    """Lines of columns that are left out or read as words, and of the classes: how often each comes, and what is rare.
 
     Example:
         >>> profile = ColumnProfile()
@@ -21,9 +22,11 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
         >>> list(described(Schema(label="bought", classes=("no", "yes")), {"bought": profile}))
         ['classes: no 19 (95.0%), yes 1 (5.0%)', "rare: yes; always 'no' would be right in 95.0% of the rows"]
     """
-    skipped = [name for name, column in schema.columns.items() if column.kind == "skip"]
+    left_out = [name for name, column in schema.columns.items() if column.kind == "skip"]
+    skipped = [name if name.strip() else repr(name) for name in left_out]
     if skipped:
-        yield f"left out: {', '.join(skipped)} (identifiers, names and columns without two equal values)"
+        yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
+    yield from almost_numbers(schema, profiles)
     if not schema.classes:
         return
     words = profiles[schema.label].words

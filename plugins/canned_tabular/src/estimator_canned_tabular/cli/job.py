@@ -22,8 +22,9 @@ from estimator_canned_tabular.cli.parts import EVERY, Part, Parts, whole
 from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.summary import table
-from estimator_canned_tabular.cli.table import defaults_of, profiles_of
+from estimator_canned_tabular.cli.table import defaults_of, has_rows, profiles_of
 from estimator_core.errors import ArgumentError
+from estimator_core.plugins import default_plugins
 from estimator_hooks import stop_if_no_decrease_hook
 
 #: The rows are counted in batches of this size.
@@ -64,7 +65,6 @@ class Job:
             check_installed()
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
-        ec.Plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
         asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
@@ -76,6 +76,7 @@ class Job:
         parts, tallies = _tallied(parts, contract.data_contract)
         rows = sum(tallies[part].rows for part in tallies if part != "test")
         recipe = Recipe.of(args, rows)
+        default_plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
         parts = replace(parts, batch_size=recipe.batch_size)
@@ -183,7 +184,7 @@ class Job:
 
 
 def _inferred(args: argparse.Namespace) -> Schema:
-    profiles = profiles_of(args.csv, args.on_error)
+    profiles = profiles_of(args.csv, args.label, args.on_error)
     leave_out = args.on_error == "skip"
     schema = Schema.inferred(
         profiles,
@@ -194,12 +195,20 @@ def _inferred(args: argparse.Namespace) -> Schema:
     )
     for line in described(schema, profiles):
         print(line)
+    if args.model != "baseline" and all(column.kind == "skip" for column in schema.columns.values()):
+        raise ArgumentError(
+            f"No column tells anything of the label {args.label!r}: all are left out. Add a column, or pass a "
+            "columns.json with --columns."
+        )
     return schema
 
 
 def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
     """The rows of each part; there is no validation part where it would have no rows."""
     args = parts.args
+
+    if args.eval_csv is None and not has_rows(args.csv, EVERY, args.on_error):
+        raise ArgumentError(f"{args.csv} has fewer than {EVERY} rows, of which one would be the test: give --eval-csv.")
 
     def of(parts: Parts, part: Part) -> Tally:
         return tallied(parts.rows(part), contract, args.model_dir, args.weight_column)

@@ -80,7 +80,7 @@ class ColumnProfile:
         if found is None:
             self.numeric = False
             return
-        known = found[~np.isnan(found)]
+        known = found[np.isfinite(found)]  # an infinite one is refused by its row, where rows are checked
         if not known.size:
             return
         # two parts combined: Chan, Golub and LeVeque

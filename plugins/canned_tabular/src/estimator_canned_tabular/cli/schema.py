@@ -77,7 +77,7 @@ class Schema:
             missing_category: rows without a word, if there are any, form a category of their own.
 
         Raises:
-            ArgumentError: there is no such label, or no other column.
+            ArgumentError: there is no such label, no other column, or a feature without a name.
         """
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
@@ -89,6 +89,9 @@ class Schema:
         }
         if not columns:
             raise ArgumentError(f"There is no column but the label {label!r}.")
+        for number, name in enumerate(profiles, 1):
+            if not name.strip() and name in columns and columns[name].kind != "skip":
+                raise ArgumentError(f"Column {number} has no name: give it one in the first line.")
         return cls(label=label, classes=classes, columns=columns)
 
     @classmethod
@@ -132,7 +135,7 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
 
 
 def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> ColumnSchema:
-    if _is_identifier(name, profile):
+    if _is_identifier(name, profile) or _tells_nothing(profile):
         return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
@@ -146,6 +149,11 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
 
 
+def _tells_nothing(profile: ColumnProfile) -> bool:
+    """Whether all rows have one value; a word that some rows lack still tells which ones those are."""
+    return profile.distinct == 1 and (profile.numbers or not profile.empty)
+
+
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:
     """Whether every row has a different whole number, and the column counts rows or has the name of an identifier."""
     rows = profile.rows
@@ -157,12 +165,14 @@ def _is_identifier(name: str, profile: ColumnProfile) -> bool:
 
 def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple[str, ...]:
     if profile.empty and not may_be_empty:
-        raise ArgumentError(f"The label {label!r} is empty in {profile.empty} rows: leave them out.")
+        raise ArgumentError(
+            f"The label {label!r} is empty in {profile.empty} rows: leave them out with --on-error skip."
+        )
     if profile.numbers and (profile.distinct > _FEW_NUMBERS or not profile.whole):
         return ()
     if not profile.all_counted:
         raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
     names = tuple(sorted(profile.words))
     if len(names) < 2:
-        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}.")
+        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")
     return names

@@ -1,7 +1,8 @@
-"""CSV files as the command reads them: all as text to infer columns, typed to train."""
+"""Files as the command reads them: all as text to infer columns, typed to train."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,60 @@ import numpy as np
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core.errors import ArgumentError
-from estimator_inputs import FileInput, csv_input_fn
+from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
 
 _BATCH = 4096
+#: Suffixes of files that hold no CSV.
+_NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
+#: What stands between columns of files that are called CSV, beside commas.
+_OTHERS = (";", "\t", "|")
 
 
-def profiles_of(path: Path, on_error: Any) -> dict[str, ColumnProfile]:
+def opener_of(path: Path) -> Callable[..., FileInput]:
+    """The input_fn of a kind of file: Parquet by its suffix, else CSV.
+
+    Raises:
+        ArgumentError: the suffix is that of another kind.
+
+    Example:
+        >>> opener_of(Path("rows.parquet")).__name__, opener_of(Path("rows.csv.gz")).__name__
+        ('parquet_input_fn', 'csv_input_fn')
+    """
+    suffix = path.suffix.lower()
+    if suffix in _NOT_READ:
+        raise ArgumentError(f"{path}: rows are read from CSV and Parquet files. Write them so: DataFrame.to_parquet.")
+    return parquet_input_fn if suffix == ".parquet" else csv_input_fn
+
+
+def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfile]:
     """All columns of a file, gathered in one pass.
 
     Raises:
-        ArgumentError, InputError: a file that cannot be read; the message names file and line.
+        ArgumentError: there is no column of the label; the message names the nearest cause.
+        InputError: a file that cannot be read; the message names file and line.
     """
     names = _columns_of(path)
-    source = csv_input_fn(path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error)
+    if label not in names:
+        raise ArgumentError(f"{path}: there is no column {label!r}. Columns: {', '.join(names)}.{_hint(names, label)}")
+    source = opener_of(path)(
+        path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error
+    )
     profiles = {name: ColumnProfile() for name in names}
     for batch in source():
         for name, values in batch.items():
             profiles[name].add(values.tolist())
     return profiles
+
+
+def has_rows(path: Path, count: int, on_error: Any) -> bool:
+    """Whether a file has so many rows; of a long file only the beginning is read.
+
+    Raises:
+        ArgumentError, InputError: a file that cannot be read.
+    """
+    types = dict.fromkeys(_columns_of(path), "string")
+    first = next(opener_of(path)(path, count, shuffle=False, column_types=types, on_error=on_error)(), None)
+    return first is not None and len(next(iter(first.values()))) == count
 
 
 def typed_input(
@@ -48,7 +85,7 @@ def typed_input(
             raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
     kinds = {name: "float32" if column.kind == "numeric" else "string" for name, column in used.items()}
     label = {schema.label: "string" if schema.classes else "float32"}
-    return csv_input_fn(
+    return opener_of(path)(
         path,
         batch_size,
         shuffle=shuffle,
@@ -66,5 +103,16 @@ def defaults_of(schema: Schema) -> dict[str, float]:
     return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
 
 
+def _hint(names: Sequence[str], label: str) -> str:
+    """Why a label may not be among the columns, with the cure; empty if nothing tells."""
+    (first, *others) = names
+    for delimiter in _OTHERS:
+        if not others and delimiter in first:
+            command = f'pandas.read_csv(path, sep={delimiter!r}).to_csv("rows.csv", index=False)'
+            return f" The columns stand between {delimiter!r}, not between commas. Write them with commas: {command}."
+    alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
+    return f" It is called {alike[0]!r} there: give --label {alike[0]!r}." if alike else ""
+
+
 def _columns_of(path: Path) -> tuple[str, ...]:
-    return csv_input_fn(path, 1, shuffle=False).columns
+    return opener_of(path)(path, 1, shuffle=False).columns

@@ -1,4 +1,4 @@
-"""Train a model on a CSV file: infer columns, train, evaluate, export.
+"""Train a model on a CSV or Parquet file: infer columns, train, evaluate, export.
 
     estimator tabular train --csv people.csv --label income --model dnn_linear_combined --model-dir runs/people
     estimator predict runs/people/export --input people.csv --output scores.csv
@@ -23,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "train", help="train, evaluate and export"
     )
     data = train.add_argument_group("data")
-    data.add_argument("--csv", type=Path, required=True, help="the rows, with a header")
+    data.add_argument("--csv", "--rows", type=Path, required=True, help="the rows: CSV with a header, or .parquet")
     data.add_argument("--label", required=True, help="the column to predict")
-    data.add_argument("--eval-csv", type=Path, help="rows to test (default: every tenth row of --csv)")
+    data.add_argument("--eval-csv", "--eval-rows", type=Path, help="rows to test (default: every tenth row of --csv)")
     data.add_argument("--columns", type=Path, help="a columns.json (default: inferred)")
     data.add_argument("--weight-column", help="the column that tells how much a row counts")
     data.add_argument("--missing-category", action="store_true", help="rows without a word are a category of their own")

@@ -61,8 +61,9 @@ class CompiledModel:
 
         with reading_keras():
             config = model.get_compile_config() or {}
-        # A Sequential has no name for its one output: it is the name of the last layer.
-        outputs = tuple(getattr(model, "output_names", None) or [model.layers[-1].name])
+        # A Sequential has no name for its one output: it is the name of the last layer. Neither has a subclass.
+        unnamed = model.layers[-1].name if isinstance(model, keras.Sequential) else "output_1"
+        outputs = tuple(getattr(model, "output_names", None) or [unnamed])
         losses = _by_output(keras.saving.deserialize_keras_object(config.get("loss")), outputs)
         weights = _by_output(config.get("loss_weights"), outputs)
         metrics, weighted = (

@@ -71,9 +71,12 @@ def model_to_estimator(
     if model is None:
         model = keras.saving.load_model(keras_model_path, custom_objects=custom_objects)
     if not model.built:
-        raise ArgumentError("The given keras model is not built: give it an Input, or call it once.")
+        raise ArgumentError(
+            "The given keras model is not built, so nobody knows its variables: give it an Input, or call it once on "
+            "a batch."
+        )
     compiled = CompiledModel.of(model, dict(metric_names_map or {}))
-    inputs = [tensor.name for tensor in model.inputs]
+    inputs = [tensor.name for tensor in getattr(model, "inputs", None) or ()]  # a subclass of keras.Model has none
     stepping = KerasTrainOp(model)
     if weight_column is not None and (not isinstance(weight_column, str) or weight_column in inputs):
         raise ArgumentError(
@@ -127,7 +130,7 @@ def _apart(features: Any, weight_column: str | None, *, needed: bool) -> tuple[A
 
 
 def _given(features: Any, inputs: list[str]) -> Any:
-    if not isinstance(features, Mapping):
+    if not isinstance(features, Mapping) or not inputs:
         return features
     if len(inputs) == 1 and len(features) == 1:
         return next(iter(features.values()))

@@ -98,7 +98,9 @@ def not_finite(array: Array) -> Fault | None:
     """
     # a finite product of the array with itself proves finite values; it may overflow, so others prove nothing
     flat = array.reshape(-1)
-    if math.isfinite(flat.dot(flat)) or np.isfinite(array).all():
+    with np.errstate(over="ignore"):
+        finite = math.isfinite(flat.dot(flat))
+    if finite or np.isfinite(array).all():
         return None
     row = int(np.flatnonzero(~np.isfinite(flat))[0]) * len(array) // array.size
     values = array[row].reshape(-1)

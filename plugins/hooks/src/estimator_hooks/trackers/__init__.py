@@ -1,8 +1,18 @@
-"""Experiment trackers: the curves of a run in MLflow, Weights & Biases, or a tracker of your own."""
+"""Experiment trackers: the curves of a run in MLflow, Weights & Biases, Comet, Neptune, or a tracker of your own."""
 
+from estimator_hooks.trackers.comet import CometTracker
 from estimator_hooks.trackers.hook import TrackerHook
 from estimator_hooks.trackers.mlflow import MlflowTracker
+from estimator_hooks.trackers.neptune import NeptuneTracker
 from estimator_hooks.trackers.tracker import TrackedRun, Tracker
 from estimator_hooks.trackers.wandb import WandbTracker
 
-__all__ = ["MlflowTracker", "TrackedRun", "Tracker", "TrackerHook", "WandbTracker"]
+__all__ = [
+    "CometTracker",
+    "MlflowTracker",
+    "NeptuneTracker",
+    "TrackedRun",
+    "Tracker",
+    "TrackerHook",
+    "WandbTracker",
+]

@@ -16,17 +16,23 @@ from estimator_inputs.text.quotes import record_ends
 
 _HEAD = 1 << 16
 _LONGEST_HEAD = 1 << 24
+#: How text in UTF-16 begins, whichever byte comes first.
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
     """Names of the columns, and byte offset and line of the first record.
 
     Raises:
-        InputError: the file is empty, or a name occurs twice.
+        InputError: the file is empty, no UTF-8, has lines that end in CR, or a name occurs twice.
     """
     head, ends = _read(stream, form, records=1)
     if not head.strip():
         raise InputError(f"{path} is empty: its first line should name the columns.")
+    if head.startswith(_UTF_16):
+        raise InputError(f"{path} is text in UTF-16. Write it again in UTF-8: iconv -f UTF-16 -t UTF-8.")
+    if b"\n" not in head and b"\r" in head:
+        raise InputError(f"{path}: its lines end in CR (\\r) alone. Write it again with LF (\\n): tr '\\r' '\\n'.")
     end = int(ends[0]) if ends.size else len(head)
     names = fields_of(head[:end].rstrip(b"\r\n"), form)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

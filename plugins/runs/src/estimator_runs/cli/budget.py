@@ -1,11 +1,13 @@
-"""Find the learning rate and the batch size of an experiment before a long training.
+"""Find the learning rate, the batch size and the amount of data of an experiment before a long training.
 
 FILE is as for `estimator run`. `rate` trains with a rate that grows from step to step. `batch` doubles the batch size
-until a step does not fit into memory, and measures each size. Nothing is kept.
+until a step does not fit into memory, and measures each size. `data` trains on parts of the data, and predicts what
+more of it would bring. Nothing is kept.
 
 Example:
     estimator budget rate digits.toml --low 1e-6 --high 1
     estimator budget batch digits.toml --output sizes.html
+    estimator budget data digits.toml --metric accuracy --rows 1400
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary in (
         ("rate", "the range of useful learning rates"),
         ("batch", "the memory and the throughput of batch sizes, and the largest that fits"),
+        ("data", "a metric by the number of training rows, and what more rows would bring"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         action.add_argument("file", metavar="FILE[:FUNCTION]", help="as for `estimator run`")
@@ -35,6 +38,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--name", default="learning_rate", help="the argument of the optimizer (default: learning_rate)"
             )
+        elif name == "data":
+            action.add_argument("--metric", default="loss", help="of the evaluation (default: loss)")
+            action.add_argument(
+                "--rows", type=int, default=65536, metavar="N", help="the largest size (default: 65536)"
+            )
+            action.add_argument("--sizes", type=int, default=5, help="each half of the next (default: 5)")
+            action.add_argument("--seeds", type=int, default=3, help="runs for each size (default: 3)")
+            action.add_argument("--steps", type=int, help="of each run (default: train.max_steps)")
         else:
             action.add_argument("--memory", type=float, metavar="GIB", help="for a step (default: what is free)")
             action.add_argument("--largest", type=int, default=65536, metavar="N", help="default: 65536")
@@ -48,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
     with tempfile.TemporaryDirectory(prefix="estimator-budget-") as folder:
         opened: Any = open_program(args.file, model_dir=folder, hparams=args.hparams, settings=args.settings)
-        return (_rate if args.action == "rate" else _batch)(args, opened.experiment)
+        return {"rate": _rate, "batch": _batch, "data": _data}[args.action](args, opened.experiment)
 
 
 def _rate(args: argparse.Namespace, experiment: Any) -> int:
@@ -116,6 +127,45 @@ def _batch(args: argparse.Namespace, experiment: Any) -> int:
             print(f"\nlargest that fits  {points[-1][0]:.0f}\nmost examples/s    {fastest[0]:.0f}")
     _write(args, "Batch sizes", "batch size", "examples per second", points)
     return 0 if points else 1
+
+
+def _data(args: argparse.Namespace, experiment: Any) -> int:
+    import json
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from estimator_core.errors import ArgumentError
+    from estimator_experiment.cli.run_report import number, table
+    from estimator_runs.budget.data import data_curve
+
+    steps = args.steps or experiment.train_steps
+    if steps is None:
+        raise ArgumentError("A learning curve needs to know when a run is done: give --steps, or set train.max_steps.")
+    if experiment.train_hooks:
+        raise ArgumentError("A learning curve calls no hooks: leave them out with --set hooks=[].")
+    found = data_curve(
+        experiment.estimator,
+        experiment.train_input_fn,
+        experiment.eval_input_fn,
+        steps=steps,
+        metric=args.metric,
+        rows=args.rows,
+        sizes=args.sizes,
+        seeds=args.seeds,
+        eval_steps=experiment.eval_steps,
+    )
+    means = [float(np.mean(one)) for one in found.values]
+    if args.json:
+        print(json.dumps(asdict(found)))
+    else:
+        spread = [f"{np.std(one, ddof=1):.2g}" if len(one) > 1 else "-" for one in found.values]
+        rows = list(zip(map(str, found.sizes), map(number, means), spread, strict=True))
+        print(table(rows, ("rows", args.metric, "deviation")) + "\n")
+        ahead = [(str(one.rows), *map(number, (one.value, one.low, one.high))) for one in found.predictions]
+        print(table(ahead, ("rows", "predicted", "low", "high")))
+    _write(args, "Amount of data", "training rows", args.metric, list(zip(map(float, found.sizes), means, strict=True)))
+    return 0
 
 
 def _write(args: argparse.Namespace, title: str, x: str, y: str, points: list[tuple[float, float]]) -> None:

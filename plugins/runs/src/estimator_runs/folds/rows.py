@@ -33,13 +33,14 @@ class Rows:
         return Rows(features={name: value[chosen] for name, value in self.features.items()}, labels=self.labels[chosen])
 
 
-def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any = None) -> Rows:
-    """Reads an input to its end.
+def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any = None, most: int | None = None) -> Rows:
+    """Reads an input to its end, or its first rows.
 
     Args:
         input_fn: yields batches of a dict of features and an array of labels, once through the data.
         params: passed to it.
         config: passed to it.
+        most: rows to read; None: all.
 
     Raises:
         ArgumentError: the input is empty, or its batches have another form.
@@ -51,21 +52,26 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     """
     features: dict[str, list[np.ndarray]] = {}
     labels: list[np.ndarray] = []
+    count = 0
     source = open_input(input_fn, mode=ModeKeys.EVAL, params=params, config=config)
     try:
         for batch in source:
             columns: Any = batch.features
             if not isinstance(columns, Mapping) or isinstance(batch.labels, Mapping | None):
-                raise ArgumentError("Cross-validation needs batches of a dict of features and an array of labels.")
+                raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
             for name, value in {**columns, **batch.host}.items():
                 features.setdefault(name, []).append(np.array(value))
             labels.append(np.array(batch.labels))
+            count += batch.size
+            if most is not None and count >= most:
+                break
     except InputError as error:
         raise ArgumentError(f"The input cannot be read as rows: {error}") from error
     finally:
         source.close()
     if not labels:
-        raise ArgumentError("The input is empty: there are no rows to split.")
+        raise ArgumentError("The input is empty: it has no rows.")
     return Rows(
-        features={name: np.concatenate(parts) for name, parts in features.items()}, labels=np.concatenate(labels)
+        features={name: np.concatenate(parts)[:most] for name, parts in features.items()},
+        labels=np.concatenate(labels)[:most],
     )

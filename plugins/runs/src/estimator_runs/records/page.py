@@ -67,10 +67,10 @@ class _Table:
 class _Curves:
     """A chart for each metric, a line for each run."""
 
-    title, order = "Curves", 20
+    title, order = "Curves", 5
 
     def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str]) -> None:
-        self._runs, self._metrics = runs[:_MOST_LINES], metrics
+        self._runs, self._metrics, self._count = runs[:_MOST_LINES], metrics, len(runs)
 
     def body(self, source: object) -> str:
         """The charts."""
@@ -80,7 +80,8 @@ class _Curves:
             line_chart(metric, {str(run.path): _points(run, metric) for run in self._runs}, x="step", y=metric)
             for metric in self._metrics
         ]
-        return f'<div class="charts">{"".join(charts)}</div>'
+        cut = f"<p>The first {_MOST_LINES} of {self._count} runs are drawn.</p>" if self._count > _MOST_LINES else ""
+        return f'{cut}<div class="charts">{"".join(charts)}</div>'
 
 
 def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator doctor`."""
     parser.add_argument("plugin", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("--model-dir", metavar="DIR", help="where a run writes, or will (default: this directory)")
+    parser.add_argument("--devices", action="store_true", help="compute on each device, and compare the results")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     findings = [
         *checks.check_versions(),
         *checks.check_plugins(),
-        *checks.check_devices(),
+        *checks.check_devices(compute=args.devices),
         *checks.check_directory(Path(args.model_dir or ".")),
         *(checks.check_run(Path(args.model_dir)) if args.model_dir else ()),
     ]

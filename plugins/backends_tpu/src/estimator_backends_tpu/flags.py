@@ -1,0 +1,83 @@
+"""Flags of the TPU compiler that a program sets. The backend sets none: libtpu has the values that guides name."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Mapping, MutableMapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+
+VARIABLE = "LIBTPU_INIT_ARGS"
+
+
+def configure(*, flags: Mapping[str, object]) -> None:
+    """Sets flags of the TPU compiler; call it before jax starts.
+
+    A flag that the environment sets in `LIBTPU_INIT_ARGS` stays as it is.
+
+    Args:
+        flags: values by name, with or without the dashes.
+
+    Raises:
+        ArgumentError: jax has started already, or libtpu has no such flag, at which it would end the process.
+
+    Example:
+        >>> import estimator_backends_tpu
+        >>> estimator_backends_tpu.configure(flags={})
+    """
+    from jax._src import xla_bridge  # the only place that tells without starting it
+
+    if flags and xla_bridge.backends_are_initialized():
+        raise ArgumentError(
+            "estimator_backends_tpu.configure came too late: the compiler has been started with other flags. Call it "
+            "before the first Estimator trains, evaluates or predicts."
+        )
+    add_flags(os.environ, flags, _library())
+
+
+def add_flags(environment: MutableMapping[str, str], flags: Mapping[str, object], library: Path | None) -> None:
+    """Appends flags to `LIBTPU_INIT_ARGS`.
+
+    Args:
+        environment: of the process; it is changed.
+        flags: values by name.
+        library: of libtpu, in which the names of its flags stand; None: it is not installed, and nothing is checked.
+
+    Raises:
+        ArgumentError: libtpu has no such flag.
+
+    Example:
+        >>> environment = {"LIBTPU_INIT_ARGS": "--xla_tpu_scoped_vmem_limit_kib=65536"}
+        >>> add_flags(environment, {"xla_tpu_scoped_vmem_limit_kib": 1, "xla_enable_async_all_gather": True}, None)
+        >>> environment["LIBTPU_INIT_ARGS"]
+        '--xla_tpu_scoped_vmem_limit_kib=65536 --xla_enable_async_all_gather=true'
+    """
+    said = environment.get(VARIABLE, "")
+    given = {word.lstrip("-").partition("=")[0] for word in said.split()}
+    wanted = {name.lstrip("-"): value for name, value in flags.items()}
+    if library is not None and (unknown := sorted(wanted.keys() - _known(library, wanted))):
+        raise ArgumentError(
+            f"The installed libtpu has no flag {', '.join(unknown)}, and would end the process. Correct the name, or "
+            "install the libtpu that has it."
+        )
+    words = [f"--{name}={_text(value)}" for name, value in wanted.items() if name not in given]
+    if words:
+        environment[VARIABLE] = " ".join([*said.split(), *words])
+
+
+def _library() -> Path | None:
+    spec = find_spec("libtpu")
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    return next((path for folder in folders for path in Path(folder).glob("libtpu*.so")), None)
+
+
+def _known(library: Path, names: Iterable[str]) -> set[str]:
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return {name for name in names if content.find(b"\0" + name.encode() + b"\0") >= 0}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,61 @@
+"""Columns that are read as words, though most of their values would be numbers: a unit, a decimal comma, `n/a`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.schema import Schema
+
+#: Of so many rows with a value, so many are numbers or look like them.
+_MOST = 0.5
+_SIGNS = re.compile(r"[\s$\u20ac\u00a3%]")
+_SHOWN = 3
+
+
+def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
+    """A line for each such column, with the values that are no numbers.
+
+    Example:
+        >>> profile = ColumnProfile()
+        >>> profile.add([b"1.5", b"2", b"n/a", b"3"])
+        >>> from estimator_canned_tabular.cli.schema import ColumnSchema
+        >>> schema = Schema(label="y", columns={"x": ColumnSchema(kind="vocabulary")})
+        >>> list(almost_numbers(schema, {"x": profile}))
+        ["read as words: x, of which 3 of 4 values are numbers; the others: 'n/a'. Leave those empty, or write numbers"]
+    """
+    for name, column in schema.columns.items():
+        words = profiles[name].words if column.kind != "numeric" and name in profiles else {}
+        counted = sum(words.values())
+        others = [word for word in words if not _is_number(word)]
+        numbers = counted - sum(words[word] for word in others)
+        written = sum(words[word] for word in others if _looks_like_a_number(word))
+        if not words or numbers + written <= _MOST * counted or _all_numbers(profiles[name]):
+            continue
+        listed = ", ".join(map(repr, others[:_SHOWN])) + (", ..." if len(others) > _SHOWN else "")
+        if written:
+            yield f"read as words: {name}, with values such as {listed}. Write numbers plainly, such as 1234.5"
+        else:
+            yield (
+                f"read as words: {name}, of which {numbers} of {counted} values are numbers; the others: {listed}. "
+                "Leave those empty, or write numbers"
+            )
+
+
+def _all_numbers(profile: ColumnProfile) -> bool:
+    """An identifier: it is left out, though all its values are numbers."""
+    return profile.numbers
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return "_" not in word
+
+
+def _looks_like_a_number(word: str) -> bool:
+    plain = _SIGNS.sub("", word)
+    return _is_number(plain) or _is_number(plain.replace(",", "")) or _is_number(plain.replace(",", "."))

@@ -1,0 +1,175 @@
+"""Tables as spreadsheets and exports write them: trained on, or refused in words that name the cause."""
+
+import numpy as np
+import pytest
+
+from estimator_canned_tabular.cli.almost_numbers import almost_numbers
+from estimator_canned_tabular.cli.described import described
+from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.cli.schema import Schema
+from estimator_core._cli.main import main
+
+HEADER = "age,city,income"
+ROWS = [f"{30 + n % 17}.5,{('Rome', 'Oslo', 'Lima')[n % 3]},{('low', 'high')[n % 2]}" for n in range(40)]
+
+
+def text(header=HEADER, rows=ROWS, end="\n"):
+    return "".join(f"{line}{end}" for line in (header, *rows))
+
+
+def trained(tmp_path, data, *more, label="income"):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-export"]
+    return main(
+        ["tabular", "train", "--csv", str(path), "--label", label, "--model-dir", str(tmp_path / "m"), *quick, *more]
+    )
+
+
+REFUSED = {
+    "semicolons": (
+        text().replace(",", ";"),
+        2,
+        "there is no column 'income'. Columns: age;city;income. The columns stand between ';'",
+    ),
+    "tabs": (
+        text().replace(",", "\t"),
+        2,
+        r"The columns stand between '\t', not between commas. Write them with commas: pandas",
+    ),
+    "spaces in the header": (
+        text(" age , city , income "),
+        2,
+        "It is called ' income ' there: give --label ' income '",
+    ),
+    "another case": (text("Age,City,Income"), 2, "It is called 'Income' there: give --label 'Income'"),
+    "a name twice": (text("age,age,income"), 1, "rows.csv, line 1: two columns have the name 'age'"),
+    "UTF-16": (text().encode("utf-16"), 1, "rows.csv is text in UTF-16. Write it again in UTF-8"),
+    "CR alone": (text(end="\r"), 1, "rows.csv: its lines end in CR"),
+    "Latin-1": (
+        text().replace("Rome", "R\u00f4me").encode("latin-1"),
+        1,
+        "line 2: column 'city': 'R\\\\xf4me' is not valid UTF-8",
+    ),
+    "two rows": (
+        text(rows=ROWS[:2]),
+        2,
+        "rows.csv has fewer than 10 rows, of which one would be the test: give --eval-csv",
+    ),
+    "one class": (
+        text(rows=[row.replace("low", "high") for row in ROWS]),
+        2,
+        "'income' has one value alone: 'high'. Add rows of another",
+    ),
+    "an infinite number": (text(rows=["inf,Rome,low", *ROWS]), 1, "Feature 'age' holds inf in"),
+    "a label is empty": (text(rows=["30,Rome,", *ROWS]), 2, "is empty in 1 rows: leave them out with --on-error skip"),
+    "a column without a name": (text(",city,income"), 2, "Column 1 has no name: give it one in the first line"),
+    "names alone": (
+        text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),
+        2,
+        "No column tells anything of the label 'income': all are left out",
+    ),
+    "no header": (text(ROWS[0], ROWS[1:]), 2, "there is no column 'income'. Columns: 30.5, Rome, low."),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_by_its_cause(tmp_path, capsys, case):
+    data, code, message = REFUSED[case]
+    assert trained(tmp_path, data) == code
+    told = capsys.readouterr().err
+    assert message in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "m").exists()
+
+
+TAKEN = {
+    "a byte order mark, and CR LF": ("\ufeff" + text(end="\r\n"), ""),
+    "huge numbers": (text(rows=[row.replace("30.5", "1e25") for row in ROWS]), ""),
+    "nothing but one value": (
+        text("unit,kind," + HEADER, [f"7,same,{row}" for row in ROWS]),
+        "left out: unit, kind (identifiers, names, and columns of one value",
+    ),
+    "no value at all": (text("none," + HEADER, [f",{row}" for row in ROWS]), "left out: none ("),
+    "the index of pandas": (text("," + HEADER, [f"{n},{row}" for n, row in enumerate(ROWS)]), "left out: '' ("),
+    "decimal commas": (
+        text(
+            rows=[f'"{row.replace(".", ",", 1).replace(",", chr(34) + ",", 2).replace(chr(34), "", 1)}' for row in ROWS]
+        ),
+        "read as words: age, with values such as '30,5'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_taken_and_told(tmp_path, capsys, case):
+    data, message = TAKEN[case]
+    assert trained(tmp_path, data) == 0
+    assert message in capsys.readouterr().out
+
+
+def test_parquet_is_read_as_csv_is(tmp_path, capsys):
+    """With words, truth values, missing numbers and categories; predictions of the file are those of the CSV file."""
+    pd = pytest.importorskip("pandas")
+    ages = [None if n % 7 == 0 else 30.5 + n % 17 for n in range(40)]
+    frame = pd.DataFrame({"age": ages, "member": [n % 3 > 0 for n in range(40)], "kind": list("xyxz") * 10})
+    frame["kind"] = frame["kind"].astype("category")
+    frame["income"] = [("low", "high")[n % 2] for n in range(40)]
+    tables = {}
+    for suffix in ("parquet", "csv"):
+        path = tmp_path / f"rows.{suffix}"
+        frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
+        quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-export"]
+        folder = ["--model-dir", str(tmp_path / suffix)]
+        assert main(["tabular", "train", "--rows", str(path), "--label", "income", *folder, *quick]) == 0
+        out = capsys.readouterr().out
+        tables[suffix] = [line for line in out.splitlines() if line.startswith(("  ", "classes", "trained", "linear"))]
+        tables[suffix].append((tmp_path / suffix / "columns.json").read_text().lower())
+    assert tables["parquet"] == tables["csv"]
+
+
+def test_other_kinds_of_files_are_refused_by_name(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"age": 1, "income": "low"}\n')
+    assert main(["tabular", "train", "--rows", str(path), "--label", "income", "--model-dir", str(tmp_path / "m")]) == 2
+    assert "rows.jsonl: rows are read from CSV and Parquet files" in capsys.readouterr().err
+
+
+def test_a_file_of_test_rows_needs_no_tenth(tmp_path):
+    (tmp_path / "test.csv").write_text(text(rows=ROWS[:3]))
+    assert trained(tmp_path, text(rows=ROWS[:4]), "--eval-csv", str(tmp_path / "test.csv")) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "told"),
+    [
+        (["1", "2", "x"] * 20, "vocabulary", True),
+        (["a", "b", "1"] * 20, "vocabulary", False),
+        (["5%", "7%"] * 20, "vocabulary", True),
+        (["1.234,50 \u20ac", "2,5"] * 20, "vocabulary", True),
+        ([str(n) for n in range(60)], "skip", False),  # an identifier
+        (["1", "2"] * 20, "numeric", False),
+    ],
+)
+def test_what_looks_like_numbers(words, kind, told):
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([word.encode() for word in words])
+    label.add([b"ab"[n % 2 :][:1] for n in range(len(words))])
+    schema = Schema.inferred({"x": profile, "y": label}, "y")
+    assert schema.columns["x"].kind == kind
+    assert bool(list(almost_numbers(schema, {"x": profile, "y": label}))) == told
+    assert any("read as words: x" in line for line in described(schema, {"x": profile, "y": label})) == told
+
+
+def test_a_word_that_some_rows_lack_is_no_constant():
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([b"yes", b""] * 20)
+    label.add([b"a", b"b"] * 20)
+    assert Schema.inferred({"x": profile, "y": label}, "y").columns["x"].kind == "vocabulary"
+
+
+def test_infinite_numbers_do_not_spoil_the_mean():
+    profile = ColumnProfile()
+    profile.add([b"1", b"inf", b"3"])
+    assert (profile.mean, profile.scale, profile.numbers) == (2.0, 1.0, True)
+    assert np.isfinite(profile.scale)
