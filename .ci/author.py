@@ -17,6 +17,8 @@ import time
 import tokenize
 from pathlib import Path
 
+from footprint import busy_words
+
 PAGE = Path(__file__).parents[1] / "docs" / "plugins" / "time_to_green.md"
 HEAD = """# From an empty directory to a green plugin
 
@@ -24,7 +26,7 @@ Each row is an empty directory and an empty environment, in which a script types
 [tutorial.md](tutorial.md) says in its first section. All files come from `estimator new-plugin`, and the tests are
 green before the author has written a line. Lines are lines of code, without blank ones, comments and docstrings: those
 of the component that he makes his own, those of its tests, and those of the whole package. `uv run nox -s author --
---write` writes this page.
+--write` writes this page.{busy}
 
 | kind | install | new-plugin | install it | pytest | doctor | all seconds | tests | component | its tests | package |
 |---|---|---|---|---|---|---|---|---|---|---|
@@ -102,7 +104,10 @@ def main() -> None:
         print(found, flush=True)
         if args.write:
             rows = {**on_the_page(), kind: found}
-            PAGE.write_text(HEAD + "".join(f"{rows[one]}\n" for one in order if one in rows), encoding="utf-8")
+            PAGE.write_text(
+                HEAD.format(busy=busy_words()) + "".join(f"{rows[one]}\n" for one in order if one in rows),
+                encoding="utf-8",
+            )
 
 
 def on_the_page() -> dict[str, str]:

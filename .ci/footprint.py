@@ -27,7 +27,7 @@ Each row is an empty environment after one `pip install`. Megabytes are those of
 of an import is that of a new process, less that of a process that imports nothing: the median of {rounds}. A first
 import, which also compiles the bytecode, is not counted. `uv run nox -s footprint -- --write` writes this page.
 
-Measured with Python {python} on {machine}.
+Measured with Python {python} on {machine}.{busy}
 
 | installed | version | distributions | megabytes | the largest of them | import | milliseconds |
 |---|---|---|---|---|---|---|
@@ -107,6 +107,12 @@ def row(peer: Peer, folder: Path) -> str:
     return f"| {peer.title} | {version} | {numbers} |"
 
 
+def busy_words() -> str:
+    """A sentence where others use the machine too, and figures are too high for it."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return f" The machine was busy: its load was {load:.0f} on {cores} cores." if load > cores + 1 else ""
+
+
 def main() -> None:
     """Prints the table, and writes the page where that is asked for."""
     parser = argparse.ArgumentParser(description="Measure what an installation brings.")
@@ -124,7 +130,8 @@ def main() -> None:
                 rows.append(f"| {peer.title} | not installed here | | | | | |")
         print(rows[-1], flush=True)
     if args.write:
-        head = HEAD.format(rounds=ROUNDS, python=platform.python_version(), machine=platform.machine())
+        busy = busy_words()
+        head = HEAD.format(rounds=ROUNDS, python=platform.python_version(), machine=platform.machine(), busy=busy)
         PAGE.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
 
 

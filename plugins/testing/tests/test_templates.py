@@ -62,6 +62,7 @@ def test_the_head_is_trained_on_padded_batches_as_on_whole_ones(written, tmp_pat
 
 
 def test_an_export_of_the_format_has_raw_signatures(written, tmp_path):
+    pytest.importorskip("flatbuffers")  # which the package requires
     plugins = written("format")
     estimator = tiny_estimator(str(tmp_path / "model"), plugins=plugins).train(tiny_input_fn(), steps=1)
     path = estimator.export_saved_model(str(tmp_path / "export"), tiny_receiver_fn, format="acme_padded_format")
