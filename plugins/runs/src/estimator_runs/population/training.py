@@ -23,7 +23,7 @@ _log = logging.getLogger("estimator_core")
 _FIRST_BAD = 1  # in the clock
 _AHEAD = 4  # calls that the host may be ahead of the device
 _AT_ONCE = 16  # steps of a call; each call costs the host about as much as a step of a small model
-_WORTH = 16 * _AT_ONCE  # steps for which a second program is compiled
+_WORTH = 2**16  # steps for which a second program pays: its compilation takes seconds, and a step gains 0.1 ms
 _MOST_BYTES = 2**20  # of a row of batches, of which a call takes copies
 
 
