@@ -6,6 +6,7 @@ functions a plugin may define are in `estimator_core.hookspecs`.
 
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.deprecation import warn_deprecated
 from estimator_core._plugins.discovery import plugins_to_lock
 from estimator_core._plugins.identity import code_hash
 from estimator_core._plugins.kinds import KINDS, Kind
@@ -36,4 +37,5 @@ __all__ = [
     "plugins_to_lock",
     "policy_files",
     "using_plugins",
+    "warn_deprecated",
 ]

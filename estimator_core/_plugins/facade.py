@@ -126,6 +126,10 @@ class Plugins:
             PluginError: its target cannot be imported.
         """
         registered = self.find(kind, name)
+        if registered.component.deprecated:
+            from estimator_core._plugins.deprecation import warn_deprecated
+
+            warn_deprecated(f"{kind} {name!r} of {registered.plugin.label}", instead=registered.component.deprecated)
         try:
             target = import_target(registered.component.target)
         except (Exception, SystemExit) as error:

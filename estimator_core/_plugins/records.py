@@ -24,6 +24,7 @@ class Component:
             which the target reads (`estimator_core.model.ReadsCheckpoints`).
         needs: what its call needs that only a program has, such as "an input_fn". Without, it can be made from a name
             and arguments as text, and the command line offers it.
+        deprecated: what to use instead, and when the component is removed. Who looks it up is warned.
 
     Raises:
         ArgumentError: a field does not have its form.
@@ -39,6 +40,7 @@ class Component:
     summary: str = ""
     reads: tuple[str, ...] = ()
     needs: str = ""
+    deprecated: str = ""
 
     def __post_init__(self) -> None:
         require(self.kind, NAME, f"the kind of component {self.name!r}", "'my_kind'")
