@@ -38,7 +38,7 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
                 "without it. Install jax 0.12 or later, or unset the variable."
             )
         return False
-    given = {name: settings[name] for name in NEEDED if settings[name]}
+    given = {name: settings[name] for name in NEEDED if settings.get(name)}
     if not given:
         if settings.get(OPTIONAL[1]):
             raise BackendUnavailableError(
