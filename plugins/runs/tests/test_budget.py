@@ -13,8 +13,8 @@ import estimator_core as ec
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_experiment.program import load_module
-from estimator_runs import batch_sizes, data_curve, extrapolate, rate_range
-from estimator_runs.budget import sizes
+from estimator_runs import batch_sizes, data_curve, extrapolate, rate_range, read_rows
+from estimator_runs.budget import data, sizes
 
 
 @pytest.fixture
@@ -147,15 +147,55 @@ def test_a_learning_curve_is_that_of_runs_on_parts(line):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--metric", "speed", "--rows", "32", "--sizes", "3", "--seeds", "1"], "no metric 'speed'"),
+        (["--metric", "speed", "--rows", "32", "--sizes", "3", "--seeds", "2"], "no metric 'speed'"),
         (["--rows", "16", "--sizes", "3"], "a batch of 8 rows: 16 rows were read for 3 sizes"),
         (["--sizes", "2"], "needs 3 sizes"),
+        (["--rows", "32", "--sizes", "3", "--seeds", "1"], "more than 3 runs: 3 sizes of 1 seeds are 3"),
+        (["--rows", "0"], "rows of a learning curve must be at least 1"),
+        (["--steps", "0", "--rows", "32"], "steps of a learning curve must be at least 1"),
+        ([], "never ends (num_epochs=None), so not all of it can be read. Give it num_epochs=1, or say how many"),
         (["--set", "hooks=['goodput']"], "calls no hooks"),
     ],
 )
 def test_a_learning_curve_is_refused(line, words, said, capsys):
     assert main(["budget", "data", "line.toml", "--steps", "1", *words]) != 0
     assert said in capsys.readouterr().err
+
+
+def test_a_value_that_is_not_finite_is_refused_with_its_run(line, monkeypatch):
+    reached = iter([1.0, 2.0, float("inf")])
+    monkeypatch.setattr(data, "_reached", lambda *given: {"error": next(reached)})
+    with pytest.raises(ArgumentError, match="'error' of the run on 16 rows with seed 0 is inf"):
+        data_curve(
+            estimator(line), line.batches(8), line.batches(8), steps=1, metric="error", rows=32, sizes=3, seeds=2
+        )
+    with pytest.raises(ArgumentError, match="run 1 on 200 rows is nan"):
+        extrapolate([100, 200, 400], [[1.0, 1.1], [1.0, float("nan")], [1.0, 0.9]], [800])
+
+
+def numbered(rows):
+    return ec.inputs.numpy_input_fn(
+        {"x": np.arange(rows, dtype=np.float32)}, np.arange(rows), batch_size=8, num_epochs=None, shuffle=True, seed=1
+    )
+
+
+@pytest.mark.parametrize(("there", "read"), [(64, 64), (60, 56)], ids=["whole batches", "a batch over the border"])
+def test_rows_of_an_input_that_begins_again_are_read_once(there, read):
+    endless = numbered(there)
+    found = read_rows(endless, most=1024)
+    assert len(found) == len(set(found.labels.tolist())) == read
+    assert len(read_rows(endless, most=20)) == 20
+    with pytest.raises(ArgumentError, match=r"never ends .*num_epochs=1"):
+        read_rows(endless)
+    with pytest.raises(ArgumentError, match="begins again within its first batch"):
+        read_rows(numbered(5), most=1024)
+
+
+def test_rows_of_files_that_begin_again_are_read_once(tmp_path):
+    reading = pytest.importorskip("estimator_inputs")
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{n}.5,{n}\n" for n in range(20)))
+    endless = reading.csv_input_fn(str(tmp_path / "rows.csv"), 8, shuffle=False, label_name="y", num_epochs=None)
+    assert read_rows(endless, most=1024).labels.tolist() == list(range(16))
 
 
 def test_the_command_prints_the_learning_curve(line, capsys):

@@ -11,7 +11,8 @@ from estimator_core.errors import ArgumentError
 
 _POWERS = np.geomspace(0.05, 2.0, 80)
 _RESAMPLES = 2000
-_PARAMETERS = 3
+#: Of the curve, so it needs more runs than that.
+PARAMETERS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +42,12 @@ def extrapolate(
 
     Args:
         sizes: numbers of rows, at least three different ones.
-        values: of the metric, for each size those of its runs.
+        values: of the metric, for each size those of its runs; finite.
         wanted: numbers of rows.
         seed: of the resampling.
 
     Raises:
-        ArgumentError: there are too few sizes or runs.
+        ArgumentError: there are too few sizes or runs, or a value is not finite.
 
     Example:
         >>> found = extrapolate([100, 200, 400, 800], [[0.1 + n**-0.5] * 2 for n in (100, 200, 400, 800)], [3200])
@@ -55,15 +56,21 @@ def extrapolate(
     """
     rows = np.repeat(np.asarray(sizes, float), [len(one) for one in values])
     reached = np.concatenate([np.asarray(one, float) for one in values])
-    if len(set(sizes)) < _PARAMETERS or len(rows) <= _PARAMETERS:
+    if len(set(sizes)) < PARAMETERS or len(rows) <= PARAMETERS:
         raise ArgumentError(
-            f"A curve with {_PARAMETERS} parameters needs more than {_PARAMETERS} runs at {_PARAMETERS} sizes or more: "
+            f"A curve with {PARAMETERS} parameters needs more than {PARAMETERS} runs at {PARAMETERS} sizes or more: "
             f"there are {len(rows)} runs at {len(set(sizes))} sizes."
         )
+    for size, one in zip(sizes, values, strict=True):
+        for seed in np.flatnonzero(~np.isfinite(np.asarray(one, float))):
+            raise ArgumentError(
+                f"The value of run {seed} on {size} rows is {one[seed]}, and a curve is fitted to finite values only. "
+                "Leave this run out."
+            )
     scale = rows.max()
     at = np.asarray(wanted, float) / scale
     fitted, predicted = _fit(rows / scale, reached[None], at)
-    residuals = (reached - fitted[0]) * np.sqrt(len(rows) / (len(rows) - _PARAMETERS))
+    residuals = (reached - fitted[0]) * np.sqrt(len(rows) / (len(rows) - PARAMETERS))
     random = np.random.default_rng(seed)
     again = fitted + residuals[random.integers(len(rows), size=(_RESAMPLES, len(rows)))]
     _, drawn = _fit(rows / scale, again, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.inputs import numpy_input_fn
-from estimator_runs.budget.curve import Prediction, extrapolate
+from estimator_runs.budget.curve import PARAMETERS, Prediction, extrapolate
 from estimator_runs.folds.rows import read_rows
 
 
@@ -41,7 +42,7 @@ def data_curve(
     *,
     steps: int,
     metric: str = "loss",
-    rows: int = 65536,
+    rows: int | None = None,
     sizes: int = 5,
     seeds: int = 3,
     multiples: Sequence[int] = (2, 4, 10),
@@ -55,23 +56,26 @@ def data_curve(
         eval_input_fn: what each run is judged by.
         steps: of each run.
         metric: of the evaluation.
-        rows: the largest size; fewer if the input ends earlier.
+        rows: the largest size; fewer if the input ends earlier, or begins again. None: all rows; an input that never ends
+            needs it.
         sizes: how many sizes.
         seeds: runs for each size.
         multiples: of the largest size, for which the metric is predicted.
         eval_steps: of an evaluation; None: to the end of its input.
 
     Raises:
-        ArgumentError: there are too few rows, sizes or seeds, or the evaluation lacks the metric.
+        ArgumentError: there are too few rows, sizes, seeds or steps, the input never ends and `rows` is None, or the
+            evaluation lacks the metric or has a value of it that is not finite.
     """
+    _check(steps, rows, sizes, seeds, predicts=bool(multiples))
     first = estimator.first_batch(input_fn)
     batch = 1 if first is None else first.size
     found = read_rows(input_fn, params=estimator.params, config=estimator.config, most=rows)
-    chosen = [len(found) >> halved for halved in reversed(range(max(1, sizes)))]
-    if sizes < 3 or seeds < 1 or chosen[0] < batch:
+    chosen = [len(found) >> halved for halved in reversed(range(sizes))]
+    if chosen[0] < batch:
         raise ArgumentError(
-            f"A learning curve needs 3 sizes, a seed, and at its smallest size a batch of {batch} rows: {len(found)} "
-            f"rows were read for {sizes} sizes of {seeds} seeds."
+            f"A learning curve needs at its smallest size a batch of {batch} rows: {len(found)} rows were read for "
+            f"{sizes} sizes of {seeds} seeds."
         )
     values: list[list[float]] = []
     for size in chosen:
@@ -84,11 +88,34 @@ def data_curve(
             reached = _reached(estimator, inputs, eval_input_fn, seed, steps, eval_steps)
             if metric not in reached:
                 raise ArgumentError(f"The evaluation has no metric {metric!r}; it has {sorted(reached)}.")
-            values[-1].append(float(reached[metric]))
+            values[-1].append(_finite(float(reached[metric]), metric, size, seed))
     wanted = [multiple * chosen[-1] for multiple in multiples]
     return DataCurve(
         metric=metric, sizes=chosen, values=values, predictions=extrapolate(chosen, values, wanted) if wanted else []
     )
+
+
+def _check(steps: int, rows: int | None, sizes: int, seeds: int, *, predicts: bool) -> None:
+    """Refuses before the first run what would fail after the last."""
+    if sizes < 3 or seeds < 1:
+        raise ArgumentError(f"A learning curve needs 3 sizes, a seed: given are {sizes} sizes of {seeds} seeds.")
+    if predicts and sizes * seeds <= PARAMETERS:
+        raise ArgumentError(
+            f"A curve with {PARAMETERS} parameters needs more than {PARAMETERS} runs: {sizes} sizes of {seeds} seeds "
+            f"are {sizes * seeds}. Give more seeds or sizes."
+        )
+    for name, value in (("steps", steps), ("rows", rows)):
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name} of a learning curve must be at least 1, given: {value}.")
+
+
+def _finite(value: float, metric: str, size: int, seed: int) -> float:
+    if not math.isfinite(value):
+        raise ArgumentError(
+            f"The metric {metric!r} of the run on {size} rows with seed {seed} is {value}, and a curve is fitted to "
+            "finite values only. Leave out sizes that are too small for it (sizes), or choose another metric."
+        )
+    return value
 
 
 def _reached(

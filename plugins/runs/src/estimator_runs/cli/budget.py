@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         elif name == "data":
             action.add_argument("--metric", default="loss", help="of the evaluation (default: loss)")
             action.add_argument(
-                "--rows", type=int, default=65536, metavar="N", help="the largest size (default: 65536)"
+                "--rows", type=int, metavar="N", help="the largest size (default: all; needed by an endless input)"
             )
             action.add_argument("--sizes", type=int, default=5, help="each half of the next (default: 5)")
             action.add_argument("--seeds", type=int, default=3, help="runs for each size (default: 3)")
@@ -139,7 +139,7 @@ def _data(args: argparse.Namespace, experiment: Any) -> int:
     from estimator_experiment.cli.run_report import number, table
     from estimator_runs.budget.data import data_curve
 
-    steps = args.steps or experiment.train_steps
+    steps = experiment.train_steps if args.steps is None else args.steps
     if steps is None:
         raise ArgumentError("A learning curve needs to know when a run is done: give --steps, or set train.max_steps.")
     if experiment.train_hooks:

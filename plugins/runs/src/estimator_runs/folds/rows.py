@@ -1,7 +1,8 @@
-"""All rows of an input, in its order."""
+"""All rows of an input, in its order, each once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError
-from estimator_core.inputs import open_input
+from estimator_core.inputs import InputPosition, open_input
 from estimator_core.modes import ModeKeys
 
 
@@ -36,14 +37,18 @@ class Rows:
 def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any = None, most: int | None = None) -> Rows:
     """Reads an input to its end, or its first rows.
 
+    An input of arrays or files that begins its data again is read up to the last batch before that, so no row is there
+    twice. Of an iterator of your own nobody knows where it begins again.
+
     Args:
-        input_fn: yields batches of a dict of features and an array of labels, once through the data.
+        input_fn: yields batches of a dict of features and an array of labels.
         params: passed to it.
         config: passed to it.
-        most: rows to read; None: all.
+        most: rows to read; None: all. An input that never ends needs it.
 
     Raises:
-        ArgumentError: the input is empty, or its batches have another form.
+        ArgumentError: the input is empty, its batches have another form, it never ends and `most` is None, or its data
+            are fewer than a batch of it.
 
     Example:
         >>> rows = read_rows(lambda: [({"x": np.ones((2, 1), np.float32)}, np.zeros(2, np.int32))])
@@ -56,6 +61,13 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     source = open_input(input_fn, mode=ModeKeys.EVAL, params=params, config=config)
     try:
         for batch in source:
+            if source.endless and most is None:
+                raise ArgumentError(
+                    "The input never ends (num_epochs=None), so not all of it can be read. Give it num_epochs=1, or "
+                    "say how many rows are read (`estimator budget data`: --rows)."
+                )
+            if _epoch(batch.position):
+                break
             columns: Any = batch.features
             if not isinstance(columns, Mapping) or isinstance(batch.labels, Mapping | None):
                 raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
@@ -70,8 +82,24 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     finally:
         source.close()
     if not labels:
-        raise ArgumentError("The input is empty: it has no rows.")
+        raise ArgumentError(
+            "The input is empty: it has no rows."
+            if source.position is None or not source.position.batches
+            else "The input begins again within its first batch. Give it num_epochs=1, or smaller batches."
+        )
     return Rows(
         features={name: np.concatenate(parts)[:most] for name, parts in features.items()},
         labels=np.concatenate(labels)[:most],
     )
+
+
+def _epoch(position: InputPosition) -> int:
+    """How often the data had been begun again when the last row of a batch was read, as far as its position says it."""
+    kind, _, facts = position.fingerprint.partition("; ")
+    state: Any = position.source_state
+    if "." in kind:  # a class of someone else, whose state means what it wants
+        return 0
+    if isinstance(state, Mapping):
+        return int(state.get("epoch", 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    rows = re.search(r"(?:^|; )n=(\d+)(?:;|$)", facts)
+    return 0 if rows is None else (int(state) - 1) // int(rows[1])
