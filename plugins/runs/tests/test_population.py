@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -121,28 +122,6 @@ def test_inputs_end_apart(tmp_path):
     assert [population.step(one.name) for one in members] == [5, 4]
     for number, one in enumerate(members):
         single = alone(tmp_path / "alone", number, 30, input_fn=inputs(number, epochs=1, rows=rows[number]))
-        assert_same(one.estimator, single)
-
-
-@pytest.mark.parametrize(
-    ("epochs", "rows", "steps", "calls"), [(None, 36, 14, [4, 4, 1, 1]), (1, 28, 30, [3, 1]), (1, 36, 30, [4, 1])]
-)
-def test_several_steps_of_one_call_are_what_single_ones_are(tmp_path, monkeypatch, epochs, rows, steps, calls):
-    """Also where a batch has another shape, and at the end of the input."""
-    monkeypatch.setattr(training, "_AT_ONCE", 4)
-    monkeypatch.setattr(training, "_WORTH", 8)
-    made, known = [], training._made
-
-    def noting(way, carried, rows):
-        made.append(len(rows))
-        return known(way, carried, rows)
-
-    monkeypatch.setattr(training, "_made", noting)
-    members = [member(tmp_path / "both", n, input_fn=inputs(n, epochs, rows=rows)) for n in range(2)]
-    Population(members, way="together").train(steps)
-    assert made[: len(calls)] == calls
-    for number, one in enumerate(members):
-        single = alone(tmp_path / "alone", number, steps, input_fn=inputs(number, epochs, rows=rows))
         assert_same(one.estimator, single)
 
 
@@ -403,6 +382,44 @@ def test_a_signal_saves_all_runs_where_they_stand(tmp_path, monkeypatch, place):
     again = [member(tmp_path / "cut", number) for number in range(2)]
     Population(again, way="together").train(30)
     assert_same(again[1].estimator, alone(tmp_path / "alone", 1, 30))
+
+
+def waits(features, labels, mode, params):
+    """A step of some milliseconds, so that the host is ahead of the device."""
+    spec = model_fn(features, labels, mode, params)
+    table = jnp.full((256, 256), 1e-3) + 0 * jax.lax.stop_gradient(spec.loss)
+    table = jax.lax.fori_loop(0, 50, lambda _, value: jnp.tanh(value @ value), table)
+    return spec._replace(loss=spec.loss + 0 * jax.lax.stop_gradient(table.sum()))
+
+
+@pytest.mark.parametrize("way", ["together", "apart"])
+def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way):
+    members = [member(tmp_path, n, model=waits, save_checkpoints_steps=10**6) for n in range(2)]
+    population, made, under_way = Population(members, way=way), [], []
+    next_row, way_of = Population._row, Population._way
+
+    def signalled(*given):
+        under_way.append(sum(any(not leaf.is_ready() for leaf in jax.tree.leaves(step)) for step in made))
+        if len(under_way) == 21:
+            signal.raise_signal(signal.SIGTERM)
+        return next_row(*given)
+
+    def noting(*given):
+        found = way_of(*given)
+
+        def step(carried, row):
+            carried, values = found.step(carried, row)
+            made.append(values)
+            return carried, values
+
+        return replace(found, step=step)
+
+    monkeypatch.setattr(Population, "_row", signalled)
+    monkeypatch.setattr(Population, "_way", noting)
+    with pytest.raises(PreemptedError, match="SIGTERM"):
+        population.train(2**17)
+    assert [population.step(one.name) for one in members] == [21, 21]
+    assert max(under_way) <= 4
 
 
 WORKER = """

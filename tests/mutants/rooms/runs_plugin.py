@@ -97,12 +97,12 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
-        name="batches-of-other-shapes-share-a-call",
+        name="the-host-is-tens-of-steps-ahead",
         guarantee="rule 112",
         file=_POPULATION + "training.py",
-        old="return batch is not None and _shapes(batch) == shapes",
-        new="return batch is not None",
-        tests=("test_several_steps_of_one_call_are_what_single_ones_are",),
+        old="if len(recent) > _AHEAD:",
+        new="if len(recent) > 16 * _AHEAD:",
+        tests=("test_a_signal_of_a_long_training_waits_for_few_steps",),
         in_cut=False,
     ),
     Mutant(

@@ -56,8 +56,7 @@ def data_curve(
         eval_input_fn: what each run is judged by.
         steps: of each run.
         metric: of the evaluation.
-        rows: the largest size; fewer if the input ends earlier, or begins again. None: all rows; an input that never ends
-            needs it.
+        rows: the largest size; fewer if the input ends or begins again earlier. None: all; an endless input needs it.
         sizes: how many sizes.
         seeds: runs for each size.
         multiples: of the largest size, for which the metric is predicted.

@@ -30,13 +30,11 @@ class Way:
     Args:
         enter: from the states of the runs, on the host, to what `step` takes.
         step: takes that and a batch for each run; returns it after a step, and what the step computed.
-        steps: the same for several steps, with a row of batches for each; what they computed has a place for each step.
         each: from what `enter` or `step` returns, and the number of runs, to a tree for each run.
     """
 
     enter: Callable[[Sequence[Any]], Any]
     step: Callable[[Any, Sequence[Batch]], tuple[Any, Any]]
-    steps: Callable[[Any, Sequence[Sequence[Batch]]], tuple[Any, Sequence[Any]]]
     each: Callable[[Any, int], Sequence[Any]]
 
 
@@ -118,17 +116,10 @@ def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
 def ways(step: Step) -> dict[str, Way]:
     """The ways to make a step of all runs: mapped over them, or of one after the other. Both compute the same."""
     mapped = jax.jit(jax.vmap(step.function), donate_argnums=0)
-    scanned = jax.jit(lambda states, rows: jax.lax.scan(jax.vmap(step.function), states, rows), donate_argnums=0)
     single = jax.jit(step.function, donate_argnums=0)
 
     def stacked_step(states: Any, row: Sequence[Batch]) -> tuple[Any, Any]:
         return mapped(states, stacked([arrays(batch) for batch in row]))
-
-    def stacked_steps(states: Any, rows: Sequence[Sequence[Batch]]) -> tuple[Any, Sequence[Any]]:
-        flat = stacked([arrays(batch) for row in rows for batch in row])
-        shape = len(rows), len(rows[0])
-        states, values = scanned(states, jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), flat))
-        return states, _Places(values, len(rows))
 
     def unstacked(states: Any, count: int) -> list[Any]:
         return [jax.tree.map(lambda leaf, index=index: leaf[index], states) for index in range(count)]
@@ -137,30 +128,10 @@ def ways(step: Step) -> dict[str, Way]:
         done = [single(state, arrays(batch)) for state, batch in zip(states, row, strict=True)]
         return [state for state, _ in done], [values for _, values in done]
 
-    def each_steps(states: Sequence[Any], rows: Sequence[Sequence[Batch]]) -> tuple[Any, Sequence[Any]]:
-        found: list[Any] = []
-        for row in rows:
-            states, values = each_step(states, row)
-            found.append(values)
-        return states, found
-
     return {
-        "together": Way(enter=stacked, step=stacked_step, steps=stacked_steps, each=unstacked),
-        "apart": Way(enter=_on_device, step=each_step, steps=each_steps, each=lambda found, _: found),
+        "together": Way(enter=stacked, step=stacked_step, each=unstacked),
+        "apart": Way(enter=_on_device, step=each_step, each=lambda found, _: found),
     }
-
-
-class _Places(Sequence[Any]):
-    """Stacked values of several steps. A place is cut out when it is asked for: few of them are."""
-
-    def __init__(self, values: Any, count: int) -> None:
-        self._values, self._count = values, count
-
-    def __getitem__(self, place: Any) -> Any:
-        return jax.tree.map(lambda leaf: leaf[place], self._values)
-
-    def __len__(self) -> int:
-        return self._count
 
 
 def stacked(trees: Sequence[Any]) -> Any:

@@ -21,10 +21,7 @@ from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
 _FIRST_BAD = 1  # in the clock
-_AHEAD = 4  # calls that the host may be ahead of the device
-_AT_ONCE = 16  # steps of a call; each call costs the host about as much as a step of a small model
-_WORTH = 2**16  # steps for which a second program pays: its compilation takes seconds, and a step gains 0.1 ms
-_MOST_BYTES = 2**20  # of a row of batches, of which a call takes copies
+_AHEAD = 4  # steps that the host may be ahead of the device: a signal and the time of a save wait for them
 
 
 class Population:
@@ -131,18 +128,17 @@ class Population:
                 ended |= {one.member.name for one in gone}
                 group = [one for one in group if one not in gone and one.member.name not in self.failed]
                 return ended if not group else ended | self._advance(group, target)
-            rows = self._rows(group, target - at)
-            way = self._way(group, rows[0])
+            row = self._row(group)
+            way = self._way(group, row)
             if carried is None:
                 carried = way.enter([one.state for one in group])
-            carried, found = _made(way, carried, rows)
-            for place in range(len(rows)):
-                at += 1
-                if any(at % every == 0 for every in cadences):
-                    records[at] = found[place]
-            for one, batch in zip(group, rows[-1], strict=True):
+            carried, found = way.step(carried, row)
+            at += 1
+            if any(at % every == 0 for every in cadences):
+                records[at] = found
+            for one, batch in zip(group, row, strict=True):
                 positions[one.member.name] = batch.position
-            recent.append(found[-1])
+            recent.append(found)
             if len(recent) > _AHEAD:
                 jax.block_until_ready(recent.popleft())
         self._land(group, way, carried, records, at, positions)
@@ -176,22 +172,6 @@ class Population:
         if name not in self._next:
             self._next[name] = one.draw()
         return self._next[name]
-
-    def _rows(self, group: list[Standing], most: int) -> list[list[Batch]]:
-        """The next batches of each run, of the same shapes: for several steps where these are worth a program of their
-        own, else for one.
-        """
-        first = self._row(group)
-        if most < _WORTH or len(first) * _bytes(first[0]) > _MOST_BYTES:
-            return [first]
-        rows, shapes = [first], _shapes(first[0])
-        while len(rows) < _AT_ONCE and all(self._is_like(one, shapes) for one in group):
-            rows.append(self._row(group))
-        return rows
-
-    def _is_like(self, one: Standing, shapes: Any) -> bool:
-        batch = self._peek(one)
-        return batch is not None and _shapes(batch) == shapes
 
     def _row(self, group: list[Standing]) -> list[Batch]:
         """The next batch of each run; all have some."""
@@ -236,17 +216,6 @@ class Population:
                 save(one)
 
 
-def _made(way: Way, carried: Any, rows: Sequence[Sequence[Batch]]) -> tuple[Any, Sequence[Any]]:
-    """The steps of some rows, with one call where there are enough of them."""
-    if len(rows) == _AT_ONCE:
-        return way.steps(carried, rows)
-    found: list[Any] = []
-    for row in rows:
-        carried, values = way.step(carried, row)
-        found.append(values)
-    return carried, found
-
-
 def _next_save(group: Sequence[Standing], step: int) -> int:
     """The next step at which one of the runs saves."""
     cadences = [one.member.estimator.config.save_checkpoints_steps for one in group]
@@ -257,10 +226,6 @@ def _shapes(batch: Batch) -> tuple[Any, tuple[Any, ...]]:
     """The structure, shapes and dtypes of a batch, cheaply: this is asked for every batch of every run."""
     leaves, tree = jax.tree.flatten(arrays(batch))
     return tree, tuple([(leaf.shape, leaf.dtype) for leaf in leaves])
-
-
-def _bytes(batch: Batch) -> int:
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(arrays(batch)))
 
 
 def _told(shapes: tuple[Any, tuple[Any, ...]]) -> tuple[str, ...]:
