@@ -185,3 +185,57 @@ def test_a_subclass_trains_as_fit_does_once_it_was_called(tmp_path):
     again = tab.model_to_estimator(model, config=quiet(tmp_path))  # another call continues from its checkpoint
     expected = peer.evaluate({"x": X}, Y[:, None], batch_size=64, verbose=0)
     assert again.evaluate(lambda: [({"x": X}, Y[:, None])])["loss"] == pytest.approx(expected, abs=1e-5)
+
+
+class Plain(keras.Model):
+    """Without an argument `training`."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = keras.layers.Dense(4, activation="tanh")
+        self.out = keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.out(self.hidden(inputs["x"]))
+
+
+def test_a_subclass_that_takes_no_training_trains_as_fit_does(tmp_path):
+    model, peer = Plain(), Plain()
+    for one in (model, peer):
+        one.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse")
+        one({"x": X})
+    peer.set_weights(model.get_weights())
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path))
+    estimator.train(lambda: [({"x": X}, Y[:, None])] * 2)
+    for _ in range(2):
+        peer.train_on_batch({"x": X}, Y[:, None])
+    expected = peer.evaluate({"x": X}, Y[:, None], batch_size=64, verbose=0)
+    assert estimator.evaluate(lambda: [({"x": X}, Y[:, None])])["loss"] == pytest.approx(expected, abs=1e-5)
+
+
+class Two(Plain):
+    def call(self, inputs):
+        made = super().call(inputs)
+        return {"p": made, "q": -made}
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [{"loss": {"p": "mse", "q": "mse"}}, {"loss": ["mse", "mse"]}, {"loss": "mse", "metrics": {"p": ["mae"]}}],
+    ids=["losses by name", "a list of losses", "metrics by name"],
+)
+def test_a_subclass_with_several_outputs_is_refused_when_it_is_made(compiled):
+    model = Two()
+    model({"x": X})
+    model.compile(optimizer="adam", **compiled)
+    with pytest.raises(ArgumentError, match=r"several outputs, .* is not read; make it functional"):
+        tab.model_to_estimator(model)
+
+
+def test_several_outputs_of_one_loss_are_refused_at_the_first_batch(tmp_path):
+    model = Two()
+    model({"x": X})
+    model.compile(optimizer="adam", loss=keras.losses.MeanSquaredError())
+    estimator = tab.model_to_estimator(model, config=quiet(tmp_path))
+    with pytest.raises(ModelFnError, match=r"make it functional\. The `call` .* returns \['p', 'q'\]"):
+        estimator.train(lambda: [({"x": X}, {"p": Y[:, None], "q": Y[:, None]})])

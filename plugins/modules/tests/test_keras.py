@@ -184,3 +184,32 @@ def test_a_subclass_need_not_be_called_before(runner, batch):
         run.step(batch)
         assert all(not np.array_equal(run.model_state[path], before[path]) for path in before)
         np.testing.assert_array_equal(run.step(batch, mode="eval"), run.step(batch, mode="eval"))
+
+
+class Plain(keras.Model):
+    """A subclass whose `call` has no argument `training`."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = keras.layers.Dense(2)
+
+    def call(self, x):
+        return self.out(x)
+
+
+class Open(Plain):
+    def call(self, x, **more):
+        return self.out(x) * (2.0 if more.get("training") else 1.0)
+
+
+def test_a_model_that_takes_no_training_gets_none(runner, batch):
+    called = Plain()
+    called(np.asarray(batch))
+    for make in (Plain, Plain(), called):
+        run = runner(lambda x, make=make: module(make, name="net")(x)).start(batch)
+        expected = np.asarray(batch) @ run.variables["net/dense/kernel"] + run.variables["net/dense/bias"]
+        np.testing.assert_allclose(run.step(batch), expected, rtol=1e-5, atol=1e-6)
+    given = runner(lambda x: module(Plain, name="net")(x, training=True)).start(batch)
+    np.testing.assert_array_equal(given.step(batch, mode="eval"), given.step(batch))
+    run = runner(lambda x: module(Open, name="net")(x)).start(batch)
+    np.testing.assert_allclose(run.step(batch), 2 * run.step(batch, mode="eval"), rtol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import re
 import sys
@@ -61,7 +62,8 @@ class KerasAdapter:
 class KerasModule:
     """A Keras model in model_fn: called with its inputs.
 
-    `training` is True in TRAIN and False elsewhere, unless given.
+    `training` is True in TRAIN and False elsewhere, unless given. As in `fit`, a model whose `call` has no such
+    argument gets none, and neither do its layers.
 
     Attributes:
         model: the Keras model; its own variables are not used and never changed.
@@ -75,9 +77,9 @@ class KerasModule:
 
     def __call__(self, *args: Any, training: bool | None = None, **kwargs: Any) -> Any:
         """The model's output."""
-        if training is None:
-            training = self._binding.scope.mode == "train"
-        given = _Call(args, {**kwargs, "training": training})
+        if _takes_training(self.model):
+            kwargs["training"] = self._binding.scope.mode == "train" if training is None else training
+        given = _Call(args, kwargs)
         _build(self.model, given)
         values = self._values(given)
         names = {id(variable): name for name, variable in _variables(self.model).items()}
@@ -86,7 +88,6 @@ class KerasModule:
             [values[names[id(variable)]] for variable in self.model.trainable_variables],
             [values[name] for name in other],
             *args,
-            training=training,
             return_losses=True,
             **kwargs,
         )
@@ -132,6 +133,11 @@ class _Call(NamedTuple):
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+
+
+def _takes_training(model: Any) -> bool:
+    parameters = inspect.signature(model.call).parameters.values()
+    return any(one.name == "training" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def _build(model: Any, given: _Call) -> None:

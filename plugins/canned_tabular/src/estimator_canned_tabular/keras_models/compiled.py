@@ -12,6 +12,11 @@ import numpy as np
 from estimator_canned_tabular.keras_models.warnings import reading_keras
 from estimator_core.errors import ArgumentError
 
+#: The name of the output of a subclass, which has none of its own.
+UNNAMED = "output_1"
+#: What is said of a subclass with other outputs.
+ONE_OUTPUT = "A subclass of keras.Model with several outputs, or with a name for one, is not read; make it functional"
+
 #: Of labels, predictions, and weights or None.
 Loss = Callable[[Any, Any, Any], Any]
 
@@ -61,9 +66,12 @@ class CompiledModel:
 
         with reading_keras():
             config = model.get_compile_config() or {}
-        # A Sequential has no name for its one output: it is the name of the last layer. Neither has a subclass.
-        unnamed = model.layers[-1].name if isinstance(model, keras.Sequential) else "output_1"
-        outputs = tuple(getattr(model, "output_names", None) or [unnamed])
+        outputs = tuple(getattr(model, "output_names", None) or ())
+        if not outputs and isinstance(model, keras.Sequential):  # its one output has the name of the last layer
+            outputs = (model.layers[-1].name,)
+        if not outputs:
+            outputs = (UNNAMED,)
+            _check_subclass(config)
         losses = _by_output(keras.saving.deserialize_keras_object(config.get("loss")), outputs)
         weights = _by_output(config.get("loss_weights"), outputs)
         metrics, weighted = (
@@ -88,6 +96,17 @@ class CompiledModel:
             weights: float32[batch], the weight of an example in each loss; None: all alike.
         """
         return sum(part * loss(labels[name], predictions[name], weights) for name, (loss, part) in self.losses.items())
+
+
+def _check_subclass(config: Mapping[str, Any]) -> None:
+    """Refuses a subclass that was compiled for other outputs than one without a name."""
+    for kind in ("loss", "loss_weights", "metrics", "weighted_metrics"):
+        given = config.get(kind)
+        listed = kind.startswith("loss") and isinstance(given, (list, tuple)) and len(given) > 1
+        # a serialised object is a dict as well
+        named = isinstance(given, Mapping) and "class_name" not in given and set(given) != {UNNAMED}  # pyright: ignore[reportUnknownArgumentType]
+        if listed or named:
+            raise ArgumentError(f"{ONE_OUTPUT}. The given keras model was compiled with {kind} for {list(given)}.")
 
 
 def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:

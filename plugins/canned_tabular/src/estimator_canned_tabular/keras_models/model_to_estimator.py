@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 
 import estimator_core as ec
-from estimator_canned_tabular.keras_models.compiled import CompiledModel
+from estimator_canned_tabular.keras_models.compiled import ONE_OUTPUT, UNNAMED, CompiledModel
 from estimator_canned_tabular.keras_models.optimizer import KerasTrainOp
 from estimator_core.errors import ArgumentError, ModelFnError
 
@@ -48,7 +48,8 @@ def model_to_estimator(
 
     Raises:
         ArgumentError: both models or none given, or a model that is not built, not compiled, or of another backend; a
-            weight_column that is not a name, or is an input of the model.
+            subclass of keras.Model that was compiled for several outputs; a weight_column that is not a name, or is an
+            input of the model.
         ModelFnError: while training or evaluating: weights that are missing, or not one number an example.
 
     Example:
@@ -87,7 +88,10 @@ def model_to_estimator(
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         network = ec.module(model, name=NAME)
         features, weights = _apart(features, weight_column, needed=mode != ec.ModeKeys.PREDICT)
-        names = _named(network(_given(features, inputs)), compiled.outputs)
+        made = network(_given(features, inputs))
+        if compiled.outputs == (UNNAMED,):
+            _check_unnamed(made)
+        names = _named(made, compiled.outputs)
         if mode == ec.ModeKeys.PREDICT:
             return ec.EstimatorSpec(mode, predictions=names)
         targets = _named(labels, compiled.outputs)
@@ -138,6 +142,15 @@ def _given(features: Any, inputs: list[str]) -> Any:
     if missing:
         raise ModelFnError(f"The keras model has the inputs {inputs}; the features are {sorted(features)}.")
     return features[inputs[0]] if len(inputs) == 1 else {name: features[name] for name in inputs}
+
+
+def _check_unnamed(made: Any) -> None:
+    """Refuses what a subclass returns, unless it is one output without a name."""
+    names = sorted(made) if isinstance(made, Mapping) else [UNNAMED]
+    if names != [UNNAMED]:
+        raise ModelFnError(f"{ONE_OUTPUT}. The `call` of the given keras model returns {names}.")
+    if isinstance(made, (list, tuple)) and len(made) > 1:  # pyright: ignore[reportUnknownArgumentType]
+        raise ModelFnError(f"{ONE_OUTPUT}. The `call` of the given keras model returns {len(made)} arrays.")  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _named(given: Any, outputs: tuple[str, ...]) -> dict[str, Any]:
