@@ -101,12 +101,14 @@ class CompiledModel:
 def _check_subclass(config: Mapping[str, Any]) -> None:
     """Refuses a subclass that was compiled for other outputs than one without a name."""
     for kind in ("loss", "loss_weights", "metrics", "weighted_metrics"):
-        given = config.get(kind)
-        listed = kind.startswith("loss") and isinstance(given, (list, tuple)) and len(given) > 1
-        # a serialised object is a dict as well
-        named = isinstance(given, Mapping) and "class_name" not in given and set(given) != {UNNAMED}  # pyright: ignore[reportUnknownArgumentType]
-        if listed or named:
-            raise ArgumentError(f"{ONE_OUTPUT}. The given keras model was compiled with {kind} for {list(given)}.")
+        given: Any = config.get(kind)
+        parts: list[Any] = list(given) if isinstance(given, (Mapping, list, tuple)) else []
+        if isinstance(given, Mapping):
+            other = "class_name" not in parts and parts != [UNNAMED]  # a serialised object is a dict as well
+        else:
+            other = kind.startswith("loss") and len(parts) > 1
+        if other:
+            raise ArgumentError(f"{ONE_OUTPUT}. The given keras model was compiled with {kind} for {parts}.")
 
 
 def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:

@@ -146,11 +146,11 @@ def _given(features: Any, inputs: list[str]) -> Any:
 
 def _check_unnamed(made: Any) -> None:
     """Refuses what a subclass returns, unless it is one output without a name."""
-    names = sorted(made) if isinstance(made, Mapping) else [UNNAMED]
-    if names != [UNNAMED]:
-        raise ModelFnError(f"{ONE_OUTPUT}. The `call` of the given keras model returns {names}.")
-    if isinstance(made, (list, tuple)) and len(made) > 1:  # pyright: ignore[reportUnknownArgumentType]
-        raise ModelFnError(f"{ONE_OUTPUT}. The `call` of the given keras model returns {len(made)} arrays.")  # pyright: ignore[reportUnknownArgumentType]
+    parts: list[Any] = list(made) if isinstance(made, (Mapping, list, tuple)) else []
+    other = parts != [UNNAMED] if isinstance(made, Mapping) else len(parts) > 1
+    if other:
+        told = sorted(parts) if isinstance(made, Mapping) else f"{len(parts)} arrays"
+        raise ModelFnError(f"{ONE_OUTPUT}. The `call` of the given keras model returns {told}.")
 
 
 def _named(given: Any, outputs: tuple[str, ...]) -> dict[str, Any]:

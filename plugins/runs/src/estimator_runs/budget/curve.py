@@ -62,11 +62,12 @@ def extrapolate(
             f"there are {len(rows)} runs at {len(set(sizes))} sizes."
         )
     for size, one in zip(sizes, values, strict=True):
-        for seed in np.flatnonzero(~np.isfinite(np.asarray(one, float))):
-            raise ArgumentError(
-                f"The value of run {seed} on {size} rows is {one[seed]}, and a curve is fitted to finite values only. "
-                "Leave this run out."
-            )
+        for seed, value in enumerate(one):
+            if not np.isfinite(value):
+                raise ArgumentError(
+                    f"The value of run {seed} on {size} rows is {value}, and a curve is fitted to finite values only. "
+                    "Leave this run out."
+                )
     scale = rows.max()
     at = np.asarray(wanted, float) / scale
     fitted, predicted = _fit(rows / scale, reached[None], at)
