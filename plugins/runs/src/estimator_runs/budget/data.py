@@ -63,8 +63,8 @@ def data_curve(
         eval_steps: of an evaluation; None: to the end of its input.
 
     Raises:
-        ArgumentError: there are too few rows, sizes, seeds or steps, the input never ends and `rows` is None, or the
-            evaluation lacks the metric or has a value of it that is not finite.
+        ArgumentError: there are too few rows, sizes, seeds or steps. The input never ends and `rows` is None. The
+            evaluation lacks the metric, or its value is not finite.
     """
     _check(steps, rows, sizes, seeds, predicts=bool(multiples))
     first = estimator.first_batch(input_fn)
