@@ -29,10 +29,10 @@ BUDGETS = {
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4647,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4648,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
-    "_model_dir": 77,
+    "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1590,  # the code of plugins named and locked, policies, included
     "_step": 1365,
