@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1590,  # the code of plugins named and locked, policies, included
+    "_plugins": 1592,  # the code of plugins named and locked, policies, included
     "_step": 1365,
     "_storage": 362,  # files at URLs, for plugins, included
     "_summaries": 304,
