@@ -267,7 +267,7 @@ class RunConfig:
         Setting one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
 
         Raises:
-            ArgumentError: for a name that is not a field.
+            ArgumentError: for a name that is not a field, or one of tf.estimator with a value that has no meaning here.
         """
         known = [field.name for field in fields(self)]
         for name in changes:
