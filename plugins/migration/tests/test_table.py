@@ -91,7 +91,7 @@ def test_what_loads_the_data_of_an_input_does_it_in_begin() -> None:
     *_, use = check(source)
     assert use.row.name == "hook.after_create_session"
     assert "begin(run) for what loads the data of an input" in use.row.how
-    page = (Path(ec.__file__).parents[1] / "docs" / "migration.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "migration.md").read_text(encoding="utf-8")
     assert "`begin`, or `estimator_hooks.IteratorInitializerHook` itself" in page
 
 
