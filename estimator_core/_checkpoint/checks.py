@@ -62,8 +62,9 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
         since = f"The loss is not finite at step {first}. " if first else ""
         raise NanLossDuringTrainingError(
             f"{since}Checkpoint {step} is not written: NaN or infinity in {', '.join(bad[:5])}"
-            f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact; lower the "
-            "learning rate, clip the gradients, or look for the first bad step with RunConfig(debug=True).",
+            f"{f' and {len(bad) - 5} more' if bad[5:] else ''}. The checkpoints before it are intact. "
+            "RunConfig(debug=True) names the first bad step, and what is not finite in its batch; if nothing is, lower "
+            "the learning rate or clip the gradients.",
             first or step,
         )
 

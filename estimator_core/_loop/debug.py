@@ -29,24 +29,27 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
             state, outputs = step.eager(state, features, labels, weights)
         number = int(np.asarray(state.clock)[0])
         for kind, tree in (("output", outputs), ("variable", state.variables), ("model state", state.model_state)):
-            for name, value in tree.items():
-                check_finite(kind, name, value, number)
+            if found := _not_finite(tree):
+                given = _not_finite({"features": features, "labels": labels, "weights": weights})
+                raise NanLossDuringTrainingError(
+                    f"NaN loss during training: {kind} {found} after step {number}, the first such value of the run. "
+                    f"In the batch of this step {given or 'all values are finite: the model has made it'}.",
+                    step=number,
+                )
         return state, outputs
 
     return lambda count: run
 
 
-def check_finite(kind: str, name: str, value: object, step: int) -> None:
-    """Raises with the name, the shape and the place of the first value that is not finite."""
-    for leaf in jax.tree_util.tree_leaves(value):
+def _not_finite(tree: object) -> str:
+    """The name, the shape and the place of the first value that is not finite; "" if there is none."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             place = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
-            raise NanLossDuringTrainingError(
-                f"NaN loss during training: {kind} {name!r} (shape {list(array.shape)}) is {array[place]} at "
-                f"{list(place)} after step {step}, the first such value of the run.",
-                step=step,
-            )
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            return f"{name!r} (shape {list(array.shape)}) is {array[place]} at {list(place)}"
+    return ""
 
 
 def _show(state: Any, features: Any, labels: Any) -> None:

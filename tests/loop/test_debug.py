@@ -57,10 +57,25 @@ def test_debug_names_the_first_bad_value_and_shows_shapes(
     make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "estimator_core")
-    with pytest.raises(NanLossDuringTrainingError, match=r"output 'loss'.*after step 3") as raised:
+    with pytest.raises(NanLossDuringTrainingError, match=r"output 'loss'.*after step 3.* the model has") as raised:
         make_estimator(params={"poison_after": 3}, debug=True, save_checkpoints_steps=None).train(train_input, steps=5)
     assert raised.value.step == 3
     assert "variables/w: float32[3]" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["labels", "features"])
+def test_debug_names_what_came_with_the_batch(make_estimator: Any, train_input: Any, where: str) -> None:
+    def poisoned() -> Any:
+        for step, (features, labels) in enumerate(train_input()):
+            if step == 2:
+                labels = labels.copy()
+                features = {name: value.copy() for name, value in features.items()}
+                bad = labels if where == "labels" else next(iter(features.values()))
+                bad[4] = np.nan
+            yield features, labels
+
+    with pytest.raises(NanLossDuringTrainingError, match=rf"In the batch of this step '{where}.* is nan at \[4"):
+        make_estimator(params={}, debug=True, save_checkpoints_steps=None).train(poisoned, steps=5)
 
 
 def test_debug_gives_the_same_weights(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:

@@ -23,13 +23,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 554,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2640,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2641,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4644,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4647,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 77,
