@@ -142,7 +142,7 @@ class TrainRun:
         """
         call, run = self._call, self._run
         error: BaseException | None = None
-        asked = False
+        asked: str | None = None
         call.plugins.run_start(run)
         self._cleanup.enter_context(run.time_spent.compilations())
         try:
@@ -172,8 +172,9 @@ class TrainRun:
             call.plugins.run_end(run, error)
         self._raise_if_interrupted()
         if asked:  # the end is not recorded: who starts the call again means this one, not another
+            call.state.forget()  # the next call starts from the checkpoint, as in another process
             raise PreemptedError(
-                f"A stop was requested ({self._preemption.reason}) while the last evaluations and exports were made. "
+                f"A stop was requested ({asked}) while the last evaluations and exports were made. "
                 f"They are complete; training has ended at step {run.step}: {reason}. A restart makes no step.",
                 step=run.step,
             )
@@ -192,16 +193,16 @@ class TrainRun:
             for seen in self._call.seeing:
                 seen.save(self._call.model_dir)
 
-    def _finish(self, evaluations: RunEvaluations, reason: str) -> bool:
-        """Makes the last evaluations and exports. Returns whether the platform has requested a stop meanwhile."""
+    def _finish(self, evaluations: RunEvaluations, reason: str) -> str | None:
+        """Makes the last evaluations and exports. Returns why the platform has requested a stop meanwhile."""
         self._tell_exporters(reason)
         try:
             evaluations.finish()
         except PreemptedError as broken_off:
             _log.info("%s It is made up for when the run is started again.", broken_off)
             self._run.interrupted = True
-            return False
-        return any(gather(self._call.devices.processes, "asked", self._preemption.requested))
+            return None
+        return next(filter(None, gather(self._call.devices.processes, "asked", self._preemption.reason)), None)
 
     def _tell_exporters(self, reason: str) -> None:
         """Writes what the last exports may read: what was seen of features, and the end, which is not reached yet."""

@@ -343,8 +343,9 @@ def test_what_hooks_do_before_the_last_save_is_made_up_for(
 
 
 @pytest.mark.parametrize("how", ["a signal", "an error"])
+@pytest.mark.parametrize("same", [False, True], ids=["another Estimator", "the same Estimator"])
 def test_what_happens_in_the_last_export_is_told(
-    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, how: str
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, how: str, same: bool
 ) -> None:
     happens, told = [True], list[BaseException | None]()
     watcher = types.ModuleType("watcher")
@@ -366,9 +367,14 @@ def test_what_happens_in_the_last_export_is_told(
 
     hook, exporter = Ends(stop_at=6), Told()
 
-    def run() -> ec.Estimator:
+    def made() -> ec.Estimator:
         config, plugins = make_estimator(default_hooks=True).config, ec.Plugins(extra=[watcher])
-        estimator = ec.Estimator(linear_model_fn, config=config, params={}, plugins=plugins)
+        return ec.Estimator(linear_model_fn, config=config, params={}, plugins=plugins)
+
+    kept = made()
+
+    def run() -> ec.Estimator:
+        estimator = kept if same else made()
         train_spec = ec.TrainSpec(train_input, max_steps=20, hooks=[hook])
         ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(eval_input, exporters=[exporter], start_delay_secs=0))
         return estimator
