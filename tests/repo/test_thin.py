@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4648,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4649,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
