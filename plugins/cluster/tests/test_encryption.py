@@ -23,38 +23,65 @@ needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="open
 SETTINGS = dict.fromkeys((*NEEDED, "jax_mtls_peer_uri_prefix"))
 
 
-def settings(folder: Path, *names: str) -> dict[str, Any]:
-    """Those of jax, with files for some."""
-    for name in names:
-        (folder / name).write_text("PEM")
-    return {**SETTINGS, **{name: str(folder / name) for name in names}}
+def settings(certificates: dict[str, str]) -> dict[str, Any]:
+    """Those of jax."""
+    return {**SETTINGS, **{name: certificates[name.upper()] for name in NEEDED}}
 
 
-def test_it_is_used_where_all_three_files_are_given(tmp_path: Path) -> None:
-    assert uses_mutual_tls({}, settings(tmp_path, *NEEDED), "0.12.0")
+@needs_openssl
+def test_it_is_used_where_all_three_files_are_given(certificates: dict[str, str]) -> None:
+    assert uses_mutual_tls({}, settings(certificates), "0.12.0")
     assert not uses_mutual_tls({}, SETTINGS, "0.12.0")
     assert not uses_mutual_tls({}, {}, "0.10.2")
 
 
-@pytest.mark.parametrize("variable", ["JAX_MTLS_CERT_FILE", "JAX_DISTRIBUTED_VERIFY_SECURE_CREDENTIALS"])
+@pytest.mark.parametrize(
+    "variable", ["JAX_MTLS_CERT_FILE", "JAX_MTLS_PEER_URI_PREFIX", "JAX_DISTRIBUTED_VERIFY_SECURE_CREDENTIALS"]
+)
 def test_an_old_jax_does_not_connect_without_it(variable: str) -> None:
     with pytest.raises(
         BackendUnavailableError, match=rf"{variable} .* jax 0\.10\.2 does not have.* without it\. Install"
     ):
         uses_mutual_tls({variable: "1"}, {}, "0.10.2")
+    for off in ("", *(("0", "False") if variable.endswith("CREDENTIALS") else ())):
+        assert not uses_mutual_tls({variable: off}, {}, "0.10.2")
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+@needs_openssl
+def test_what_is_missing_is_named(certificates: dict[str, str]) -> None:
+    given = settings(certificates)
     with pytest.raises(
         BackendUnavailableError, match=r"JAX_MTLS_CERT_FILE and JAX_MTLS_KEY_FILE are set, .*CA_FILE is not"
     ):
-        uses_mutual_tls({}, settings(tmp_path, *NEEDED[:2]), "0.12.0")
-    with pytest.raises(BackendUnavailableError, match="allows no connection without mutual TLS"):
-        uses_mutual_tls({}, {**SETTINGS, "jax_distributed_verify_secure_credentials": True}, "0.12.0")
-    gone = settings(tmp_path, *NEEDED)
-    (tmp_path / NEEDED[1]).unlink()
-    with pytest.raises(BackendUnavailableError, match=r"JAX_MTLS_KEY_FILE=.* cannot be read: No such file"):
-        uses_mutual_tls({}, gone, "0.12.0")
+        uses_mutual_tls({}, {**given, "jax_mtls_ca_file": None}, "0.12.0")
+    for name in ("jax_mtls_peer_uri_prefix", "jax_distributed_verify_secure_credentials"):
+        with pytest.raises(
+            BackendUnavailableError, match=rf"{name.upper()} needs mutual TLS\. Set JAX_MTLS_CERT_FILE and"
+        ):
+            uses_mutual_tls({}, {**SETTINGS, name: "spiffe://ci/"}, "0.12.0")
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("jax_mtls_ca_file", "no certificate", "JAX_MTLS_CA_FILE=.* cannot be used"),
+        ("jax_mtls_ca_file", None, "JAX_MTLS_CA_FILE=.* cannot be used: .*No such file"),
+        ("jax_mtls_cert_file", "no certificate", "JAX_MTLS_CERT_FILE=.* with JAX_MTLS_KEY_FILE=.* cannot be used"),
+        ("jax_mtls_key_file", "ca.key", "KEY_VALUES_MISMATCH"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    certificates: dict[str, str], tmp_path: Path, name: str, content: str | None, told: str
+) -> None:
+    given = settings(certificates)
+    path = tmp_path / "file"
+    if content == "ca.key":
+        path = Path(given[name]).with_name(content)
+    elif content is not None:
+        path.write_text(content)
+    with pytest.raises(BackendUnavailableError, match=told):
+        uses_mutual_tls({}, {**given, name: str(path)}, "0.12.0")
 
 
 #: Each process trains a step over its half of a batch.

@@ -154,6 +154,13 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
         starting.join(0.1)
         if time.monotonic() > deadline:
             sys.stderr.flush()
+            if mutual_tls and processes.coordinator:
+                raise BackendUnavailableError(
+                    f"All of {processes.count} processes have come to {_place(processes)}, but they have not connected "
+                    f"by mutual TLS within {start_secs} s. Each certificate must be signed by one in the "
+                    "JAX_MTLS_CA_FILE of the others, and be for the host of process 0, or have a URI that begins with "
+                    "JAX_MTLS_PEER_URI_PREFIX."
+                )
             raise BackendUnavailableError(
                 f"Not all of {processes.count} processes have come to {_place(processes)} within {start_secs} s; this "
                 f"is process {processes.index}, told so by {processes.source}. Start all of them; each must reach that "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
-from pathlib import Path
 
 from estimator_core.errors import BackendUnavailableError
 
 #: The settings of jax without which there is no mutual TLS. A variable of the same name in capitals sets each.
 NEEDED = ("jax_mtls_cert_file", "jax_mtls_key_file", "jax_mtls_ca_file")
-OPTIONAL = ("jax_mtls_peer_uri_prefix", "jax_distributed_verify_secure_credentials")
+#: Settings that have no meaning without them.
+PREFIX, REQUIRED = "jax_mtls_peer_uri_prefix", "jax_distributed_verify_secure_credentials"
+_OFF = ("", "0", "false", "f", "no", "n", "off")
 
 
 def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], version: str) -> bool:
@@ -30,7 +32,7 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
         Traceback (most recent call last):
         estimator_core.errors.BackendUnavailableError: JAX_MTLS_CA_FILE asks for mutual TLS, which jax 0.10.2 ...
     """
-    asked = [name.upper() for name in (*NEEDED, *OPTIONAL) if environ.get(name.upper())]
+    asked = [name.upper() for name in (*NEEDED, PREFIX, REQUIRED) if environ.get(name.upper(), "").lower() not in _OFF]
     if NEEDED[0] not in settings:
         if asked:
             raise BackendUnavailableError(
@@ -40,23 +42,32 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
         return False
     given = {name: settings[name] for name in NEEDED if settings.get(name)}
     if not given:
-        if settings.get(OPTIONAL[1]):
-            raise BackendUnavailableError(
-                f"{OPTIONAL[1]} allows no connection without mutual TLS. Set {_names(NEEDED)}."
-            )
+        for name in (PREFIX, REQUIRED):
+            if settings.get(name):
+                raise BackendUnavailableError(f"{name.upper()} needs mutual TLS. Set {_names(NEEDED)}.")
         return False
     if missing := [name for name in NEEDED if name not in given]:
         raise BackendUnavailableError(
             f"Mutual TLS needs a certificate, its key, and those who sign: {_names(given)} "
             f"{'is' if len(given) == 1 else 'are'} set, {_names(missing)} {'is' if len(missing) == 1 else 'are'} not."
         )
-    for name, path in given.items():
-        try:
-            with Path(str(path)).open("rb") as file:
-                file.read(1)
-        except OSError as error:
-            raise BackendUnavailableError(f"{name.upper()}={path} cannot be read: {error.strerror}.") from error
+    _load(*(str(given[name]) for name in NEEDED))
     return True
+
+
+def _load(certificate: str, key: str, authority: str) -> None:
+    """Loads the files as a server would. With a damaged one, jax would wait for the other processes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_verify_locations(authority)
+    except OSError as error:
+        raise BackendUnavailableError(f"JAX_MTLS_CA_FILE={authority} cannot be used: {error}.") from error
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")  # one with a password is not asked for it
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"JAX_MTLS_CERT_FILE={certificate} with JAX_MTLS_KEY_FILE={key} cannot be used: {error}."
+        ) from error
 
 
 def _names(settings: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
