@@ -124,8 +124,58 @@ def test_parquet_is_read_as_csv_is(tmp_path, capsys):
         assert main(["tabular", "train", "--rows", str(path), "--label", "income", *folder, *quick]) == 0
         out = capsys.readouterr().out
         tables[suffix] = [line for line in out.splitlines() if line.startswith(("  ", "classes", "trained", "linear"))]
-        tables[suffix].append((tmp_path / suffix / "columns.json").read_text().lower())
+        tables[suffix].append((tmp_path / suffix / "columns.json").read_text())
     assert tables["parquet"] == tables["csv"]
+
+
+def flags(tmp_path):
+    """A truth value that is the label, as Parquet, as pandas' CSV and as a spreadsheet's CSV."""
+    pd = pytest.importorskip("pandas")
+    told = [n % 3 > 0 for n in range(60)]
+    frame = pd.DataFrame({"x": np.arange(60) % 7 + 0.5, "flag": told, "label": [("n", "y")[one] for one in told]})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_csv(tmp_path / "pandas.csv", index=False)
+    sheet = (tmp_path / "pandas.csv").read_text().replace("True", "TRUE").replace("False", "FALSE")
+    (tmp_path / "sheet.csv").write_text(sheet)
+    return [tmp_path / name for name in ("rows.parquet", "pandas.csv", "sheet.csv")]
+
+
+def test_truth_values_are_read_alike_from_every_file(tmp_path, capsys):
+    """A model of the one file is tested and asked with the others."""
+    parquet, pandas, sheet = flags(tmp_path)
+    model = ["--model", "linear", "--epochs", "30", "--patience", "0", "--no-plots", "--learning-rate", "0.1"]
+    for rows, test, more in ((parquet, sheet, []), (pandas, parquet, ["--no-export"])):
+        files = ["--rows", str(rows), "--eval-rows", str(test), "--model-dir", str(tmp_path / rows.stem / rows.suffix)]
+        assert main(["tabular", "train", *files, "--label", "label", *model, *more]) == 0
+        assert "accuracy = 1\n" in capsys.readouterr().out
+    export, scores = tmp_path / "rows" / ".parquet" / "export", tmp_path / "scores.csv"
+    found = []
+    for rows in (parquet, pandas, sheet):
+        assert main(["predict", str(export), "--input", str(rows), "--output", str(scores)]) == 0
+        found.append(scores.read_text())
+    assert found[0] == found[1] == found[2]
+    assert [line.split(",")[-1].strip('"') for line in found[0].splitlines()[1:4]] == ["n", "y", "y"]
+
+
+def test_truth_values_beside_empty_rows_are_words_and_that_is_told():
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([b"True", b"False", b""] * 20)
+    label.add([b"a", b"b", b"a"] * 20)
+    profiles = {"x": profile, "y": label}
+    schema = Schema.inferred(profiles, "y")
+    assert schema.columns["x"].words == ("False", "True")
+    assert any("Every file must spell them so: False, True" in line for line in described(schema, profiles))
+
+
+def test_words_that_are_all_unknown(tmp_path, capsys):
+    (tmp_path / "test.csv").write_text(text(rows=[row.replace("Rome", "Bonn") for row in ROWS if "Rome" in row]))
+    assert trained(tmp_path, text(), "--eval-csv", str(tmp_path / "test.csv")) == 0
+    assert (
+        "unknown: no word of city in the test rows comes in its vocabulary: 'Bonn', and not" in capsys.readouterr().out
+    )
+    (tmp_path / "test.csv").write_text(text(rows=[row.replace("Rome", "ROME") for row in ROWS if "Rome" in row]))
+    assert trained(tmp_path, text(), "--eval-csv", str(tmp_path / "test.csv")) == 2
+    assert "no word of city in the test rows" in capsys.readouterr().err
 
 
 def test_other_kinds_of_files_are_refused_by_name(tmp_path, capsys):

@@ -15,7 +15,9 @@ import numpy as np
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_core.errors import ArgumentError
 
-KINDS = ("numeric", "vocabulary", "hash", "skip")
+KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
+#: As Arrow, pandas and spreadsheets write truth values; a column of them is read as bool, whatever its file.
+_TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
 #: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
@@ -23,11 +25,12 @@ _ENOUGH, _ALL = 20, 0.97
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSchema:
-    """One column: a number that is normalised, words of a vocabulary, hashed words, or nothing.
+    """One column: a number that is normalised, a truth value, words of a vocabulary, hashed words, or nothing.
 
     Attributes:
         kind: one of `KINDS`.
-        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean.
+        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean, or the truth value
+            that comes more often.
         words: the vocabulary; other words share a bucket.
         buckets: how many, of hashed words.
         dimension: of the embedding in deep models; 0: a number for each word.
@@ -139,6 +142,9 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
         return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
+    if _is_boolean(profile):
+        share = sum(count for word, count in profile.words.items() if word in _TRUE) / profile.rows
+        return ColumnSchema(kind="boolean", mean=share, scale=float(np.sqrt(share * (1 - share))))
     often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
     if not often:  # nothing, or names and keys: every value is different
         return ColumnSchema(kind="skip")
@@ -147,6 +153,17 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     if len(often) > _MOST_WORDS:
         return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension, missing_category=own)
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
+
+
+def _is_boolean(profile: ColumnProfile) -> bool:
+    """Whether every row has a truth value, and both come."""
+    words = set(profile.words)
+    return not profile.empty and words <= _TRUE | _FALSE and bool(words & _TRUE) and bool(words & _FALSE)
+
+
+def booleans_with_empty_rows(profile: ColumnProfile) -> bool:
+    """Whether rows have truth values or nothing: these are read as words, because nothing may tell something."""
+    return profile.empty > 0 and bool(profile.words) and set(profile.words) <= _TRUE | _FALSE
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:

@@ -14,6 +14,8 @@ from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
 
 _BATCH = 4096
+#: What columns are read as by their kind; others as words.
+_TYPES = {"numeric": "float32", "boolean": "bool"}
 #: Suffixes of files that hold no CSV.
 _NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
 #: What stands between columns of files that are called CSV, beside commas.
@@ -83,7 +85,7 @@ def typed_input(
     for name in (*used, *weights, schema.label):
         if name not in found:
             raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
-    kinds = {name: "float32" if column.kind == "numeric" else "string" for name, column in used.items()}
+    kinds = {name: _TYPES.get(column.kind, "string") for name, column in used.items()}
     label = {schema.label: "string" if schema.classes else "float32"}
     return opener_of(path)(
         path,
@@ -92,15 +94,16 @@ def typed_input(
         label_name=schema.label,
         select_columns=[*kinds, *weights, schema.label],
         column_types={**kinds, **dict.fromkeys(weights, "float32"), **label},
-        column_defaults={name: mean for name, mean in defaults_of(schema).items() if name in used},
+        column_defaults={name: value for name, value in defaults_of(schema).items() if name in used},
         vocabularies={schema.label: schema.classes} if schema.classes else None,
         **options,
     )
 
 
 def defaults_of(schema: Schema) -> dict[str, float]:
-    """What empty numbers become, by column: the mean."""
-    return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
+    """What empty fields become, by column: the mean of numbers, the truth value that comes more often."""
+    numbers = {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
+    return numbers | {name: one.mean >= 0.5 for name, one in schema.columns.items() if one.kind == "boolean"}
 
 
 def _hint(names: Sequence[str], label: str) -> str:
