@@ -63,6 +63,19 @@ REFUSED = {
     ),
     "an infinite number": (text(rows=["inf,Rome,low", *ROWS]), 1, "Feature 'age' holds inf in"),
     "a label is empty": (text(rows=["30,Rome,", *ROWS]), 2, "is empty in 1 rows: leave them out with --on-error skip"),
+    "a label is nan among numbers": (
+        text(rows=[*[row.replace("low", "0").replace("high", "1") for row in ROWS], "30,Rome,nan"]),
+        2,
+        "'income' is nan or infinite in 1 rows, and a number in the others: leave them out with --on-error skip",
+    ),
+    "a number to predict is nan": (
+        text(
+            rows=[f"30,{row.rsplit(',', 1)[0].replace(',', '')[4:]},{n}.5" for n, row in enumerate(ROWS)] + ["3,a,nan"]
+        ),
+        2,
+        "'income' is nan or infinite in 1 rows: remove those rows from the file",
+    ),
+    "UTF-16 without its mark": (text().encode("utf-16-le"), 1, "it is not text, or text in UTF-16"),
     "a column without a name": (text(",city,income"), 2, "Column 1 has no name: give it one in the first line"),
     "names alone": (
         text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),
@@ -223,3 +236,52 @@ def test_infinite_numbers_do_not_spoil_the_mean():
     profile.add([b"1", b"inf", b"3"])
     assert (profile.mean, profile.scale, profile.numbers) == (2.0, 1.0, True)
     assert np.isfinite(profile.scale)
+
+
+def parquet(path, **columns):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as files
+
+    files.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+    return path
+
+
+def command(tmp_path, path, label="label", *more):
+    quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-export"]
+    return main(
+        ["tabular", "train", "--rows", str(path), "--label", label, "--model-dir", str(tmp_path / "m"), *quick, *more]
+    )
+
+
+def test_a_label_that_is_nan_in_parquet(tmp_path, capsys):
+    labels = [float("nan") if n % 7 == 0 else float(n % 2) for n in range(60)]
+    path = parquet(tmp_path / "rows.parquet", x=[n % 5 + 0.5 for n in range(60)], label=labels)
+    assert command(tmp_path, path) == 2
+    assert "'label' is nan or infinite in 9 rows, and a number in the others" in capsys.readouterr().err
+    assert command(tmp_path, path, "label", "--on-error", "skip") == 0
+    assert "classes: 1 26 (51.0%), 0 25 (49.0%)" in capsys.readouterr().out
+
+
+def test_columns_of_parquet_that_hold_no_single_value(tmp_path, capsys):
+    """They are left out by name; as a label, and where columns.json asks for one, they are refused."""
+    path = parquet(
+        tmp_path / "rows.pq",  # Parquet by its first bytes
+        listed=[[1, 2], [3]] * 30,
+        record=[{"a": 1}, {"a": 2}] * 30,
+        raw=[b"\xff\xfe", b"a"] * 30,
+        spelled=[b"big", b"small"] * 30,
+        label=["y", "n"] * 30,
+    )
+    assert command(tmp_path, path) == 0
+    told = capsys.readouterr().out
+    for name, content in (("listed", "lists"), ("record", "records"), ("raw", "bytes that are not text in UTF-8")):
+        assert f"left out: {name} holds {content}. Write a number or a word of each row" in told
+    assert Schema.read(tmp_path / "m" / "columns.json").columns["spelled"].words == ("big", "small")
+    for name, content in (("listed", "lists"), ("raw", "bytes that are not text")):
+        (tmp_path / "m" / "columns.json").unlink(missing_ok=True)
+        assert command(tmp_path, path, name) == 2
+        assert f"The label {name!r} holds {content}" in capsys.readouterr().err
+    edited = tmp_path / "columns.json"
+    edited.write_text('{"label": "label", "classes": ["n", "y"], "columns": {"listed": {"kind": "numeric"}}}')
+    assert command(tmp_path, path, "label", "--columns", str(edited)) == 2
+    assert "the column 'listed' holds lists. Write a number or a word" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -138,7 +139,7 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
 
 
 def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> ColumnSchema:
-    if _is_identifier(name, profile) or _tells_nothing(profile):
+    if profile.unread or _is_identifier(name, profile) or _tells_nothing(profile):
         return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
@@ -185,11 +186,22 @@ def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple
         raise ArgumentError(
             f"The label {label!r} is empty in {profile.empty} rows: leave them out with --on-error skip."
         )
+    if profile.unread:
+        raise ArgumentError(f"The label {label!r} holds {profile.unread}: it must be one number or word in each row.")
     if profile.numbers and (profile.distinct > _FEW_NUMBERS or not profile.whole):
+        if profile.endless:
+            raise ArgumentError(
+                f"The label {label!r} is nan or infinite in {profile.endless} rows: remove those rows from the file."
+            )
         return ()
+    if profile.numbers and profile.endless and not may_be_empty:
+        raise ArgumentError(
+            f"The label {label!r} is nan or infinite in {profile.endless} rows, and a number in the others: leave them "
+            "out with --on-error skip."
+        )
     if not profile.all_counted:
         raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
-    names = tuple(sorted(profile.words))
+    names = tuple(sorted(word for word in profile.words if not profile.numbers or math.isfinite(float(word))))
     if len(names) < 2:
         raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")
     return names
