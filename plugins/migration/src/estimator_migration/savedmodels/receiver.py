@@ -81,7 +81,9 @@ def receiver_source(model: SavedModel) -> str:
     try:
         compile(source, "receiver", "exec")
     except (SyntaxError, ValueError) as error:
-        raise ArgumentError(f"The receiver of {model.path} would be no Python: {error}. Write it by hand.") from error
+        raise ArgumentError(
+            f"The receiver of {model.path} cannot be written as Python: {error}. Write it by hand."
+        ) from error
     return source
 
 
