@@ -96,6 +96,8 @@ def main() -> None:
     args = parser.parse_args()
     wheels = dict(one.split("=", 1) for one in args.wheel)
     order = [one.partition(":")[0] for one in args.kind]
+    if unknown := sorted(set(args.only) - set(order)):
+        parser.error(f"--only: there is no kind {', '.join(unknown)}; kinds are {', '.join(order)}")
     for kind, _, packages in (one.partition(":") for one in args.kind):
         if args.only and kind not in args.only:
             continue

@@ -1,6 +1,6 @@
 """What `pip install` of a package brings into an empty environment: distributions, megabytes, time of an import.
 
-`python .ci/footprint.py WHEEL_OF_THE_CORE [--write]`. What cannot be installed is left out by name.
+`python .ci/footprint.py WHEEL_OF_THE_CORE [--write]`. A peer that cannot be installed is left out by name.
 """
 
 from __future__ import annotations
@@ -126,6 +126,8 @@ def main() -> None:
                 rows.append(row(peer, Path(folder, "environment")))
             except subprocess.CalledProcessError as error:
                 last = (error.stderr or "").strip().splitlines()[-1:] or [str(error)]
+                if args.wheel in peer.requirements:
+                    raise SystemExit(f"{peer.title} cannot be installed: {last[0]}") from error
                 print(f"skipped: {peer.title} cannot be installed here: {last[0][:200]}")
                 rows.append(f"| {peer.title} | not installed here | | | | | |")
         print(rows[-1], flush=True)

@@ -10,12 +10,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+from estimator_core._plugins.known import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """Distributions by kind and name of the component; commands are of the kind `command`."""
+    """Distributions by kind and name of the component; commands stand under a name that no kind has."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         distribution = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
@@ -23,7 +25,7 @@ def declared() -> dict[str, dict[str, str]]:
         for component in getattr(plugin, "estimator_components", tuple)():
             found.setdefault(component.kind, {})[component.name] = distribution
         for command in getattr(plugin, "estimator_commands", tuple)():
-            found.setdefault("command", {})[command.name] = distribution
+            found.setdefault(COMMANDS, {})[command.name] = distribution
     return found
 
 

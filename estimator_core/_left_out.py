@@ -30,10 +30,10 @@ def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callab
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def called(*args: P.args, **given: P.kwargs) -> R:
-            for name in removed.keys() & given.keys():
-                default, instead = removed[name]
-                if given.pop(name) != default:
-                    raise ArgumentError(f"{owner} no longer takes {name!r}: {instead}.")
+            refused = [name for name, (default, _) in removed.items() if given.pop(name, default) != default]
+            if refused:
+                told = "; ".join(f"{name!r}: {removed[name][1]}" for name in refused)
+                raise ArgumentError(f"{owner} no longer takes {told}.")
             return function(*args, **given)
 
         return called

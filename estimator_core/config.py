@@ -47,15 +47,14 @@ _REMOVED: Final = {
 
 
 _PROCESSES: Final = "config.process_group has the count and index of the processes, None for one alone"
-_ELSEWHERE: Final = {
+_ELSEWHERE: Final = {name: instead for name, (_, instead) in _REMOVED.items()} | {
     "num_worker_replicas": _PROCESSES,
     "global_id_in_cluster": _PROCESSES,
     "num_ps_replicas": "there are no parameter servers; partition_rules=... shards the state",
     "cluster_spec": "config.cluster says what TF_CONFIG does",
     "master": "there are no sessions",
     "evaluation_master": "there are no sessions",
-    "session_config": "there is no session",
-    "train_distribute": "config.mesh and config.partition_rules say how work is split",
+    "service": "there are no sessions",
 }
 
 
@@ -268,11 +267,11 @@ class RunConfig:
         Setting one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
 
         Raises:
-            ArgumentError: for a name that is not a field.
+            ArgumentError: for a name that is not a field, or one of tf.estimator with a value that has no meaning here.
         """
         known = [field.name for field in fields(self)]
         for name in changes:
-            if name not in known:
+            if name not in known and name not in _REMOVED:
                 raise ArgumentError(f"Replacing {name} is not supported. Allowed properties are {known}.")
         values = {name: copy.deepcopy(getattr(self, name)) for name in known}
         if "save_checkpoints_steps" in changes and "save_checkpoints_secs" not in changes:

@@ -553,7 +553,7 @@ class Estimator:
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
-        overrides = initial_overrides(self._warm_start)
+        overrides = initial_overrides(self._warm_start, self._plugins)
         return fresh_state(devices, self._programs, discovery, overrides, seed=self._seed)
 
     @functools.cached_property

@@ -66,6 +66,9 @@ def main() -> int:
     given = parser.parse_args()
     folder = given.folder.resolve()
     versions = [one.partition("=")[::2] for one in given.versions]
+    for one, parts in zip(given.versions, versions, strict=True):
+        if not all(parts):
+            parser.error(f"{one!r} is no NAME=COMMIT, such as 0.1=v0.1.0, or dev=. for the working tree")
     for name, commit in versions:
         if commit == ".":
             build(folder, name, ROOT, ("uv", "run", "--quiet", *_OF_THE_SITE))

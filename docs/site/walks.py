@@ -143,6 +143,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="an empty folder; each walk has one of its own in it")
     parser.add_argument("--only", help="a part of the name of a walk")
     arguments = parser.parse_args()
+    if arguments.only and not any(arguments.only in name for name in WALKS):
+        parser.error(f"--only: no walk has {arguments.only!r} in its name; they are {', '.join(WALKS)}")
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "UV_"))}

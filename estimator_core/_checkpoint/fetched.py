@@ -42,16 +42,18 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     return copy
 
 
-def resolve_checkpoint(path: str | os.PathLike[str]) -> Path:
+def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
     """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
 
     Args:
         path: of either, or a URL: what it names is brought to this machine.
+        plugins: where the storage of a URL is looked up; default: those in use.
 
     Raises:
+        ArgumentError: the plugins do not serve the URL.
         CheckpointNotFoundError: there is none.
     """
-    path = fetched(path)
+    path = fetched(path, plugins=plugins)
     if (path / MANIFEST_FILE).exists():
         return path
     newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)

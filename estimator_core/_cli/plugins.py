@@ -10,7 +10,7 @@ from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
-from estimator_core._plugins.known import known_distribution
+from estimator_core._plugins.known import COMMANDS, known_distribution
 from estimator_core.errors import PluginLookupError
 
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     # Every word after `doctor` is the doctor's own, --help too: no character begins an option here.
     doctor = actions.add_parser(
         "doctor",
-        help=f"examine an installed plugin (with {known_distribution('command', 'plugin-doctor')})",
+        help=f"examine an installed plugin (with {known_distribution(COMMANDS, 'plugin-doctor')})",
         add_help=False,
         prefix_chars="\0",
     )

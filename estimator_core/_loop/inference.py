@@ -66,7 +66,7 @@ class InferenceStates:
         """
         live, programs, model_dir = self._live, self._programs, self._model_dir
         if checkpoint_path is not None:
-            path = str(resolve_checkpoint(checkpoint_path))
+            path = str(resolve_checkpoint(checkpoint_path, context.plugins))
             return self._of_checkpoint(path, context, batch, lambda: self._read(path, context))
         if not context.training:
             self._agree(context.devices.processes)

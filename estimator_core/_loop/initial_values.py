@@ -15,7 +15,7 @@ from estimator_core._loop.starting import Overrides
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
-from estimator_core._plugins import Plugins
+from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
 from estimator_core.errors import ArgumentTypeError, VariableError
 
@@ -45,15 +45,19 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
     )
 
 
-def initial_overrides(warm_start: InitialValues | None) -> Overrides:
-    """The function that returns the values to replace in a fresh run, and logs the origin of each."""
+def initial_overrides(warm_start: InitialValues | None, plugins: Plugins) -> Overrides:
+    """The function that returns the values to replace in a fresh run, and logs the origin of each.
+
+    Sources look up with these plugins what a URL or a path needs.
+    """
 
     def overrides(
         values: Mapping[str, object], specs: Mapping[str, VariableSpec], discovery: Discovery, seed: int
     ) -> Mapping[str, np.ndarray]:
         sources = [*([] if warm_start is None else [warm_start]), *discovery.requests]
         init_fn = None if discovery.scaffold is None else discovery.scaffold.init_fn
-        replaced = replaced_values(values, specs, seed=seed, sources=sources, init_fn=init_fn)
+        with using_plugins(plugins):
+            replaced = replaced_values(values, specs, seed=seed, sources=sources, init_fn=init_fn)
         if replaced:
             lines = (f"  {path}: {_described(one)}" for path, one in replaced.items())
             _log.info("Initial values from elsewhere:\n%s", "\n".join(lines))

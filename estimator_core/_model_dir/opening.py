@@ -66,7 +66,8 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
     from estimator_core._storage.opening import at_url
 
     url = location.rstrip("/")
+    opened = at_url(url, plugins)  # refuses where these plugins may not; others may have made the copy
     with _lock:
         if url not in _copies:
-            _copies[url] = at_url(url, plugins).working_copy(url, plugins)
+            _copies[url] = opened.working_copy(url, plugins)
         return _copies[url]

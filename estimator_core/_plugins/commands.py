@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 
-from estimator_core._plugins.known import known_distribution, known_names
+from estimator_core._plugins.known import COMMANDS, known_distribution, known_names
 from estimator_core._plugins.records import Command, PluginRecord
-from estimator_core._plugins.settings import normalise
+from estimator_core._plugins.settings import PluginSettings, normalise
 from estimator_core.errors import PluginLookupError
 
 
 class CommandTable:
-    """Commands of all usable plugins. A name with two owners is an error when it is called, as with components."""
+    """Commands of all usable plugins. A name with two owners is an error when it is called, as with components.
 
-    def __init__(self, records: Iterable[PluginRecord]) -> None:
-        self._records = tuple(records)
+    Args:
+        records: every plugin.
+        settings: which of them may load.
+    """
+
+    def __init__(self, records: Iterable[PluginRecord], settings: PluginSettings) -> None:
+        self._records, self._any = tuple(records), replace(settings, only=None)
         self._owners: dict[str, list[tuple[Command, PluginRecord]]] = {}
         for record in self._records:
             for command in (*record.commands, *_components(record)) if record.usable else ():
@@ -53,9 +59,9 @@ class CommandTable:
         if found:
             names = " or ".join(f"'{record.name}:{command.name}' ({record.label})" for command, record in found)
             raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
-        if distribution := known_distribution("command", name):
+        if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))
-        close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names("command")}, n=3)
+        close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         failed = "".join(
             f"\n  {record.label} failed to load and may be what provides it: {record.error}"
@@ -69,10 +75,10 @@ class CommandTable:
         for record in self._records:
             if record.distribution and normalise(record.distribution) == normalise(distribution):
                 reason = f"is {record.status}: {record.error}" if not record.usable else "declares no such command"
-                return (
-                    f"command {name!r} comes with {distribution}, which is installed, but its plugin {record.name!r} "
-                    f"{reason}. `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
-                )
+                text = f"comes with {distribution}, which is installed, but its plugin {record.name!r} {reason}."
+                if not record.usable and self._any.refusal(record.owner) is None:  # no switch lifts a block or a policy
+                    text += f" `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
+                return f"command {name!r} {text}"
         return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"
 
 

@@ -192,7 +192,7 @@ class Plugins:
         """The sub-commands that plugins declare."""
         from estimator_core._plugins.commands import CommandTable
 
-        return CommandTable(self.records())
+        return CommandTable(self.records(), self._settings)
 
     # Listing
 

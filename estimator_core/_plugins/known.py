@@ -9,9 +9,12 @@ import functools
 import json
 from importlib import resources
 
+#: Where commands stand in the table. No kind of component has a hyphen in its name.
+COMMANDS = "sub-commands"
+
 
 def known_distribution(kind: str, name: str) -> str | None:
-    """The distribution that provides a component of this kind and name, if it is a known one.
+    """The distribution that provides a component of this kind, or of `COMMANDS`, and name, if it is a known one.
 
     Example:
         >>> known_distribution("backend", "gpu")
@@ -21,7 +24,7 @@ def known_distribution(kind: str, name: str) -> str | None:
 
 
 def known_names(kind: str) -> tuple[str, ...]:
-    """Names of the known components of a kind, installed or not.
+    """Names of the known components of a kind, or of `COMMANDS`, installed or not.
 
     Example:
         >>> known_names("adapter")

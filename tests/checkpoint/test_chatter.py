@@ -24,3 +24,4 @@ def test_orbax_does_not_tell_how_it_works(tmp_path: Path, caplog: pytest.LogCapt
     told = [record for record in caplog.records if "orbax" in record.pathname]
     assert len(told) <= 2, [record.getMessage() for record in told]  # what it says while it is imported
     assert {"estimator_core", "absl"} <= {record.name for record in caplog.records}
+    assert len(caplog.records) < 40  # it was 200; another import or jax may add its own few

@@ -10,12 +10,12 @@ import pytest
 
 import estimator_core as ec
 from estimator_core import _moved
-from estimator_core._plugins.known import known_distribution, known_names
+from estimator_core._plugins.known import COMMANDS, known_distribution, known_names
 from estimator_core._plugins.observed_import import HEAVY_PACKAGES
 
 PACKAGES = sorted(
     {module for module, _ in _moved.MOVED.values()}
-    | {str(known_distribution("command", name)).replace("-", "_") for name in known_names("command")}
+    | {str(known_distribution(COMMANDS, name)).replace("-", "_") for name in known_names(COMMANDS)}
 )
 # Faces: modules of the core whose names come from a package, with one of these names.
 FACES = [("estimator_core.learn_runner", "run", "estimator-experiment")]
@@ -58,10 +58,10 @@ def test_a_name_of_a_face_says_which_package_brings_it(module: str, name: str, d
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
 
 
-@pytest.mark.parametrize("command", known_names("command"))
+@pytest.mark.parametrize("command", known_names(COMMANDS))
 def test_a_command_says_which_package_brings_it(command: str) -> None:
     done = without_the_packages(f"from estimator_core._cli.main import main; sys.exit(main([{command!r}, 'x.py']))")
-    distribution = str(known_distribution("command", command))
+    distribution = str(known_distribution(COMMANDS, command))
     told = (
         f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
         f"pip install {distribution}\n"
@@ -112,11 +112,11 @@ def test_what_a_module_is_asked_by_the_import_system_is_no_moved_name() -> None:
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("command", known_names("command"))
+@pytest.mark.parametrize("command", known_names(COMMANDS))
 def test_a_plugin_that_may_not_load_is_named_with_the_switch_that_loads_it(command: str) -> None:
     words = [sys.executable, "-m", "estimator_core._cli.main", "--no-plugins", command, "x.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-    distribution = str(known_distribution("command", command))
+    distribution = str(known_distribution(COMMANDS, command))
     assert done.returncode == 2
     assert f"comes with {distribution}, which is installed, but its plugin" in done.stderr
     assert "is blocked: the allow list is empty, as by --no-plugins" in done.stderr

@@ -36,6 +36,17 @@ def test_run_config_refuses_other_values_of_them(name: str) -> None:
         ec.RunConfig(**{name: "something"})
 
 
+def test_all_that_run_config_refuses_is_named_at_once() -> None:
+    told = "RunConfig no longer takes 'session_config': .*XLA_FLAGS.*; 'train_distribute': .*mesh=.*; 'protocol': "
+    given = {"protocol": "grpc", "train_distribute": object(), "session_config": object(), "device_fn": None}
+    with pytest.raises(ArgumentError, match=told) as error:
+        ec.RunConfig(**given)
+    assert "device_fn" not in str(error.value)
+    with pytest.raises(ArgumentError, match=told):
+        ec.RunConfig("runs").replace(**given)
+    assert ec.RunConfig("runs").replace(session_config=None) == ec.RunConfig("runs")
+
+
 def test_run_config_by_position() -> None:
     assert ec.RunConfig("runs").model_dir == "runs"
     with pytest.raises(TypeError):
@@ -49,6 +60,9 @@ def test_properties_of_clusters_say_where_they_are() -> None:
             getattr(config, name)
     with pytest.raises(AttributeError, match="no parameter servers"):
         _ = config.num_ps_replicas
+    for name in (*DEFAULTS, "cluster_spec", "master", "evaluation_master", "service"):
+        with pytest.raises(AttributeError, match=f"RunConfig has no attribute '{name}': "):
+            getattr(config, name)
     assert not hasattr(config, "nothing_of_the_kind")
 
 

@@ -5,12 +5,14 @@ import multiprocessing
 import operator
 import pickle
 import sys
+from dataclasses import replace
 
 import pytest
 
 from estimator_core._plugins import Plugins, default_plugins
 from estimator_core._plugins.explain import explain_absence
-from estimator_core._plugins.kinds import KINDS
+from estimator_core._plugins.kinds import KINDS, Kind
+from estimator_core._plugins.known import COMMANDS
 from estimator_core._plugins.manifest import compare_versions
 from estimator_core.errors import ArgumentError, PluginLookupError
 
@@ -100,6 +102,15 @@ def test_an_absent_name_gets_close_names_and_the_distribution_to_install(site):
 def test_a_known_name_says_what_to_install():
     table = explain_absence(KINDS["backend"], "gpu", ("cpu",), [])
     assert "It comes with estimator-backends-gpu, which is not installed: pip install estimator-backends-gpu" in table
+
+
+def test_a_command_is_no_component_of_a_kind_with_that_name():
+    commands = Kind(
+        name="command", title="commands", contract="acme:Command", target="a function", suite="acme:CommandSuite"
+    )
+    assert explain_absence(commands, "serve", (), []) == "there is no command 'serve'.\n  No commands are installed."
+    with pytest.raises(ArgumentError):
+        replace(commands, name=COMMANDS)
 
 
 def test_explain_never_raises_for_a_name(site):

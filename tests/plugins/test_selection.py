@@ -1,10 +1,15 @@
 """Allow list, block list and off switch: applied before anything is imported."""
 
 import logging
+import re
 
 import pytest
 
 from estimator_core._plugins import Plugins
+from estimator_core._plugins.commands import CommandTable
+from estimator_core._plugins.policy import Policy
+from estimator_core._plugins.records import PluginRecord
+from estimator_core._plugins.settings import PluginSettings
 from estimator_core.errors import ArgumentError, PluginLookupError
 
 EXPLOSIVE = "raise AssertionError('this module must not be imported')"
@@ -132,3 +137,31 @@ def test_the_switches_of_the_command(site):
     assert '"acme-sound"' in site.run("--plugins", "acme-sound", "plugins", "--json", "--kind", "head").stdout
     assert "this module must not be imported" not in site.run("--block-plugin", "acme-explosive", "plugins").stdout
     assert "the allow list is empty" in site.run("--no-plugins", "plugins").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "helps"),
+    [
+        (PluginSettings(only=()), True),
+        (PluginSettings(only=("acme-heads",)), True),
+        (PluginSettings(block=("Estimator_Exporters",)), False),
+        (PluginSettings(only=("acme-heads",), block=("estimator-exporters",)), False),
+        (PluginSettings(policy=Policy(files=("estimator.toml",), block=("estimator-exporters",))), False),
+        (PluginSettings(only=(), policy=Policy(files=("estimator.toml",), allow=("acme-heads",))), False),
+    ],
+)
+def test_a_switch_is_named_only_where_it_loads_the_command(settings, helps):
+    refusal = settings.refusal("estimator-exporters")
+    named = {"name": "exporters", "distribution": "estimator-exporters", "version": "1.0"}
+    record = PluginRecord(**named, status="blocked", error=refusal)
+    with pytest.raises(PluginLookupError, match=re.escape(f"is blocked: {refusal}.")) as caught:
+        CommandTable([record], settings).find("serve")
+    assert ("`estimator --plugins estimator-exporters serve ...`" in str(caught.value)) == helps
+    with pytest.raises(PluginLookupError, match=r"declares no such command\.$"):
+        CommandTable([PluginRecord(**named, status="loaded")], settings).find("serve")
+
+
+@pytest.mark.plugins
+def test_a_blocked_command_of_ours_has_no_switch():
+    with pytest.raises(PluginLookupError, match=r"\(block list: estimator-exporters\)\.$"):
+        Plugins(block=["estimator-exporters"], environ={}).commands().find("serve")

@@ -31,6 +31,29 @@ def test_flags_are_added_to_those_of_the_environment(library: Path) -> None:
     assert environment[VARIABLE].count("--") == 2
 
 
+def test_the_last_call_counts(library: Path) -> None:
+    environment = {VARIABLE: "--a=0"}
+    own = add_flags(environment, {"xla_tpu_scoped_vmem_limit_kib": 1}, library)
+    own = add_flags(environment, {"xla_tpu_scoped_vmem_limit_kib": 2}, library, before=own)
+    assert environment == {VARIABLE: "--a=0 --xla_tpu_scoped_vmem_limit_kib=2"}
+    assert add_flags(environment, {}, library, before=own) == []
+    assert environment == {VARIABLE: "--a=0"}
+
+
+def test_a_flag_that_the_environment_unsets_stays_so(library: Path) -> None:
+    environment = {VARIABLE: "--noxla_enable_async_all_gather"}
+    assert add_flags(environment, {"xla_enable_async_all_gather": True}, library) == []
+    assert environment == {VARIABLE: "--noxla_enable_async_all_gather"}
+
+
+@pytest.mark.parametrize("value", [None, "", "a b", "1\n--b=2"])
+def test_a_value_that_cannot_be_written_is_refused(library: Path, value: object) -> None:
+    environment: dict[str, str] = {}
+    with pytest.raises(ArgumentError, match="xla_enable_async_all_gather needs a value without spaces; given: "):
+        add_flags(environment, {"xla_enable_async_all_gather": value}, library)
+    assert environment == {}
+
+
 @pytest.mark.parametrize("name", ["xla_tpu_scoped_vmem", "vmem_limit_kib", "xla_no_such_flag"])
 def test_a_flag_that_libtpu_lacks_is_refused(library: Path, name: str) -> None:
     environment: dict[str, str] = {}

@@ -132,6 +132,22 @@ def test_a_server_waits_for_the_one_that_writes(tmp_path):
         assert [line["age"] for line in written(log, path, 2)] == [0, 7]
 
 
+def test_servers_that_find_one_file_full_move_it_once(tmp_path):
+    """The second one would put a file of a row over the rows of the first."""
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b'{"age": 3}\n' * 20)
+    with recording(directory=tmp_path, rate=1.0, file_bytes=100) as log:
+        record = log("m", FEATURES)
+        with path.open("ab", buffering=0) as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            record(arrays(1, 7))
+            time.sleep(0.3)  # it has opened the file, and waits
+            path.replace(path.with_name("m.jsonl.1"))
+            path.write_bytes(b'{"age": 5}\n')
+        assert [line["age"] for line in written(log, path, 2)] == [5, 7]
+    assert path.with_name("m.jsonl.1").read_bytes().count(b"\n") == 20
+
+
 def test_a_directory_that_is_gone_ends_nothing(tmp_path, caplog):
     folder = tmp_path / "log"
     with recording(directory=folder, rate=1.0) as log:

@@ -132,7 +132,7 @@ def test_the_best_of_a_named_evaluation_is_remembered(tmp_path):
     assert exporter.export(estimator, str(first.parent), estimator.latest_checkpoint(), worse, False) is None
 
 
-def test_a_better_result_between_checkpoints_keeps_the_best_one_that_there_is(tmp_path):
+def test_a_better_result_between_checkpoints_keeps_the_best_one_that_there_is(tmp_path, caplog):
     """The loss is 1 at the checkpoint of step 2, 0.1 at step 3, which has none, and 0.5 at that of step 4."""
 
     def falling(features, labels, mode):
@@ -151,3 +151,5 @@ def test_a_better_result_between_checkpoints_keeps_the_best_one_that_there_is(tm
     spec = ec.EvalSpec(input_fn(), every_steps=1, exporters=[BestExporter("best", receiver_fn)])
     ec.train_and_evaluate(estimator, ec.TrainSpec(train, max_steps=4), spec)
     assert ec.export.load(estimator.latest_export("best")).manifest["global_step"] == 4
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "estimator_exporters"]
+    assert told.startswith("Exporter best exports step 4. The evaluation at step 3 was better, but no checkpoint holds")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,19 @@ def test_sigterm_during_the_submission_ends_the_job(tmp_path: Path) -> None:
     assert submit_and_follow(launcher, plan, write=lines.append).exit_status == 75
     assert lines[0] == "[0] ready"  # some shells also say that their `sleep` is terminated
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_second_signal_ends_a_submission_that_hangs() -> None:
+    class Hangs(LocalLauncher):
+        def submit(self, plan: Plan) -> str:
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)
+            raise AssertionError("nobody listens")
+
+    launcher = Hangs()
+    with pytest.raises(KeyboardInterrupt):
+        submit_and_follow(launcher, launcher.plan(JobSpec(command=("true",), processes=1)))
 
 
 def test_what_a_shell_has_started_saves_before_the_job_ends(tmp_path: Path) -> None:

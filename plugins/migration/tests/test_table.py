@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from estimator_migration import Verdict, find, table
+import estimator_core as ec
+from estimator_migration import Verdict, check, find, table
 from estimator_migration.canonical import canonical
 
 RECORDED: dict[str, list[str]] = json.loads(
@@ -37,6 +38,61 @@ def test_every_home_exists(monkeypatch: pytest.MonkeyPatch) -> None:
         for part in filter(None, name.split(".")):
             assert hasattr(found, part), f"{row.name}: {row.home}"
             found = getattr(found, part)
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("module", ["tf.estimator", "tf.compat.v1.estimator"])
+def test_every_name_that_is_typed_on_ec_answers(module: str) -> None:
+    for name in RECORDED[module]:
+        path, _, last = name.rpartition(".")
+        owner = getattr(ec, path) if path in ("export", "inputs") else ec
+        if not hasattr(owner, last):
+            with pytest.raises(AttributeError, match=": it is "):
+                getattr(owner, last)
+
+
+#: Names that no page had a row for.
+WITHOUT_A_ROW = {
+    "contrib.learn.ModeKeys.INFER": "estimator_core:ModeKeys.INFER",
+    "compat.v1.train.SessionRunHook": "estimator_core:Hook",
+    "estimator.LoggingTensorHook": "estimator_hooks:LoggingTensorHook",
+    "estimator.BestExporter": "estimator_exporters:BestExporter",
+    "estimator.BinaryClassHead": "estimator_heads:BinaryClassHead",
+    "contrib.estimator.multi_head": "estimator_heads:MultiHead",
+    "contrib.tpu.TPUEstimator": "estimator_core:Estimator",
+    "contrib.layers.optimize_loss": "optax:chain",
+    "contrib.slim.conv2d": "estimator_core:module",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_A_ROW)
+def test_what_had_no_row_has_one(name: str) -> None:
+    row = find(f"tensorflow.{name}")
+    assert row is not None
+    assert row.home == WITHOUT_A_ROW[name]
+
+
+def test_other_packages_have_rows_that_say_how() -> None:
+    source = "import tf_metrics\nimport horovod.tensorflow as hvd\nhvd.init()\ntf_metrics.precision(l, p, 3, [1])\n"
+    *_, horovod, precision = check(source)
+    assert horovod.row.verdict is Verdict.GONE
+    assert 'RunConfig(mesh={"data": -1})' in horovod.row.how
+    assert precision.row.home == "estimator_heads.metrics:class_precision"
+    assert "pos_indices is indices=" in precision.row.how
+    assert 'average="micro"' in precision.row.how
+
+
+def test_what_loads_the_data_of_an_input_does_it_in_begin() -> None:
+    """`after_create_session` of a user's own IteratorInitializerHook; `after_create` comes after the first batch."""
+    source = (
+        "from tensorflow.train import SessionRunHook\n"
+        "class IteratorInitializerHook(SessionRunHook):\n    def after_create_session(self, session, coord): ...\n"
+    )
+    *_, use = check(source)
+    assert use.row.name == "hook.after_create_session"
+    assert "begin(run) for what loads the data of an input" in use.row.how
+    page = (Path(__file__).parents[3] / "docs" / "migration.md").read_text(encoding="utf-8")
+    assert "`begin`, or `estimator_hooks.IteratorInitializerHook` itself" in page
 
 
 def test_rows_say_what_to_do() -> None:

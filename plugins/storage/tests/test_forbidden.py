@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Plugins
 from estimator_core.storage import copied_files, local_copy, open_storage, published_file
-from estimator_core.testing import tiny_estimator, tiny_input_fn
+from estimator_core.testing import tiny_estimator, tiny_input_fn, tiny_receiver_fn
 
 BY_SCHEME = {
     "s3": "estimator-storage .* is blocked: blocked by name",
@@ -53,6 +55,57 @@ def test_a_blocked_package_touches_no_url(folder: Path, call: Callable[[str, Plu
     with pytest.raises(ArgumentError, match=BY_SCHEME[scheme]):
         call(f"{scheme}://{folder}", plugins)
     assert [path.name for path in folder.iterdir()] == ["a.csv"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a model_dir that this process has trained in, and so has a working copy of."""
+    url = f"file://{tmp_path_factory.mktemp('store')}/model"
+    tiny_estimator(url).train(tiny_input_fn(), steps=1)
+    return url
+
+
+def test_a_model_dir_that_the_process_has_used_before(trained: str) -> None:
+    with pytest.raises(ArgumentError, match=BY_SCHEME["file"]):
+        tiny_estimator(trained, plugins=Plugins(block=["estimator-storage"], environ={}))
+    assert tiny_estimator(trained).latest_checkpoint() is not None
+
+
+def evaluate(estimator: ec.Estimator, url: str, folder: Path) -> object:
+    return estimator.evaluate(tiny_input_fn(), steps=1, checkpoint_path=url)
+
+
+def predict(estimator: ec.Estimator, url: str, folder: Path) -> object:
+    return next(estimator.predict(tiny_input_fn(), checkpoint_path=url))
+
+
+def predictor(estimator: ec.Estimator, url: str, folder: Path) -> object:
+    return estimator.predictor(url)({"x": np.ones((1, 1), np.float32)})
+
+
+def export(estimator: ec.Estimator, url: str, folder: Path) -> object:
+    return estimator.export_saved_model(str(folder / "exports"), tiny_receiver_fn, checkpoint_path=url)
+
+
+@pytest.mark.parametrize("call", [evaluate, predict, predictor, pytest.param(export, marks=pytest.mark.plugins)])
+def test_a_blocked_package_reads_no_checkpoint(
+    trained: str, tmp_path: Path, call: Callable[[ec.Estimator, str, Path], object]
+) -> None:
+    plugins = Plugins(block=["estimator-storage"], environ={})
+    with pytest.raises(ArgumentError, match=BY_SCHEME["file"]):
+        call(tiny_estimator(tmp_path / "model", plugins=plugins), trained, tmp_path)
+    assert call(tiny_estimator(tmp_path / "model"), trained, tmp_path)
+
+
+@pytest.mark.plugins  # estimator-warm-start
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_blocked_package_reads_no_first_values(trained: str, tmp_path: Path, trains: bool) -> None:
+    plugins = Plugins(block=["estimator-storage"], environ={})
+    model_fn = tiny_estimator(tmp_path).model_fn
+    estimator = ec.Estimator(model_fn, str(tmp_path / "model"), warm_start_from=trained, plugins=plugins)
+    with pytest.raises(ArgumentError, match=BY_SCHEME["file"]):
+        estimator.train(tiny_input_fn(), steps=1) if trains else estimator.evaluate(tiny_input_fn(), steps=1)
+    assert estimator.latest_checkpoint() is None
 
 
 @pytest.mark.parametrize("environ", [{"ESTIMATOR_PLUGINS": ""}, {"ESTIMATOR_PLUGINS_BLOCK": "Estimator_Storage"}])

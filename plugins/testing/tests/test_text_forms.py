@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, MutableMapping, Sequence, Sized
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import pytest
 
@@ -36,6 +36,19 @@ class Level(enum.Enum):
     LOW = 1
 
 
+class Sizes(TypedDict):
+    rows: int
+
+
+@runtime_checkable
+class Counts(Protocol):
+    def __len__(self) -> int: ...
+
+
+class Reads(Protocol):
+    def read(self) -> str: ...
+
+
 def written(
     words: Words, place: Place, mode: Mode, deep: Deep, steps: Steps, number: Number, anything: Anything,
     seconds: Seconds, either: Either, path: Path, nothing: None, free: Any, bare, *rest: Hook, name: str, **more: Hook,
@@ -45,6 +58,15 @@ def written(
 def not_written(
     build: Input, source: Source, hook: Hook, estimator: Estimator, loader: Loader, level: Level, absent: Absent  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 ) -> None: ...  # fmt: skip
+
+
+def of_collections(
+    names: Collection[str], table: MutableMapping[str, int], some: Container[str], length: Sized, raw: bytes,
+    sizes: Sizes, counts: Counts, far: MutableMapping[str, Absent], either: bytes | Absent,  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+) -> None: ...  # fmt: skip
+
+
+def of_no_collections(rows: Iterator[str], reads: Reads, kind: type[str], hooks: type[Hook]) -> None: ...
 
 
 @dataclass
@@ -69,6 +91,11 @@ def test_an_alias_stands_for_what_it_names() -> None:
 
 def test_what_has_no_literal_is_known_under_any_name() -> None:
     assert [name for name, needs in of(not_written).items() if not needs] == []
+
+
+def test_a_literal_is_an_instance_of_abstract_collections_and_of_a_typed_dict() -> None:
+    assert [name for name, needs in of(of_collections).items() if needs] == []
+    assert [name for name, needs in of(of_no_collections).items() if not needs] == []
 
 
 @pytest.mark.parametrize("target", [OfFields, Inherits])

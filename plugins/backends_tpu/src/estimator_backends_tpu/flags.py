@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 
 VARIABLE = "LIBTPU_INIT_ARGS"
+#: What `configure` has appended last.
+_OWN: list[str] = []
 
 
 def configure(*, flags: Mapping[str, object]) -> None:
     """Sets flags of the TPU compiler; call it before jax starts.
 
-    A flag that the environment sets in `LIBTPU_INIT_ARGS` stays as it is.
+    A flag that the environment sets in `LIBTPU_INIT_ARGS` stays as it is. The flags of a later call replace those of an
+    earlier one.
 
     Args:
         flags: values by name, with or without the dashes.
@@ -35,37 +38,49 @@ def configure(*, flags: Mapping[str, object]) -> None:
             "estimator_backends_tpu.configure came too late: the compiler has been started with other flags. Call it "
             "before the first Estimator trains, evaluates or predicts."
         )
-    add_flags(os.environ, flags, _library())
+    _OWN[:] = add_flags(os.environ, flags, _library(), before=_OWN)
 
 
-def add_flags(environment: MutableMapping[str, str], flags: Mapping[str, object], library: Path | None) -> None:
+def add_flags(
+    environment: MutableMapping[str, str],
+    flags: Mapping[str, object],
+    library: Path | None,
+    *,
+    before: Sequence[str] = (),
+) -> list[str]:
     """Appends flags to `LIBTPU_INIT_ARGS`.
 
     Args:
         environment: of the process; it is changed.
         flags: values by name.
         library: of libtpu, in which the names of its flags stand; None: it is not installed, and nothing is checked.
+        before: words that an earlier call has appended, which these replace.
+
+    Returns:
+        The words that were appended.
 
     Raises:
-        ArgumentError: libtpu has no such flag.
+        ArgumentError: libtpu has no such flag, or a value cannot be written.
 
     Example:
         >>> environment = {"LIBTPU_INIT_ARGS": "--xla_tpu_scoped_vmem_limit_kib=65536"}
         >>> add_flags(environment, {"xla_tpu_scoped_vmem_limit_kib": 1, "xla_enable_async_all_gather": True}, None)
+        ['--xla_enable_async_all_gather=true']
         >>> environment["LIBTPU_INIT_ARGS"]
         '--xla_tpu_scoped_vmem_limit_kib=65536 --xla_enable_async_all_gather=true'
     """
-    said = environment.get(VARIABLE, "")
-    given = {word.lstrip("-").partition("=")[0] for word in said.split()}
-    wanted = {name.lstrip("-"): value for name, value in flags.items()}
+    said = [word for word in environment.get(VARIABLE, "").split() if word not in before]
+    given = {word.lstrip("-").partition("=")[0] for word in said}
+    wanted = {name.lstrip("-"): _text(name, value) for name, value in flags.items()}
     if library is not None and (unknown := sorted(wanted.keys() - _known(library, wanted))):
         raise ArgumentError(
             f"The installed libtpu has no flag {', '.join(unknown)}, and would end the process. Correct the name, or "
             "install the libtpu that has it."
         )
-    words = [f"--{name}={_text(value)}" for name, value in wanted.items() if name not in given]
-    if words:
-        environment[VARIABLE] = " ".join([*said.split(), *words])
+    words = [f"--{name}={text}" for name, text in wanted.items() if not {name, f"no{name}"} & given]
+    if words or before:
+        environment[VARIABLE] = " ".join([*said, *words])
+    return words
 
 
 def _library() -> Path | None:
@@ -79,5 +94,10 @@ def _known(library: Path, names: Iterable[str]) -> set[str]:
         return {name for name in names if content.find(b"\0" + name.encode() + b"\0") >= 0}
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _text(name: str, value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None or not text or any(letter.isspace() for letter in text):
+        raise ArgumentError(
+            f"The flag {name} needs a value without spaces; given: {value!r}. Leave it out to unset it."
+        )
+    return text

@@ -56,7 +56,7 @@ def uses_mutual_tls(environ: Mapping[str, str], settings: Mapping[str, object], 
 
 
 def _load(certificate: str, key: str, authority: str) -> None:
-    """Loads the files as a server would: with one that is no certificate, jax waits for the other processes."""
+    """Loads the files as a server would. With a damaged one, jax would wait for the other processes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_verify_locations(authority)

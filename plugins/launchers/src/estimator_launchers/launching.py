@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -69,7 +70,8 @@ def submit_and_follow(
 ) -> JobStatus:
     """Submits a plan, shows what its processes write until they end, and returns how the job ended.
 
-    SIGTERM and SIGINT are noted from before the submission: whenever they arrive, the processes are asked to end.
+    SIGTERM and SIGINT are noted from before the submission: whenever they arrive, the processes are asked to end. A
+    second one during the submission ends this process.
 
     Args:
         launcher: the launcher of the plan.
@@ -81,8 +83,9 @@ def submit_and_follow(
         LaunchError: the job cannot be started.
     """
     asked = threading.Event()
-    with _Signals(asked):
+    with _Signals(asked) as signals:
         job_id = launcher.submit(plan)
+        signals.submitted = True
         submitted(job_id)
         return _follow(launcher, job_id, plan.job, asked, _Show(write or _to_stdout))
 
@@ -90,7 +93,8 @@ def submit_and_follow(
 def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
     """Shows what the processes of a submitted job write until it ends; returns how it ended."""
     asked = threading.Event()
-    with _Signals(asked):
+    with _Signals(asked) as signals:
+        signals.submitted = True
         return _follow(launcher, job_id, job, asked, _Show(write or _to_stdout))
 
 
@@ -124,17 +128,23 @@ class _Signals:
     def __init__(self, asked: threading.Event) -> None:
         self._asked = asked
         self._previous: dict[int, Any] = {}
+        self.submitted = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Signals:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._previous[number] = signal.signal(number, self._note)
+        return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._asked.is_set() and not self.submitted:  # the engine does not answer
+            os.write(2, b"estimator launch: the submission is given up; the engine may have taken the job.\n")
+            self.__exit__()
+            signal.raise_signal(number)
         self._asked.set()
 
 

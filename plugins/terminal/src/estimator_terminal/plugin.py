@@ -24,7 +24,7 @@ def estimator_kinds() -> Sequence[Kind]:
     return [
         Kind(
             name="command",
-            title="commands",
+            title="commands as components",
             contract="estimator_terminal.command:CommandLine",
             target="a function whose call returns a CommandLine; `_` of its name is typed as `-`",
             suite="estimator_terminal.command_suite:CommandSuite",

@@ -15,9 +15,12 @@ from typing import Any
 
 #: What an annotation of an argument names that can be written as text.
 _TEXT = re.compile(
-    r"\b(str|int|float|bool|complex|list|tuple|dict|set|frozenset|None|NoneType|Path|PathLike|PurePath|"
-    r"Sequence|Mapping|Iterable|Any|Literal|object)\b"
+    r"\b(str|int|float|bool|complex|bytes|list|tuple|dict|set|frozenset|None|NoneType|Path|PathLike|PurePath|"
+    r"(Mutable)?(Sequence|Mapping|Set)|AbstractSet|Collection|Container|Iterable|Reversible|Sized|Hashable|"
+    r"Any|Literal|object)\b"
 )
+#: What a literal evaluates to.
+_LITERALS = (str, int, float, bool, complex, bytes, list, tuple, dict, set)
 
 
 def needs_a_program(target: Callable[..., Any], parameter: inspect.Parameter) -> bool:
@@ -81,4 +84,15 @@ def _has_a_literal(annotation: object) -> bool:
     if isinstance(annotation, typing.TypeVar):
         return annotation.__bound__ is None or _has_a_literal(annotation.__bound__)
     named = annotation if origin is None else origin
+    if _takes_a_literal(named):
+        return True
     return _TEXT.fullmatch(str(getattr(named, "__name__", named)).rpartition(".")[2]) is not None
+
+
+def _takes_a_literal(named: object) -> bool:
+    """Whether it is a class that a literal is an instance of, such as an abstract collection, or a TypedDict."""
+    if hasattr(named, "__required_keys__"):  # of `typing` and of `typing_extensions`
+        return True
+    with contextlib.suppress(TypeError):  # a protocol that says nothing of instances
+        return inspect.isclass(named) and any(issubclass(one, named) for one in _LITERALS)
+    return False

@@ -6,7 +6,7 @@ import functools
 import inspect
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class BestExporter(WritingExporter):
     """Exports the model whenever an evaluation is better than every one before it, those of earlier processes included.
 
     `<export_path>/best.json` lists what it exported. The evaluations on record are compared as well, so that a resumed
-    run does not begin with a worse model.
+    run does not begin with a worse model. A better evaluation that was made between checkpoints is told.
 
     Args:
         name: its directory below `<model_dir>/export`.
@@ -118,12 +118,15 @@ class BestExporter(WritingExporter):
         self._check_comparable(eval_result)
         state = Path(export_path) / _STATE
         kept = _kept(state)
-        best = self._best(estimator, [entry["eval_result"] for entry in kept], eval_result)
+        exported = [entry["eval_result"] for entry in kept]
+        earlier = self._recorded(estimator, eval_result, with_checkpoint=True)
+        best = self._best((*exported, *earlier))
         if best is not None and not self._better(best, eval_result) and not self._belongs(kept, eval_result):
             _log.info(
                 "Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step")
             )
             return None
+        self._tell_of_better(estimator, eval_result, earlier)
 
         def remember(path: str) -> None:
             entries = [*kept, {"path": Path(path).name, "eval_result": scalars(eval_result)}]
@@ -143,15 +146,34 @@ class BestExporter(WritingExporter):
                 f"return. It returns {sorted(result or {})}."
             ) from error
 
-    def _best(
-        self, estimator: Any, exported: list[dict[str, Any]], current: Mapping[str, Any]
-    ) -> Mapping[str, Any] | None:
-        """The best result before the current one, among those that could be exported."""
-        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=True)
+    def _tell_of_better(
+        self, estimator: Any, current: Mapping[str, Any], with_checkpoint: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """What was evaluated between checkpoints cannot be exported, but who asks for the best wants to know of it."""
+        steps = {one["global_step"] for one in with_checkpoint}
+        everything = self._recorded(estimator, current, with_checkpoint=False)
+        lost = self._best(one for one in everything if one["global_step"] not in steps)
+        if lost is not None and self._better(current, lost):
+            _log.warning(
+                "Exporter %s exports step %s. The evaluation at step %s was better, but no checkpoint holds it: "
+                "RunConfig(save_checkpoints_steps=N), N being the steps between evaluations, saves one for each.",
+                self.name,
+                current.get("global_step"),
+                lost["global_step"],
+            )
+
+    def _recorded(
+        self, estimator: Any, current: Mapping[str, Any], *, with_checkpoint: bool
+    ) -> list[Mapping[str, Any]]:
+        """The results on record but the current one."""
+        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=with_checkpoint)
         step = current.get("global_step")
-        earlier = [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
+        return [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
+
+    def _best(self, results: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """The first of the best results that can be compared."""
         best: Mapping[str, Any] | None = None
-        for result in (*exported, *earlier):
+        for result in results:
             try:
                 if best is None:
                     self._better(result, result)  # whether it has what compare_fn looks at

@@ -123,15 +123,10 @@ class RequestLog:
                 fails = False
 
     def _write(self, path: Path, arrays: Arrays) -> None:
-        with suppress(FileNotFoundError):
-            if path.stat().st_size >= self._sampling.file_bytes:
-                path.replace(path.with_name(f"{path.name}.1"))
         columns = [_plain(array) for array in arrays.values()]
         lines = [json.dumps(dict(zip(arrays, row, strict=True))) + "\n" for row in zip(*columns, strict=True)]
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         # Without a buffer: what the disk has no room for would be written by the end of the block once more.
-        with open(descriptor, "ab", buffering=0) as file:
-            _lock(file)
+        with _locked(path, self._sampling.file_bytes) as file:
             whole = file.seek(0, os.SEEK_END)
             try:
                 _write_whole(file, "".join(lines).encode())
@@ -139,6 +134,24 @@ class RequestLog:
                 with suppress(OSError):
                     file.truncate(whole)  # half a line would spoil the next one
                 raise
+
+
+def _locked(path: Path, most: int) -> io.FileIO:
+    """Opens the file for this server alone. A full one becomes `NAME.1`, in the place of the one before."""
+    while True:
+        file = io.FileIO(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+        try:
+            _lock(file)
+            here = os.fstat(file.fileno())
+            with suppress(FileNotFoundError):
+                if os.path.samestat(here, path.stat()):  # else another server has moved it meanwhile
+                    if here.st_size < most:
+                        return file
+                    path.replace(path.with_name(f"{path.name}.1"))
+        except BaseException:
+            file.close()
+            raise
+        file.close()
 
 
 def _lock(file: io.FileIO) -> None:
