@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import estimator_core as ec
 from estimator_canned_bert import BertConfig, BertModel, read_checkpoint
@@ -91,6 +91,43 @@ def test_other_architectures_keep_their_names(tmp_path: Path) -> None:
         found = ec.load_variables(tmp_path)
         assert found.keys() == weights.keys()
         np.testing.assert_array_equal(found["transformer.h.0.attn.weight"], weights["transformer.h.0.attn.weight"])
+
+
+@pytest.mark.parametrize("case", ["no model_type", "bert_config.json", "a bare encoder"])
+def test_bert_is_known_without_its_model_type(case: str, directory: Path) -> None:
+    expected = read_checkpoint(directory)
+    config = json.loads((directory / "config.json").read_text())
+    del config["model_type"]
+    (directory / "config.json").write_text(json.dumps(config))
+    if case == "bert_config.json":
+        (directory / "config.json").rename(directory / "bert_config.json")
+    if case == "a bare encoder":
+        tensors = load_file(directory / "model.safetensors")
+        bare = {name.removeprefix("bert."): array for name, array in tensors.items()}
+        save_file(bare, directory / "model.safetensors")
+    found = ec.load_variables(directory)
+    assert found.keys() == expected.keys()
+    np.testing.assert_array_equal(found[QUERY], expected[QUERY])
+
+
+def test_a_configuration_that_lacks_or_is_of_the_other_architecture_is_told(directory: Path, tmp_path: Path) -> None:
+    (directory / "config.json").unlink()
+    with pytest.raises(ArgumentError, match="There is no model configuration in"):
+        ec.load_variables(directory)
+    (directory / "bert_config.json").write_text('{"embedding_size": 8, "hidden_size": 12}')
+    with pytest.raises(ArgumentError, match="describes albert, and the arrays have the names of bert"):
+        ec.load_variables(directory)
+    (directory / "albert_config.json").write_text('{"model_type": "electra"}')
+    assert "bert.encoder.layer.0.attention.self.query.weight" in ec.load_variables(directory)
+
+
+def test_a_dtype_that_numpy_lacks_is_named(tmp_path: Path) -> None:
+    arrays = {"plain": ("F32", 0, 4), "w": ("F8_E4M3", 4, 5)}
+    entries = {name: {"dtype": kind, "shape": [1], "data_offsets": at} for name, (kind, *at) in arrays.items()}
+    header = json.dumps(entries).encode()
+    (tmp_path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(5))
+    with pytest.raises(ArgumentError, match=r"model\.safetensors: the array 'w' is of dtype F8_E4M3, which numpy does"):
+        ec.load_variables(tmp_path)
 
 
 def test_what_cannot_be_read_says_why(directory: Path, tmp_path: Path) -> None:

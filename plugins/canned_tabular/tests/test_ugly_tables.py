@@ -63,6 +63,19 @@ REFUSED = {
     ),
     "an infinite number": (text(rows=["inf,Rome,low", *ROWS]), 1, "Feature 'age' holds inf in"),
     "a label is empty": (text(rows=["30,Rome,", *ROWS]), 2, "is empty in 1 rows: leave them out with --on-error skip"),
+    "a label is nan among numbers": (
+        text(rows=[*[row.replace("low", "0").replace("high", "1") for row in ROWS], "30,Rome,nan"]),
+        2,
+        "'income' is nan or infinite in 1 rows, and a number in the others: leave them out with --on-error skip",
+    ),
+    "a number to predict is nan": (
+        text(
+            rows=[f"30,{row.rsplit(',', 1)[0].replace(',', '')[4:]},{n}.5" for n, row in enumerate(ROWS)] + ["3,a,nan"]
+        ),
+        2,
+        "'income' is nan or infinite in 1 rows: remove those rows from the file",
+    ),
+    "UTF-16 without its mark": (text().encode("utf-16-le"), 1, "it is not text, or text in UTF-16"),
     "a column without a name": (text(",city,income"), 2, "Column 1 has no name: give it one in the first line"),
     "names alone": (
         text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),
@@ -124,8 +137,59 @@ def test_parquet_is_read_as_csv_is(tmp_path, capsys):
         assert main(["tabular", "train", "--rows", str(path), "--label", "income", *folder, *quick]) == 0
         out = capsys.readouterr().out
         tables[suffix] = [line for line in out.splitlines() if line.startswith(("  ", "classes", "trained", "linear"))]
-        tables[suffix].append((tmp_path / suffix / "columns.json").read_text().lower())
+        tables[suffix].append((tmp_path / suffix / "columns.json").read_text())
     assert tables["parquet"] == tables["csv"]
+
+
+def flags(tmp_path):
+    """A truth value that is the label, as Parquet, as pandas' CSV and as a spreadsheet's CSV."""
+    pd = pytest.importorskip("pandas")
+    told = [n % 3 > 0 for n in range(60)]
+    frame = pd.DataFrame({"x": np.arange(60) % 7 + 0.5, "flag": told, "label": [("n", "y")[one] for one in told]})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_csv(tmp_path / "pandas.csv", index=False)
+    sheet = (tmp_path / "pandas.csv").read_text().replace("True", "TRUE").replace("False", "FALSE")
+    (tmp_path / "sheet.csv").write_text(sheet)
+    return [tmp_path / name for name in ("rows.parquet", "pandas.csv", "sheet.csv")]
+
+
+@pytest.mark.plugins
+def test_truth_values_are_read_alike_from_every_file(tmp_path, capsys):
+    """A model of the one file is tested and asked with the others."""
+    parquet, pandas, sheet = flags(tmp_path)
+    model = ["--model", "linear", "--epochs", "30", "--patience", "0", "--no-plots", "--learning-rate", "0.1"]
+    for rows, test, more in ((parquet, sheet, []), (pandas, parquet, ["--no-export"])):
+        files = ["--rows", str(rows), "--eval-rows", str(test), "--model-dir", str(tmp_path / rows.stem / rows.suffix)]
+        assert main(["tabular", "train", *files, "--label", "label", *model, *more]) == 0
+        assert "accuracy = 1\n" in capsys.readouterr().out
+    export, scores = tmp_path / "rows" / ".parquet" / "export", tmp_path / "scores.csv"
+    found = []
+    for rows in (parquet, pandas, sheet):
+        assert main(["predict", str(export), "--input", str(rows), "--output", str(scores)]) == 0
+        found.append(scores.read_text())
+    assert found[0] == found[1] == found[2]
+    assert [line.split(",")[-1].strip('"') for line in found[0].splitlines()[1:4]] == ["n", "y", "y"]
+
+
+def test_truth_values_beside_empty_rows_are_words_and_that_is_told():
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([b"True", b"False", b""] * 20)
+    label.add([b"a", b"b", b"a"] * 20)
+    profiles = {"x": profile, "y": label}
+    schema = Schema.inferred(profiles, "y")
+    assert schema.columns["x"].words == ("False", "True")
+    assert any("Every file must spell them so: False, True" in line for line in described(schema, profiles))
+
+
+def test_words_that_are_all_unknown(tmp_path, capsys):
+    (tmp_path / "test.csv").write_text(text(rows=[row.replace("Rome", "Bonn") for row in ROWS if "Rome" in row]))
+    assert trained(tmp_path, text(), "--eval-csv", str(tmp_path / "test.csv")) == 0
+    assert (
+        "unknown: no word of city in the test rows comes in its vocabulary: 'Bonn', and not" in capsys.readouterr().out
+    )
+    (tmp_path / "test.csv").write_text(text(rows=[row.replace("Rome", "ROME") for row in ROWS if "Rome" in row]))
+    assert trained(tmp_path, text(), "--eval-csv", str(tmp_path / "test.csv")) == 2
+    assert "no word of city in the test rows" in capsys.readouterr().err
 
 
 def test_other_kinds_of_files_are_refused_by_name(tmp_path, capsys):
@@ -173,3 +237,52 @@ def test_infinite_numbers_do_not_spoil_the_mean():
     profile.add([b"1", b"inf", b"3"])
     assert (profile.mean, profile.scale, profile.numbers) == (2.0, 1.0, True)
     assert np.isfinite(profile.scale)
+
+
+def parquet(path, **columns):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as files
+
+    files.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+    return path
+
+
+def command(tmp_path, path, label="label", *more):
+    quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-export"]
+    return main(
+        ["tabular", "train", "--rows", str(path), "--label", label, "--model-dir", str(tmp_path / "m"), *quick, *more]
+    )
+
+
+def test_a_label_that_is_nan_in_parquet(tmp_path, capsys):
+    labels = [float("nan") if n % 7 == 0 else float(n % 2) for n in range(60)]
+    path = parquet(tmp_path / "rows.parquet", x=[n % 5 + 0.5 for n in range(60)], label=labels)
+    assert command(tmp_path, path) == 2
+    assert "'label' is nan or infinite in 9 rows, and a number in the others" in capsys.readouterr().err
+    assert command(tmp_path, path, "label", "--on-error", "skip") == 0
+    assert "classes: 1 26 (51.0%), 0 25 (49.0%)" in capsys.readouterr().out
+
+
+def test_columns_of_parquet_that_hold_no_single_value(tmp_path, capsys):
+    """They are left out by name; as a label, and where columns.json asks for one, they are refused."""
+    path = parquet(
+        tmp_path / "rows.pq",  # Parquet by its first bytes
+        listed=[[1, 2], [3]] * 30,
+        record=[{"a": 1}, {"a": 2}] * 30,
+        raw=[b"\xff\xfe", b"a"] * 30,
+        spelled=[b"big", b"small"] * 30,
+        label=["y", "n"] * 30,
+    )
+    assert command(tmp_path, path) == 0
+    told = capsys.readouterr().out
+    for name, content in (("listed", "lists"), ("record", "records"), ("raw", "bytes that are not text in UTF-8")):
+        assert f"left out: {name} holds {content}. Write a number or a word of each row" in told
+    assert Schema.read(tmp_path / "m" / "columns.json").columns["spelled"].words == ("big", "small")
+    for name, content in (("listed", "lists"), ("raw", "bytes that are not text")):
+        (tmp_path / "m" / "columns.json").unlink(missing_ok=True)
+        assert command(tmp_path, path, name) == 2
+        assert f"The label {name!r} holds {content}" in capsys.readouterr().err
+    edited = tmp_path / "columns.json"
+    edited.write_text('{"label": "label", "classes": ["n", "y"], "columns": {"listed": {"kind": "numeric"}}}')
+    assert command(tmp_path, path, "label", "--columns", str(edited)) == 2
+    assert "the column 'listed' holds lists. Write a number or a word" in capsys.readouterr().err

@@ -188,3 +188,13 @@ def test_lists_in_json(tmp_path: Path) -> None:
     assert list(itertools.chain.from_iterable(b["n"].tolist() for b in batches)) == [[1, 2], [-1, -1], [3]]
     assert batches[0]["w"].tolist() == [[b"a", b"b", b"c", b""], [b"", b"", b"", b""]]
     assert [value for b in batches for value in b["m"].tolist()] == [1, -1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"PAR1\x15\x00\x15\x10", "a Parquet file"), ("x,y\n1,2\n".encode("utf-16-le"), "not text, or text in UTF-16")],
+)
+def test_a_header_that_is_not_text_is_refused(tmp_path, content, kind):
+    (tmp_path / "rows.csv").write_bytes(content)
+    with pytest.raises(InputError, match=f"rows.csv holds NUL bytes in its first line: it is {kind}"):
+        csv_input_fn(tmp_path / "rows.csv", 1, shuffle=False)

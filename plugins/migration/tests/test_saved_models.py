@@ -5,6 +5,7 @@ import json
 import re
 import runpy
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import estimator_core as ec
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_migration import read_saved_model, receiver_source
+from estimator_migration.savedmodels.records import ExampleFeature, SavedModel, Signature, Tensor, Vocabulary
 
 RECORDED = Path(__file__).parent / "recorded" / "saved_models"
 MODELS = sorted(path.parent for path in RECORDED.glob("*/*/saved_model.pb"))
@@ -238,3 +240,70 @@ def test_an_export_of_a_moved_directory(tmp_path: Path) -> None:
     moved = tmp_path / "a folder"
     shutil.copytree(RECORDED / "1.15.0" / "classifier", moved)
     assert str(moved / "assets" / "cities.txt") in receiver_source(read_saved_model(moved))
+
+
+def changed(**signatures: Signature) -> SavedModel:
+    """The model of functions, whose graph hides what its one parser reads, with other signatures."""
+    model = read_saved_model(RECORDED / "2.15.1" / "functions")
+    return replace(model, graphs=(replace(model.graphs[0], signatures=signatures),))
+
+
+def signature(**inputs: Tensor) -> Signature:
+    return Signature(method="predict", inputs=inputs, outputs={})
+
+
+def tensor(name: str, dtype: str = "string", shape: tuple[int | None, ...] = (None,)) -> Tensor:
+    return Tensor(name=f"{name}:0", dtype=dtype, shape=shape)
+
+
+def test_a_receiver_loads_whatever_names_and_defaults_there_are(tmp_path: Path) -> None:
+    free = {"dtype": "float32", "shape": (None, None)}
+    model = changed(
+        **{
+            "serving_default": signature(**{"in/a": tensor("x", **free), "in_a": tensor("y", **free)}),
+            "my-sig": signature(p=tensor("p", "float32")),
+            "my_sig": signature(q=tensor("q", "float32")),
+            "serving_input": signature(r=tensor("r", "float32")),
+            "two\nlines": signature(s=tensor("s", "float32")),
+        }
+    )
+    for path in (model.path, 'C:\\Users\\new"""x"', "n\udce4m\u00e4"):
+        source = receiver_source(replace(model, path=path))
+        (tmp_path / "receiver.py").write_text(source, encoding="utf-8")
+        written = runpy.run_path(str(tmp_path / "receiver.py"))
+        assert path in written["__doc__"]
+        made = written["make_serving_input_receiver_fn"](in_a_1=2, in_a_1_2=3)()
+        assert {name: one.shape[1] for name, one in made.features.items()} == {"in/a": 2, "in_a": 3}
+        for name, key in (("my_sig", "p"), ("serving_input", "r"), ("two_lines", "s")):
+            assert list(written[f"{name}_receiver_fn{'_2' if key == 'r' else ''}"]().features) == [key]
+        assert list(written["my_sig_receiver_fn_2"]().features) == ["q"]
+
+
+def test_defaults_that_are_no_numbers_and_files_from_the_root_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = changed(serving_default=signature(examples=tensor("a")))
+    (graph,) = model.graphs
+    features = {
+        "x": ExampleFeature(kind="fixed", dtype="float32", shape=(2,), default=[float("nan"), 1.5]),
+        "y": ExampleFeature(kind="fixed", dtype="float32", default=float("-inf")),
+    }
+    graph = replace(graph, parsings=(replace(graph.parsings[0], features=features),))
+    words = Vocabulary(node="t", feature="city", outputs=(), asset="cities.txt")
+    monkeypatch.chdir(RECORDED)
+    written: dict[str, Any] = {}
+    exec(receiver_source(SavedModel(path="here", graphs=(replace(graph, vocabularies=(words,)),))), written)
+    assert np.isnan(written["FEATURES"]["x"].default_value[0])
+    assert written["FEATURES"]["x"].default_value[1] == 1.5
+    assert written["FEATURES"]["y"].default_value == -np.inf
+    assert written["VOCABULARIES"] == {"city": str(RECORDED.resolve() / "here" / "assets" / "cities.txt")}
+
+
+def test_a_hidden_parser_is_of_the_one_signature_that_takes_a_string(capsys: pytest.CaptureFixture[str]) -> None:
+    parsed = receiver_source(changed(serving_default=signature(examples=tensor("a"))))
+    assert "build_parsing_serving_input_receiver_fn(FEATURES)" in parsed
+    assert "# MIGRATE: the graph does not show that 'examples' is what ParseExample/ParseExampleV2 parses" in parsed
+    two = changed(serving_default=signature(examples=tensor("a")), text=signature(text=tensor("b")))
+    mixed = changed(serving_default=signature(examples=tensor("a"), n=tensor("b", "float32")))
+    for model, notes in ((two, 2), (mixed, 1)):
+        source = receiver_source(model)
+        assert "build_parsing_serving_input_receiver_fn(" not in source
+        assert source.count("# MIGRATE: the graph parses tf.Examples in ParseExample/ParseExampleV2. If ") == notes

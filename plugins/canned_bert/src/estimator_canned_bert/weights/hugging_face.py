@@ -18,6 +18,8 @@ from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt")
+#: Dtypes that safetensors reads into numpy.
+_READ = frozenset(["BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32", "U64", "I64", "F64", "C64"])
 TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "spiece.model")
 
 
@@ -113,11 +115,25 @@ def read_tensors(place: Path) -> dict[str, np.ndarray]:
     """The arrays of a Hugging Face directory under their own names.
 
     Raises:
+        ArgumentError: a file is missing, the weights are pickled, or of a dtype that numpy lacks.
+        CheckpointCorruptError: a file cannot be read.
+    """
+    return {name: array for part in _files(place) for name, array in _read_file(part).items()}
+
+
+def tensor_names(place: Path) -> frozenset[str]:
+    """The names of the arrays of a Hugging Face directory; the arrays are not read.
+
+    Raises:
         ArgumentError: a file is missing, or the weights are pickled.
         CheckpointCorruptError: a file cannot be read.
     """
+    return frozenset(name for part in _files(place) for name in _dtypes(part))
+
+
+def _files(place: Path) -> list[Path]:
     if (place / WEIGHTS).is_file():
-        return _read_file(place / WEIGHTS)
+        return [place / WEIGHTS]
     if (place / INDEX).is_file():
         try:
             parts = sorted(set(json.loads((place / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
@@ -126,7 +142,7 @@ def read_tensors(place: Path) -> dict[str, np.ndarray]:
         missing = [part for part in parts if not (place / part).is_file()]
         if missing:
             raise ArgumentError(f"{place / INDEX} names files that are not there: {', '.join(missing)}. Download them.")
-        return {name: array for part in parts for name, array in _read_file(place / part).items()}
+        return [place / part for part in parts]
     pickled = [name for name in PICKLED if (place / name).is_file()]
     hint = (
         f" {pickled[0]} is pickled: loading it could run code, so it is not read. Save the model again with "
@@ -144,10 +160,31 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        size = path.stat().st_size
-        raise CheckpointCorruptError(
-            f"{path} ({size} bytes) is not a complete safetensors file: {error}. Download it again."
+        raise _incomplete(path, error) from error
+    except (AttributeError, KeyError) as error:  # numpy has no such dtype
+        # an old safetensors does not read BF16 either
+        name, dtype = min(_dtypes(path).items(), key=lambda one: (one[1] in _READ, one[1] != "BF16"))
+        raise ArgumentError(
+            f"{path}: the array {name!r} is of dtype {dtype}, which numpy does not have. Save the model again with "
+            "bfloat16 or float32."
         ) from error
+
+
+def _dtypes(path: Path) -> dict[str, str]:
+    """The names of the arrays of a file and their dtypes, from its first bytes."""
+    try:
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        return {name: one["dtype"] for name, one in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+        raise _incomplete(path, error) from error
+
+
+def _incomplete(path: Path, error: Exception) -> CheckpointCorruptError:
+    size = path.stat().st_size
+    return CheckpointCorruptError(
+        f"{path} ({size} bytes) is not a complete safetensors file: {error}. Download it again."
+    )
 
 
 def _unprefixed(tensors: Mapping[str, np.ndarray], architecture: str) -> dict[str, np.ndarray]:

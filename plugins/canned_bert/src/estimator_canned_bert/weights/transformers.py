@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from estimator_canned_bert.config import ARCHITECTURES
-from estimator_canned_bert.weights.hugging_face import read_hugging_face, read_tensors
-from estimator_core.errors import CheckpointCorruptError
+from estimator_canned_bert.config import ARCHITECTURES, CONFIG_FILES, BertConfig
+from estimator_canned_bert.weights.hugging_face import read_hugging_face, read_tensors, tensor_names
+from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_core.model import InitialValue, VariableSpec
 from estimator_warm_start import WarmStartSettings
+
+#: What arrays of an architecture are called, with its name before or without.
+_NAMES = {
+    "bert": re.compile(r"(bert\.)?encoder\.layer\.\d+\.attention\.self\.query\."),
+    "albert": re.compile(r"(albert\.)?encoder\.albert_layer_groups\.\d+\."),
+}
 
 
 class TransformersCheckpoint:
@@ -48,7 +55,7 @@ class TransformersCheckpoint:
         """All its arrays, by name.
 
         Raises:
-            ArgumentError: there are no weights, or only pickled ones.
+            ArgumentError: there are no weights, only pickled ones, or no configuration of theirs.
             CheckpointCorruptError: a file is damaged or incomplete.
         """
         place = Path(path) if Path(path).is_dir() else Path(path).parent
@@ -56,9 +63,27 @@ class TransformersCheckpoint:
 
 
 def _architecture(place: Path) -> str | None:
-    """The `model_type` of the configuration; None without one."""
-    file = place / "config.json"
+    """The `model_type` of a configuration; without one, what the names of the arrays tell; None: something else.
+
+    Raises:
+        ArgumentError: the names are those of BERT or ALBERT, and the configuration is of the other or missing.
+    """
+    given = next((kind for name in CONFIG_FILES if (kind := _model_type(place / name)) is not None), None)
+    named = None if given is not None else _named(tensor_names(place))
+    if named is not None and (described := BertConfig.from_pretrained(place).architecture) != named:
+        raise ArgumentError(
+            f"{place}: the configuration describes {described}, and the arrays have the names of {named}. Write "
+            f'"model_type": "{named}" into it, or take the configuration that belongs to the weights.'
+        )
+    return given or named
+
+
+def _model_type(file: Path) -> str | None:
     try:
         return json.loads(file.read_text(encoding="utf-8")).get("model_type") if file.is_file() else None
     except (ValueError, AttributeError, OSError) as error:
         raise CheckpointCorruptError(f"{file} cannot be read: {error!r}. Download it again.") from error
+
+
+def _named(names: frozenset[str]) -> str | None:
+    return next((kind for kind, form in _NAMES.items() if any(form.match(name) for name in names)), None)

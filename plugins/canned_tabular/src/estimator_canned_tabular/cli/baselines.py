@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,14 @@ class Tally:
         return {"accuracy": test.classes.get(often, 0.0) / asked, "average_loss": loss / asked}
 
 
-def tallied(source: FileInput, contract: DataContract, memory: Path, weight_column: str | None) -> Tally:
-    """Reads all rows of a part once, and looks at each as training will.
+def tallied(
+    source: FileInput,
+    contract: DataContract,
+    memory: Path,
+    weight_column: str | None,
+    look: Callable[[Mapping[str, np.ndarray]], None],
+) -> Tally:
+    """Reads all rows of a part once, and looks at each as training will; `look` gets the features of each batch too.
 
     Raises:
         InputError: a row that cannot be used; the message names file, line and column.
@@ -66,6 +72,7 @@ def tallied(source: FileInput, contract: DataContract, memory: Path, weight_colu
     rows, classes, sums = 0, defaultdict[str, float](float), np.zeros(3)
     for features, labels in batches:
         checked((features, labels))
+        look(features)
         rows += len(labels)
         weights = np.ones(len(labels)) if weight_column is None else features[weight_column].astype(np.float64)
         if labels.dtype == object:

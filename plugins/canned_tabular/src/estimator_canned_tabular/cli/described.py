@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from estimator_canned_tabular.cli.almost_numbers import almost_numbers
 from estimator_canned_tabular.cli.profile import ColumnProfile
-from estimator_canned_tabular.cli.schema import Schema
+from estimator_canned_tabular.cli.schema import Schema, booleans_with_empty_rows
 
 #: A class with a smaller share of the rows is called rare.
 _RARE = 0.1
@@ -22,11 +22,20 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
         >>> list(described(Schema(label="bought", classes=("no", "yes")), {"bought": profile}))
         ['classes: no 19 (95.0%), yes 1 (5.0%)', "rare: yes; always 'no' would be right in 95.0% of the rows"]
     """
-    left_out = [name for name, column in schema.columns.items() if column.kind == "skip"]
+    unread = {name: profiles[name].unread for name in schema.columns if name in profiles and profiles[name].unread}
+    for name, content in unread.items():
+        yield f"left out: {name} holds {content}. Write a number or a word of each row into a column of its own"
+    left_out = [name for name, column in schema.columns.items() if column.kind == "skip" and name not in unread]
     skipped = [name if name.strip() else repr(name) for name in left_out]
     if skipped:
         yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
     yield from almost_numbers(schema, profiles)
+    for name, column in schema.columns.items():
+        if column.kind == "vocabulary" and booleans_with_empty_rows(profiles[name]):
+            yield (
+                f"read as words: {name}, of truth values and empty rows. Every file must spell them so: "
+                f"{', '.join(column.words)} (pandas writes True into CSV, and Parquet is read as true)"
+            )
     if not schema.classes:
         return
     words = profiles[schema.label].words

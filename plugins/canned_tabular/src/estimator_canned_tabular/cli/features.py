@@ -37,7 +37,7 @@ def has_large_tables(schema: Schema) -> bool:
 
 def received(schema: Schema) -> dict[str, Feature]:
     """What clients of an export send."""
-    kinds = {"numeric": "float32", "vocabulary": "string", "hash": "string"}
+    kinds = {"numeric": "float32", "boolean": "bool", "vocabulary": "string", "hash": "string"}
     return {
         name: Feature((None,), kinds[column.kind]) for name, column in schema.columns.items() if column.kind in kinds
     }
@@ -45,13 +45,13 @@ def received(schema: Schema) -> dict[str, Feature]:
 
 def _dense(name: str, column: ColumnSchema) -> Any:
     plain = _plain(name, column)
-    if column.kind == "numeric":
+    if column.kind in ("numeric", "boolean"):
         return plain
     return embedding_column(plain, column.dimension) if column.dimension else indicator_column(plain)
 
 
 def _plain(name: str, column: ColumnSchema) -> Any:
-    if column.kind == "numeric":
+    if column.kind in ("numeric", "boolean"):
 
         def normalised(number: jax.Array) -> jax.Array:
             return (number - column.mean) / column.scale

@@ -23,6 +23,7 @@ from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.summary import table
 from estimator_canned_tabular.cli.table import defaults_of, has_rows, profiles_of
+from estimator_canned_tabular.cli.unknown_words import UnknownWords
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins
 from estimator_hooks import stop_if_no_decrease_hook
@@ -211,7 +212,11 @@ def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
         raise ArgumentError(f"{args.csv} has fewer than {EVERY} rows, of which one would be the test: give --eval-csv.")
 
     def of(parts: Parts, part: Part) -> Tally:
-        return tallied(parts.rows(part), contract, args.model_dir, args.weight_column)
+        words = UnknownWords(parts.schema)
+        found = tallied(parts.rows(part), contract, args.model_dir, args.weight_column, words.look)
+        for line in words.told(f"{part} rows"):
+            print(line)
+        return found
 
     tallies: dict[Part, Tally] = {"test": of(parts, "test")}
     if not tallies["test"].rows:

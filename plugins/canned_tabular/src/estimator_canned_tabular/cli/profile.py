@@ -19,13 +19,16 @@ class ColumnProfile:
     Attributes:
         rows: seen so far.
         empty: of those, how many have no value.
+        endless: of those, how many are "nan" or an infinite number, while all others are numbers.
+        unread: what the column holds instead of numbers and words, such as "lists"; empty: nothing else.
         numeric: whether all values so far are numbers.
         whole: whether all numbers are.
         mean: of the numbers.
     """
 
-    def __init__(self) -> None:
-        self.rows = self.empty = 0
+    def __init__(self, unread: str = "") -> None:
+        self.unread = unread
+        self.rows = self.empty = self.endless = 0
         self.numeric = self.whole = True
         self.mean = 0.0
         self._known = 0
@@ -80,6 +83,7 @@ class ColumnProfile:
         if found is None:
             self.numeric = False
             return
+        self.endless += sum(1 for value in values if value) - int(np.isfinite(found).sum())
         known = found[np.isfinite(found)]  # an infinite one is refused by its row, where rows are checked
         if not known.size:
             return

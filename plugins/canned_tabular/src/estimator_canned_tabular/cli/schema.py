@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ import numpy as np
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_core.errors import ArgumentError
 
-KINDS = ("numeric", "vocabulary", "hash", "skip")
+KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
+#: As Arrow, pandas and spreadsheets write truth values; a column of them is read as bool, whatever its file.
+_TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
 #: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
@@ -23,11 +26,12 @@ _ENOUGH, _ALL = 20, 0.97
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSchema:
-    """One column: a number that is normalised, words of a vocabulary, hashed words, or nothing.
+    """One column: a number that is normalised, a truth value, words of a vocabulary, hashed words, or nothing.
 
     Attributes:
         kind: one of `KINDS`.
-        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean.
+        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean, or the truth value
+            that comes more often.
         words: the vocabulary; other words share a bucket.
         buckets: how many, of hashed words.
         dimension: of the embedding in deep models; 0: a number for each word.
@@ -135,10 +139,13 @@ def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:
 
 
 def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> ColumnSchema:
-    if _is_identifier(name, profile) or _tells_nothing(profile):
+    if profile.unread or _is_identifier(name, profile) or _tells_nothing(profile):
         return ColumnSchema(kind="skip")
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
+    if _is_boolean(profile):
+        share = sum(count for word, count in profile.words.items() if word in _TRUE) / profile.rows
+        return ColumnSchema(kind="boolean", mean=share, scale=float(np.sqrt(share * (1 - share))))
     often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
     if not often:  # nothing, or names and keys: every value is different
         return ColumnSchema(kind="skip")
@@ -147,6 +154,17 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     if len(often) > _MOST_WORDS:
         return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension, missing_category=own)
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
+
+
+def _is_boolean(profile: ColumnProfile) -> bool:
+    """Whether every row has a truth value, and both come."""
+    words = set(profile.words)
+    return not profile.empty and words <= _TRUE | _FALSE and bool(words & _TRUE) and bool(words & _FALSE)
+
+
+def booleans_with_empty_rows(profile: ColumnProfile) -> bool:
+    """Whether rows have truth values or nothing: these are read as words, because nothing may tell something."""
+    return profile.empty > 0 and bool(profile.words) and set(profile.words) <= _TRUE | _FALSE
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:
@@ -168,11 +186,22 @@ def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple
         raise ArgumentError(
             f"The label {label!r} is empty in {profile.empty} rows: leave them out with --on-error skip."
         )
+    if profile.unread:
+        raise ArgumentError(f"The label {label!r} holds {profile.unread}: it must be one number or word in each row.")
     if profile.numbers and (profile.distinct > _FEW_NUMBERS or not profile.whole):
+        if profile.endless:
+            raise ArgumentError(
+                f"The label {label!r} is nan or infinite in {profile.endless} rows: remove those rows from the file."
+            )
         return ()
+    if profile.numbers and profile.endless and not may_be_empty:
+        raise ArgumentError(
+            f"The label {label!r} is nan or infinite in {profile.endless} rows, and a number in the others: leave them "
+            "out with --on-error skip."
+        )
     if not profile.all_counted:
         raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
-    names = tuple(sorted(profile.words))
+    names = tuple(sorted(word for word in profile.words if not profile.numbers or math.isfinite(float(word))))
     if len(names) < 2:
         raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")
     return names

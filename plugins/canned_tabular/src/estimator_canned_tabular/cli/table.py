@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from estimator_canned_tabular.cli.arrow_types import binary_columns, is_parquet, nested_columns
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
 
 _BATCH = 4096
+#: What columns are read as by their kind; others as words.
+_TYPES = {"numeric": "float32", "boolean": "bool"}
 #: Suffixes of files that hold no CSV.
 _NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
 #: What stands between columns of files that are called CSV, beside commas.
@@ -21,7 +24,7 @@ _OTHERS = (";", "\t", "|")
 
 
 def opener_of(path: Path) -> Callable[..., FileInput]:
-    """The input_fn of a kind of file: Parquet by its suffix, else CSV.
+    """The input_fn of a kind of file: Parquet by its suffix or its first bytes, else CSV.
 
     Raises:
         ArgumentError: the suffix is that of another kind.
@@ -33,7 +36,7 @@ def opener_of(path: Path) -> Callable[..., FileInput]:
     suffix = path.suffix.lower()
     if suffix in _NOT_READ:
         raise ArgumentError(f"{path}: rows are read from CSV and Parquet files. Write them so: DataFrame.to_parquet.")
-    return parquet_input_fn if suffix == ".parquet" else csv_input_fn
+    return parquet_input_fn if is_parquet(path) else csv_input_fn
 
 
 def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfile]:
@@ -46,13 +49,21 @@ def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfil
     names = _columns_of(path)
     if label not in names:
         raise ArgumentError(f"{path}: there is no column {label!r}. Columns: {', '.join(names)}.{_hint(names, label)}")
-    source = opener_of(path)(
-        path, _BATCH, shuffle=False, column_types=dict.fromkeys(names, "string"), on_error=on_error
-    )
-    profiles = {name: ColumnProfile() for name in names}
+    nested = nested_columns(path)
+    profiles = {name: ColumnProfile(nested.get(name, "")) for name in names}
+    flat = [name for name in names if name not in nested]
+    if not flat:
+        return profiles
+    types = dict.fromkeys(flat, "string")
+    source = opener_of(path)(path, _BATCH, shuffle=False, select_columns=flat, column_types=types, on_error=on_error)
+    binary = binary_columns(path)
     for batch in source():
         for name, values in batch.items():
-            profiles[name].add(values.tolist())
+            profile = profiles[name]
+            if name in binary and not profile.unread and not all(map(_is_text, values.tolist())):
+                profile.unread = "bytes that are not text in UTF-8"
+            if not profile.unread:
+                profile.add(values.tolist())
     return profiles
 
 
@@ -62,8 +73,12 @@ def has_rows(path: Path, count: int, on_error: Any) -> bool:
     Raises:
         ArgumentError, InputError: a file that cannot be read.
     """
-    types = dict.fromkeys(_columns_of(path), "string")
-    first = next(opener_of(path)(path, count, shuffle=False, column_types=types, on_error=on_error)(), None)
+    nested = nested_columns(path)
+    types = {name: "string" for name in _columns_of(path) if name not in nested}
+    if not types:
+        return False
+    options = {"shuffle": False, "select_columns": list(types), "column_types": types, "on_error": on_error}
+    first = next(opener_of(path)(path, count, **options)(), None)
     return first is not None and len(next(iter(first.values()))) == count
 
 
@@ -83,7 +98,13 @@ def typed_input(
     for name in (*used, *weights, schema.label):
         if name not in found:
             raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
-    kinds = {name: "float32" if column.kind == "numeric" else "string" for name, column in used.items()}
+    for name, content in nested_columns(path).items():
+        if name in (*used, *weights, schema.label):
+            raise ArgumentError(
+                f"{path}: the column {name!r} holds {content}. Write a number or a word of each row into a column "
+                "of its own, or leave this one out: kind skip in columns.json."
+            )
+    kinds = {name: _TYPES.get(column.kind, "string") for name, column in used.items()}
     label = {schema.label: "string" if schema.classes else "float32"}
     return opener_of(path)(
         path,
@@ -92,15 +113,24 @@ def typed_input(
         label_name=schema.label,
         select_columns=[*kinds, *weights, schema.label],
         column_types={**kinds, **dict.fromkeys(weights, "float32"), **label},
-        column_defaults={name: mean for name, mean in defaults_of(schema).items() if name in used},
+        column_defaults={name: value for name, value in defaults_of(schema).items() if name in used},
         vocabularies={schema.label: schema.classes} if schema.classes else None,
         **options,
     )
 
 
 def defaults_of(schema: Schema) -> dict[str, float]:
-    """What empty numbers become, by column: the mean."""
-    return {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
+    """What empty fields become, by column: the mean of numbers, the truth value that comes more often."""
+    numbers = {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
+    return numbers | {name: one.mean >= 0.5 for name, one in schema.columns.items() if one.kind == "boolean"}
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _hint(names: Sequence[str], label: str) -> str:

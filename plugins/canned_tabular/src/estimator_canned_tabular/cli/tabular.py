@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "train", help="train, evaluate and export"
     )
     data = train.add_argument_group("data")
-    data.add_argument("--csv", "--rows", type=Path, required=True, help="the rows: CSV with a header, or .parquet")
+    data.add_argument("--csv", "--rows", type=Path, required=True, help="the rows: CSV with a header, or Parquet")
     data.add_argument("--label", required=True, help="the column to predict")
     data.add_argument("--eval-csv", "--eval-rows", type=Path, help="rows to test (default: every tenth row of --csv)")
     data.add_argument("--columns", type=Path, help="a columns.json (default: inferred)")

@@ -31,6 +31,9 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
         raise InputError(f"{path} is empty: its first line should name the columns.")
     if head.startswith(_UTF_16):
         raise InputError(f"{path} is text in UTF-16. Write it again in UTF-8: iconv -f UTF-16 -t UTF-8.")
+    if b"\0" in head[: int(ends[0]) if ends.size else len(head)]:
+        kind = "a Parquet file" if head.startswith(b"PAR1") else "not text, or text in UTF-16"
+        raise InputError(f"{path} holds NUL bytes in its first line: it is {kind}. CSV is text in UTF-8.")
     if b"\n" not in head and b"\r" in head:
         raise InputError(f"{path}: its lines end in CR (\\r) alone. Write it again with LF (\\n): tr '\\r' '\\n'.")
     end = int(ends[0]) if ends.size else len(head)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_migration.savedmodels.records import (
@@ -47,10 +50,15 @@ def receivers(graph: MetaGraph) -> list[Receiver]:
     for name, signature in sorted(graph.signatures.items(), key=lambda each: each[0] != _DEFAULT):
         if signature.inputs:
             groups.setdefault(tuple(sorted(tensor.name for tensor in signature.inputs.values())), []).append(name)
-    return [
-        _receiver(graph, names, _FUNCTION if not place else f"{_word(names[0])}_receiver_fn")
-        for place, names in enumerate(groups.values())
-    ]
+    texts = [names for names in groups.values() if _takes_one_string(_plainest(graph, names))]
+    made: list[Receiver] = []
+    taken: set[str] = set()
+    for names in groups.values():
+        function = _unique(f"{_word(names[0])}_receiver_fn", taken) if made else _FUNCTION
+        spec = _unique(f"{function.upper().removesuffix('_RECEIVER_FN')}_FEATURES", taken) if made else "FEATURES"
+        taken |= {function, f"make_{function}", spec}
+        made.append(_receiver(graph, names, function, spec, alone=texts == [names]))
+    return made
 
 
 def receiver_source(model: SavedModel) -> str:
@@ -60,31 +68,49 @@ def receiver_source(model: SavedModel) -> str:
         model: as `read_saved_model` returns it.
 
     Raises:
-        ArgumentError: no signature takes anything.
+        ArgumentError: no signature takes anything, or it says what no Python can be written of.
     """
     graph = model.graphs[0]
     made = receivers(graph)
     if not made:
         raise ArgumentError(f"The SavedModel {model.path} has no signature, so there is nothing to receive.")
-    head = f'"""What {model.path} took (TensorFlow {graph.tensorflow}), by `estimator migrate savedmodel`."""'
+    about = f"What {model.path} took (TensorFlow {graph.tensorflow}), by `estimator migrate savedmodel`."
+    head = f'""{_text(about)}""'
     parts = [head, "import estimator_core as ec", *_vocabularies(model, graph)]
-    return "\n\n".join([*parts, *("\n".join(_commented(one)) for one in made)]) + "\n"
+    source = "\n\n".join([*parts, *("\n".join(_commented(one)) for one in made)]) + "\n"
+    try:
+        compile(source, "receiver", "exec")
+    except (SyntaxError, ValueError) as error:
+        raise ArgumentError(
+            f"The receiver of {model.path} cannot be written as Python: {error}. Write it by hand."
+        ) from error
+    return source
 
 
 def _commented(receiver: Receiver) -> Iterator[str]:
-    yield f"# The receiver of {', '.join(receiver.signatures)}."
-    for note in receiver.notes:
-        yield f"# MIGRATE: {note}"
+    for note in [f"The receiver of {', '.join(receiver.signatures)}.", *(f"MIGRATE: {one}" for one in receiver.notes)]:
+        yield f"# {' '.join(note.split())}"  # names may hold ends of lines
     yield receiver.source
 
 
-def _receiver(graph: MetaGraph, names: list[str], function: str) -> Receiver:
+def _receiver(graph: MetaGraph, names: list[str], function: str, spec: str, *, alone: bool) -> Receiver:
+    """`alone`: no other signatures take one string."""
     signature = _plainest(graph, names)
-    parsing = _parsing_of(graph, signature)
-    if parsing is not None:
+    inputs = {tensor.name for tensor in signature.inputs.values()}
+    shown = [one for one in graph.parsings if one.source in inputs]
+    hidden = [one for one in graph.parsings if one.source is None]  # in functions of TensorFlow 2
+    if _takes_one_string(signature) and (len(shown) == 1 or (not shown and len(hidden) == 1 and alone)):
         (received,) = signature.inputs
-        return _of_records(function, tuple(names), parsing, received)
-    return _of_features(function, tuple(names), signature)
+        (parsing,) = shown or hidden
+        doubt = [] if shown else [f"the graph does not show that {received!r} is what {parsing.node} parses: look."]
+        return _of_records(function, tuple(names), parsing, received, spec, doubt)
+    texts = [name for name, tensor in signature.inputs.items() if tensor.dtype == "string"]
+    unclear = [one.node for one in shown or hidden] if texts else []
+    doubt = [
+        f"the graph parses tf.Examples in {', '.join(unclear)}. If {', '.join(texts)} holds them, write "
+        "build_parsing_serving_input_receiver_fn with the features that `estimator migrate savedmodel` lists."
+    ]
+    return _of_features(function, tuple(names), signature, doubt if unclear else [])
 
 
 def _plainest(graph: MetaGraph, names: list[str]) -> Signature:
@@ -93,21 +119,14 @@ def _plainest(graph: MetaGraph, names: list[str]) -> Signature:
     return next((one for one in found if one.method == "predict"), found[0])
 
 
-def _parsing_of(graph: MetaGraph, signature: Signature) -> Parsing | None:
-    if len(signature.inputs) != 1:
-        return None
-    (tensor,) = signature.inputs.values()
-    if tensor.dtype != "string":
-        return None
-    known = [one for one in graph.parsings if one.source == tensor.name]
-    hidden = [one for one in graph.parsings if one.source is None]  # in functions of TensorFlow 2
-    found = known or hidden
-    return found[0] if len(found) == 1 else None
+def _takes_one_string(signature: Signature) -> bool:
+    return [tensor.dtype for tensor in signature.inputs.values()] == ["string"]
 
 
-def _of_records(function: str, names: tuple[str, ...], parsing: Parsing, received: str) -> Receiver:
-    notes: list[str] = []
-    spec = "FEATURES" if function == _FUNCTION else f"{function.upper().removesuffix('_RECEIVER_FN')}_FEATURES"
+def _of_records(
+    function: str, names: tuple[str, ...], parsing: Parsing, received: str, spec: str, doubt: list[str]
+) -> Receiver:
+    notes = [*doubt]
     lines = [f"{spec} = {{"]
     lines += [f"    {_text(key)}: {_spec(key, feature, notes)}," for key, feature in parsing.features.items()]
     lines.append("}")
@@ -132,7 +151,7 @@ def _of_records(function: str, names: tuple[str, ...], parsing: Parsing, receive
 
 def _spec(key: str, feature: ExampleFeature, notes: list[str]) -> str:
     if feature.kind == "fixed":
-        default = "" if feature.default is None else f", default_value={feature.default!r}"
+        default = "" if feature.default is None else f", default_value={_literal(feature.default)}"
         return f"ec.export.FixedLenFeature({feature.shape!r}, {_text(feature.dtype)}{default})"
     if feature.kind == "sequence" and feature.shape:
         notes.append(
@@ -145,9 +164,9 @@ def _spec(key: str, feature: ExampleFeature, notes: list[str]) -> str:
     return f"ec.export.VarLenFeature({_text(feature.dtype)})"
 
 
-def _of_features(function: str, names: tuple[str, ...], signature: Signature) -> Receiver:
+def _of_features(function: str, names: tuple[str, ...], signature: Signature, doubt: list[str]) -> Receiver:
     free: list[str] = []
-    notes: list[str] = []
+    notes = [*doubt]
     lines: list[str] = []
     batches = {tensor.shape[0] for tensor in signature.inputs.values() if tensor.shape}
     batch = next(iter(batches)) if len(batches) == 1 else None
@@ -171,12 +190,12 @@ def _of_features(function: str, names: tuple[str, ...], signature: Signature) ->
 
 def _shape(name: str, tensor: Tensor, free: list[str]) -> str:
     if tensor.shape is None:
-        free.append(f"{_word(name)}_size")
+        free.append(_unique(f"{_word(name)}_size", free))
         return f"(None, {free[-1]})"
     sizes = ["None"] if tensor.shape else []
     for axis, size in enumerate(tensor.shape[1:], 1):
         if size is None:
-            free.append(f"{_word(name)}_{axis}")
+            free.append(_unique(f"{_word(name)}_{axis}", free))
         sizes.append(free[-1] if size is None else str(size))
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
@@ -195,7 +214,8 @@ def _vocabularies(model: SavedModel, graph: MetaGraph) -> Iterator[str]:
 def _known(model: SavedModel, vocabulary: Vocabulary) -> str | None:
     if vocabulary.words is not None:
         return _listed(vocabulary.words)
-    return _text(f"{model.path}/assets/{vocabulary.asset}") if vocabulary.asset else None
+    # from the root on: the file may be run elsewhere
+    return _text(str(Path(model.path).resolve() / "assets" / vocabulary.asset)) if vocabulary.asset else None
 
 
 def _listed(words: tuple[str | int, ...]) -> str:
@@ -203,10 +223,28 @@ def _listed(words: tuple[str | int, ...]) -> str:
 
 
 def _text(value: str) -> str:
-    """In double quotes."""
-    return json.dumps(value, ensure_ascii=False)
+    """In double quotes; half characters, as in names of files that are not UTF-8, by their numbers."""
+    written = json.dumps(value, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", written)
+
+
+def _literal(value: Any) -> str:
+    """A default as Python."""
+    if isinstance(value, (list, tuple)):
+        items: list[Any] = [*value]
+        return f"[{', '.join(map(_literal, items))}]"
+    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 def _word(name: str) -> str:
-    word = re.sub(r"\W", "_", name)
+    word = re.sub(r"\W", "_", name, flags=re.ASCII)
     return word if word[:1].isalpha() else f"x{word}"
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number if it is taken."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found

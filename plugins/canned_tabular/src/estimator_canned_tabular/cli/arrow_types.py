@@ -1,0 +1,78 @@
+"""Files of Parquet, and their columns that hold neither a number nor a word in a row."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import InputError
+from estimator_inputs import parquet_input_fn
+
+_MAGIC = b"PAR1"
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is called .parquet, or begins as such files do; of a pattern, its first file.
+
+    Example:
+        >>> is_parquet(Path("rows.parquet")), is_parquet(Path("rows.csv"))
+        (True, False)
+    """
+    if path.suffix.lower() == ".parquet":
+        return True
+    names = [str(path)] if path.is_file() else sorted(glob.glob(str(path), recursive=True))[:1]
+    try:
+        return any(_begins(Path(name)) == _MAGIC for name in names if Path(name).is_file())
+    except OSError:
+        return False  # who reads it says why it cannot be read
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC))
+
+
+def nested_columns(path: Path) -> dict[str, str]:
+    """What columns of Parquet hold instead of one value in a row; of the first file of a pattern.
+
+    Raises:
+        ArgumentError, InputError: a file that cannot be read.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    found: dict[str, str] = {}
+    for field in _fields(path):
+        kind = field.type
+        if types.is_map(kind):
+            found[field.name] = "maps"
+        elif types.is_struct(kind) or types.is_union(kind):
+            found[field.name] = "records"
+        elif types.is_nested(kind):
+            found[field.name] = "lists"
+    return found
+
+
+def binary_columns(path: Path) -> frozenset[str]:
+    """Columns of Parquet that are bytes, which may be text.
+
+    Raises:
+        ArgumentError, InputError: a file that cannot be read.
+    """
+    import pyarrow as pa
+
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return frozenset(field.name for field in _fields(path) if any(of(field.type) for of in kinds))
+
+
+def _fields(path: Path) -> list[Any]:
+    if not is_parquet(path):
+        return []
+    from pyarrow import parquet
+
+    (first, *_) = parquet_input_fn(path, 1, shuffle=False).files
+    try:
+        return list(parquet.read_schema(first))
+    except OSError as error:
+        raise InputError(f"{first} cannot be read: {error}.") from error

@@ -1,0 +1,72 @@
+"""Columns whose words are all unknown: the rows were written otherwise than those that the vocabulary is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from estimator_canned_tabular.cli.schema import Schema
+from estimator_core.errors import ArgumentError
+
+_SHOWN = 3
+#: So many unknown words of a column are compared; the first ones.
+_KEPT = 100
+
+
+class UnknownWords:
+    """The vocabulary columns of which no word has been known yet.
+
+    Args:
+        schema: of the columns.
+
+    Example:
+        >>> from estimator_canned_tabular.cli.schema import ColumnSchema
+        >>> column = ColumnSchema(kind="vocabulary", words=("Oslo", "Rome"))
+        >>> words = UnknownWords(Schema(label="y", columns={"city": column}))
+        >>> words.look({"city": np.array([b"Lima", b""], object)})
+        >>> list(words.told("test rows"))
+        ["unknown: no word of city in the test rows comes in its vocabulary: 'Lima', and not 'Oslo', 'Rome'"]
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        words = {name: column.words for name, column in schema.columns.items() if column.kind == "vocabulary"}
+        self._words = words
+        self._known = {name: frozenset(word.encode() for word in of) for name, of in words.items()}
+        self._strange: dict[str, set[bytes]] = {name: set() for name in words}
+
+    def look(self, features: Mapping[str, np.ndarray]) -> None:
+        """Takes a batch."""
+        for name in [*self._strange]:
+            found = {word for word in features[name].tolist() if word} if name in features else set[bytes]()
+            if not found.isdisjoint(self._known[name]):
+                del self._strange[name]
+            elif len(self._strange[name]) < _KEPT:
+                self._strange[name] |= found
+
+    def told(self, where: str) -> Iterator[str]:
+        """A line for each such column.
+
+        Raises:
+            ArgumentError: its words are those of the vocabulary in another spelling.
+        """
+        for name, found in self._strange.items():
+            if not found:
+                continue
+            strange = sorted(word.decode(errors="backslashreplace") for word in found)
+            said = (
+                f"no word of {name} in the {where} comes in its vocabulary: {_listed(strange)}, and not "
+                f"{_listed(self._words[name])}"
+            )
+            folded = {_folded(word) for word in self._words[name]}
+            if all(_folded(word) in folded for word in strange):
+                raise ArgumentError(f"The rows are spelled otherwise: {said}. Write them as the vocabulary has them.")
+            yield f"unknown: {said}"
+
+
+def _folded(word: str) -> str:
+    return word.strip().casefold()
+
+
+def _listed(words: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(map(repr, words[:_SHOWN])) + (", ..." if len(words) > _SHOWN else "")
