@@ -77,7 +77,8 @@ class Job:
         parts, tallies = _tallied(parts, contract.data_contract)
         rows = sum(tallies[part].rows for part in tallies if part != "test")
         recipe = Recipe.of(args, rows)
-        default_plugins().find("format", _FORMAT)  # without its package, the export after the training would fail
+        if not args.no_export:  # without its package, the export after the training would fail
+            default_plugins().find("format", _FORMAT)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
         parts = replace(parts, batch_size=recipe.batch_size)
