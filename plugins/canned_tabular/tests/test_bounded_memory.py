@@ -40,10 +40,10 @@ from estimator_heads import BinaryClassHead, HeadContract
 profile.MOST_COUNTED = 2000
 tracemalloc.start()
 path = Path(sys.argv[1])
-schema = Schema.inferred(profiles_of(path, "raise"), "income")
+schema = Schema.inferred(profiles_of(path, "income", "raise"), "income")
 rows = typed_input(path, schema, None, 512, shuffle=True, shuffle_buffer_size=2500)
 contract = HeadContract(BinaryClassHead(label_vocabulary=schema.classes))
-found = tallied(rows, contract, Path("none"), None)
+found = tallied(rows, contract, Path("none"), None, lambda features: None)
 print(found.rows, found.bad, tracemalloc.get_traced_memory()[1])
 """
 TRAINED = """
