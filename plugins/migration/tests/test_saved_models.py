@@ -279,6 +279,7 @@ def test_a_receiver_loads_whatever_names_and_defaults_there_are(tmp_path: Path) 
         assert list(written["my_sig_receiver_fn_2"]().features) == ["q"]
 
 
+@pytest.mark.plugins  # estimator-inputs
 def test_defaults_that_are_no_numbers_and_files_from_the_root_on(monkeypatch: pytest.MonkeyPatch) -> None:
     model = changed(serving_default=signature(examples=tensor("a")))
     (graph,) = model.graphs
