@@ -154,7 +154,7 @@ def test_a_learning_curve_is_that_of_runs_on_parts(line):
         (["--rows", "0"], "rows of a learning curve must be at least 1"),
         (["--steps", "0", "--rows", "32"], "steps of a learning curve must be at least 1"),
         ([], "never ends (num_epochs=None), so not all of it can be read. Give it num_epochs=1, or say how many"),
-        (["--set", "hooks=['goodput']"], "calls no hooks"),
+        (["--set", "hooks=['step_counter']"], "calls no hooks"),
     ],
 )
 def test_a_learning_curve_is_refused(line, words, said, capsys):
