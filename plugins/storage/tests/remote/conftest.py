@@ -19,7 +19,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def plugins() -> Plugins:
     """Brings the scheme, and an export format."""
-    return Plugins(autoload=False, extra=[shelves, array_format])
+    return Plugins(only=["estimator-storage"], extra=[shelves, array_format])
 
 
 @pytest.fixture
