@@ -53,6 +53,16 @@ def test_a_run_goes_on_where_another_process_ended_and_comes_to_the_same_as_on_d
     assert sorted(lineage.saved) == [0, 5, 10, 15, 20][-5:]
 
 
+def copied(store: Path, target: Path) -> bool:
+    """Copies a store; False if a file of it was deleted meanwhile."""
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        shutil.copytree(store, target)
+    except shutil.Error:
+        return False
+    return True
+
+
 def test_a_run_that_was_killed_after_its_last_save_is_ended_without_a_step(url, plugins, forget, tmp_path):
     killed = f"{shelves.PREFIX}{tmp_path / 'killed'}"
     noted = []
@@ -70,7 +80,8 @@ def test_a_run_that_was_killed_after_its_last_save_is_ended_without_a_step(url, 
             noted.append((run.stop_reason, run.step))
             while 7 not in read_lineage(Shelf(url)).saved:
                 time.sleep(0.01)
-            shutil.copytree(url.removeprefix(shelves.PREFIX), tmp_path / f"killed{len(noted)}")
+            while not copied(Path(url.removeprefix(shelves.PREFIX)), tmp_path / f"killed{len(noted)}"):
+                time.sleep(0.01)
 
     estimator(url, plugins).train(batches, max_steps=10, hooks=[Notes()])
     (tmp_path / "killed8").rename(tmp_path / "killed")
