@@ -6,6 +6,7 @@
 Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
 environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
 wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
+So is that of estimator-signatures, by which tests export.
 Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
 `parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
@@ -97,6 +98,8 @@ ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # The conformance kit, with which the core, the plugins and the packages of others are tested.
 KIT = "estimator_testing"
+# The kit, and what tests export with.
+TOOLS = (KIT, "estimator_signatures")
 # What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
 # And what runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
@@ -154,7 +157,7 @@ def wheel(package: str, *extras: str) -> str:
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
     """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml.
 
-    The packages are looked at alone, then the tools come: those of the groups, and the conformance kit.
+    The packages are looked at alone, then the tools come: those of the groups, the kit, and what exports.
     """
     projects = [project_file(package) for package in packages]
     # Naming the projects makes their requirements direct ones, which is what `lowest-direct` speaks of.
@@ -164,7 +167,7 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
     lowest = ["--jax", lower_bound("jax")] if resolution == "lowest-direct" else []
     session.run("python", CHECK_INSTALLED, *packages, *lowest, env=ISOLATED)
     session.install(*(argument for group in groups for argument in ("--group", group)))
-    tools = [] if KIT in packages else [KIT]
+    tools = [tool for tool in TOOLS if tool not in packages]
     if tools:
         session.install("--no-sources", *(wheel(tool) for tool in tools))
     session.run("python", CHECK_INSTALLED, *packages, *lowest, "--tools", *tools, env=ISOLATED)
@@ -223,7 +226,7 @@ def pytest(
 @nox.session(python=OLDEST)
 @nox.parametrize("resolution", RESOLUTIONS)
 def core(session: nox.Session, resolution: str) -> None:
-    """The core alone: no plugin but the kit, no neural-network library, and no way to import from the checkout."""
+    """The core alone: no plugin but the tools, no neural-network library, and no way to import from the checkout."""
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
     with outside(session, "tests") as env:
         tests = ("tests",) if resolution == "highest" else ON_LOWEST_VERSIONS
@@ -388,7 +391,7 @@ def formats(session: nox.Session, extra: str) -> None:
     """An export format: its suite where it is written, and exports of several models read where we are absent."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
-    needed = ("cluster", "hooks", "inputs", "heads", "warm_start", "canned_tabular")
+    needed = ("cluster", "hooks", "inputs", "heads", "signatures", "warm_start", "canned_tabular")
     tabular = tuple(f"estimator_{plugin}" for plugin in needed)
     session.install(
         "--no-sources",
@@ -430,7 +433,7 @@ def export_matrix(session: nox.Session) -> None:
     With `-- --cut` a part of the cells is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
-    plugins = ("hooks", "inputs", "heads", "modules", "warm_start", "canned_tabular", "canned_bert")
+    plugins = ("hooks", "inputs", "heads", "modules", "signatures", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
     session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
@@ -460,7 +463,7 @@ def export_matrix(session: nox.Session) -> None:
 @nox.parametrize("form", ["http", "grpc"])
 def tritonclient(session: nox.Session, form: str) -> None:
     """A client that we did not write, in an environment of its own: every datatype, by HTTP and by gRPC."""
-    session.install("--no-sources", wheel("estimator_core"), wheel("estimator_exporters"))
+    session.install("--no-sources", *map(wheel, ("estimator_core", "estimator_signatures", "estimator_exporters")))
     session.install("--group", "test")
     folder = "plugins/exporters/tests/separate"
     with outside(session, "plugins/exporters/tests") as env:

@@ -28,7 +28,8 @@ def define_export_sessions(house: House) -> None:
         session: nox.Session, checks: str, *extras: str, packages: tuple[str, ...] = (), more: tuple[str, ...] = ()
     ) -> None:
         """Runs one file of checks beside wheels of the core, the exporters with extras, and the kit."""
-        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_inputs", "estimator_testing")]
+        names = ("estimator_core", "estimator_inputs", "estimator_signatures", "estimator_testing")
+        wheels = [house.wheel(name) for name in names]
         session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
         session.install("--group", "test")
         with house.outside(session, TESTS, *more) as env:
@@ -60,7 +61,8 @@ def define_export_sessions(house: House) -> None:
     @nox.session(python=house.python, default=False)
     def server_attacks(session: nox.Session) -> None:
         """100,000 mixed requests under attacks, or `-- REQUESTS`; 500 reloads; on an idle machine."""
-        wheels = [house.wheel(name) for name in ("estimator_core", "estimator_testing", "estimator_exporters")]
+        names = ("estimator_core", "estimator_signatures", "estimator_testing", "estimator_exporters")
+        wheels = [house.wheel(name) for name in names]
         session.install("--no-sources", *wheels)
         session.install("--group", "test")
         with house.outside(session, TESTS) as env:

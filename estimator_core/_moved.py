@@ -14,6 +14,7 @@ from typing import Any
 
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
 _INPUTS = ("estimator_inputs", "estimator-inputs")
+_SIGNATURES = ("estimator_signatures", "estimator-signatures")
 _WARM_START = ("estimator_warm_start", "estimator-warm-start")
 
 #: Public name -> (module that holds it, distribution that brings the module). The names of a public module of the core
@@ -27,8 +28,10 @@ MOVED: dict[str, tuple[str, str]] = {
     "init_from_checkpoint": _WARM_START,
     "export.FixedLenFeature": _INPUTS,
     "export.FixedLenSequenceFeature": _INPUTS,
+    "export.SupervisedInputReceiver": _SIGNATURES,
     "export.VarLenFeature": _INPUTS,
     "export.build_parsing_serving_input_receiver_fn": _INPUTS,
+    "export.build_supervised_input_receiver_fn_from_input_fn": _SIGNATURES,
     "export.example_class": _INPUTS,
     "inputs.pandas_input_fn": _INPUTS,
 }
@@ -44,6 +47,9 @@ POLICY_READER = ("estimator_policy", "estimator-policy")
 
 #: What works with the things at a URL: module, distribution.
 AT_URLS = ("estimator_storage.at_urls", "estimator-storage")
+
+#: What makes, writes and checks exports: module, distribution.
+SIGNATURES = _SIGNATURES
 
 
 def load_moved(name: str) -> Any:

@@ -42,17 +42,17 @@ from estimator_core._export import (
     Reshape,
     ServingInputReceiver,
     SignatureSpec,
-    SupervisedInputReceiver,
     TensorServingInputReceiver,
     Within,
     build_raw_serving_input_receiver_fn,
-    build_supervised_input_receiver_fn_from_input_fn,
     host_programs,
     latest_export,
     load,
 )
 from estimator_core._export.directories import collect_garbage, exports_in, new_export, remove_export
+from estimator_core._export.model import ModelToExport
 from estimator_core._export.outputs import ExportOutput
+from estimator_core._export.receivers import named_features
 
 __all__ = [
     "Bucketize",
@@ -90,6 +90,7 @@ __all__ = [
     "KnowsEvaluation",
     "LoadedExport",
     "LoadedSignature",
+    "ModelToExport",
     "PendingExport",
     "PredictOutput",
     "RawSignature",
@@ -98,14 +99,13 @@ __all__ = [
     "Rename",
     "ServingInputReceiver",
     "SignatureSpec",
-    "SupervisedInputReceiver",
     "TensorServingInputReceiver",
     "build_raw_serving_input_receiver_fn",
-    "build_supervised_input_receiver_fn_from_input_fn",
     "collect_garbage",
     "exports_in",
     "latest_export",
     "load",
+    "named_features",
     "new_export",
     "remove_export",
 ]

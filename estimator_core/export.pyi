@@ -40,13 +40,9 @@ from estimator_core._export import Rename as Rename
 from estimator_core._export import Reshape as Reshape
 from estimator_core._export import ServingInputReceiver as ServingInputReceiver
 from estimator_core._export import SignatureSpec as SignatureSpec
-from estimator_core._export import SupervisedInputReceiver as SupervisedInputReceiver
 from estimator_core._export import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core._export import Within as Within
 from estimator_core._export import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn
-from estimator_core._export import (
-    build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
-)
 from estimator_core._export import host_programs as host_programs
 from estimator_core._export import latest_export as latest_export
 from estimator_core._export import load as load
@@ -54,9 +50,15 @@ from estimator_core._export.directories import collect_garbage as collect_garbag
 from estimator_core._export.directories import exports_in as exports_in
 from estimator_core._export.directories import new_export as new_export
 from estimator_core._export.directories import remove_export as remove_export
+from estimator_core._export.model import ModelToExport as ModelToExport
 from estimator_core._export.outputs import ExportOutput as ExportOutput
+from estimator_core._export.receivers import named_features as named_features
 from estimator_inputs import FixedLenFeature as FixedLenFeature
 from estimator_inputs import FixedLenSequenceFeature as FixedLenSequenceFeature
 from estimator_inputs import VarLenFeature as VarLenFeature
 from estimator_inputs import build_parsing_serving_input_receiver_fn as build_parsing_serving_input_receiver_fn
 from estimator_inputs import example_class as example_class
+from estimator_signatures import SupervisedInputReceiver as SupervisedInputReceiver
+from estimator_signatures import (
+    build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
+)

@@ -46,7 +46,3 @@ from estimator_core._export.receivers import FitsTraining as FitsTraining
 from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core._export.receivers import TensorServingInputReceiver as TensorServingInputReceiver
 from estimator_core._export.receivers import build_raw_serving_input_receiver_fn as build_raw_serving_input_receiver_fn
-from estimator_core._export.supervised import SupervisedInputReceiver as SupervisedInputReceiver
-from estimator_core._export.supervised import (
-    build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from estimator_core._export.contract import LoadedSignature
 from estimator_core._export.features import Feature
 from estimator_core._export.host_ops import HostProgram
 from estimator_core._inputs.transforms import HostTransform, apply_transforms
-from estimator_core.errors import ArgumentError, ExportError, InputError
+from estimator_core.errors import ArgumentError, InputError
 
 _CLASSES = ("classes", "all_classes")  # outputs that hold class ids
 
@@ -52,77 +51,6 @@ class Rename:
         """A program without operations, because only names differ."""
         outputs = {self._names.get(name, name): name for name in features}
         return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
-
-
-def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:
-    """The transforms for a receiver without transforms: nothing, or a `Rename` from received arrays to features.
-
-    Raises:
-        ExportError: a feature is not among the received ones.
-    """
-    names: dict[str, str] = {}
-    for name, feature in features.items():
-        same = [key for key, value in received.items() if value is feature] or [key for key in received if key == name]
-        if not same:
-            raise ExportError(
-                f"Feature {name!r} cannot be made from the receiver_tensors {sorted(map(str, received))}: give the "
-                "same Feature object "
-                "under its new name, or transforms that make it."
-            )
-        names[str(same[0])] = str(name)
-    return (Rename(names),) if any(old != new for old, new in names.items()) else ()
-
-
-def features_after(
-    transforms: Sequence[HostTransform],
-    features: Mapping[Any, Feature],
-    examples: Mapping[Any, object] = MappingProxyType({}),
-) -> dict[Any, Feature]:
-    """What host transforms return, found with a batch of zeros and empty strings.
-
-    Args:
-        transforms: in order.
-        features: what they take, by name.
-        examples: arrays of a batch, by name, that replace the zeros.
-
-    Raises:
-        ExportError: a transform cannot take that batch.
-    """
-    if not transforms:
-        return dict(features)
-    known = {name: np.asarray(examples[name]) for name in features if name in examples}
-    rows = next((len(value) for value in known.values() if value.ndim), 2)
-    batch = {
-        name: np.zeros([rows if size is None else size for size in feature.shape], _numpy(feature))
-        for name, feature in features.items()
-    }
-
-    def after(text: str) -> Mapping[str, np.ndarray]:
-        filled = {name: np.full(a.shape, text, object) if a.dtype == object else a for name, a in batch.items()}
-        return apply_transforms(transforms, {**filled, **known})
-
-    try:
-        found = after("")
-    except InputError as error:
-        try:
-            found = after("0")  # a sequence of empty texts has no steps, and one of zeros beside it has some
-        except InputError:
-            raise ExportError(
-                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the "
-                "form of their results. Pass the transforms to the receiver instead, with the features that they "
-                f"return. The error was: {error}"
-            ) from error
-    batched = any(feature.shape[:1] == (None,) for feature in features.values())
-    return {
-        name: Feature((None if batched else array.shape[0], *array.shape[1:]), str(array.dtype))
-        for name, array in found.items()
-    }
-
-
-def _numpy(feature: Feature) -> Any:
-    import ml_dtypes
-
-    return object if feature.dtype == "string" else ml_dtypes.bfloat16 if feature.dtype == "bfloat16" else feature.dtype
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from threading import RLock
@@ -195,6 +196,13 @@ class Plugins:
         return CommandTable(self.records(), self._settings)
 
     # Listing
+
+    def banned(self, distribution: str) -> str | None:
+        """Why a package that the core itself calls may not run: the block list or the policy; None if it may.
+
+        The allow list names plugins that add to a run by themselves, so such a package need not be on it.
+        """
+        return replace(self._settings, only=None).refusal(distribution)
 
     def records(self) -> tuple[PluginRecord, ...]:
         """Every plugin, broken and blocked ones too: the core's own, the installed ones by name, the given ones."""

@@ -1,12 +1,10 @@
-"""What receivers take and refuse, and which signatures an EstimatorSpec has."""
+"""What receivers take and refuse."""
 
 import numpy as np
 import pytest
 
 import estimator_core as ec
-from estimator_core._export.raw import Rename, features_after, renaming
-from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
-from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError, InputError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 X = ec.export.Feature((None, 2))
 SCORES = np.zeros((2, 3), np.float32)
@@ -31,11 +29,6 @@ def test_single_features_and_receivers_get_the_names_of_the_original():
         (lambda: ec.export.TensorServingInputReceiver({"x": X}), ArgumentTypeError, "use ServingInputReceiver"),
         (lambda: ec.export.build_raw_serving_input_receiver_fn(X), ArgumentTypeError, "must be a dict"),
         (lambda: ec.export.build_raw_serving_input_receiver_fn({"x": X}, 0), ArgumentError, "positive int or None"),
-        (
-            lambda: ec.export.SupervisedInputReceiver({"x": X}, labels={"x": X}),
-            ArgumentError,
-            "names of features and of labels",
-        ),
     ],
 )
 def test_bad_receivers_are_refused(make, error, message):
@@ -51,104 +44,5 @@ def test_raw_receiver_takes_example_arrays_and_a_fixed_batch_size():
     assert ec.export.build_raw_serving_input_receiver_fn(example, 4)().features["x"].shape == (4, 2)
 
 
-def test_receiver_tensors_of_other_names_are_renamed_by_identity():
-    (rename,) = renaming({"input": X}, {"x": X})
-    assert list(rename.apply({"input": SCORES})) == ["x"]
-    assert renaming({"x": X}, {"x": X}) == ()
-    with pytest.raises(ExportError, match="'x' cannot be made from the receiver_tensors"):
-        renaming({"input": ec.export.Feature((None, 2))}, {"x": X})
-
-
-def test_host_transforms_show_what_they_give():
-    class Length:
-        name, version, files = "length", 1, {}
-
-        def config(self):
-            return {}
-
-        def apply(self, batch):
-            return {"length": np.char.str_len(batch["text"].astype(str)).astype(np.int32)}
-
-    found = features_after([Length()], {"text": ec.export.Feature((None,), "string")})
-    assert found == {"length": ec.export.Feature((None,), "int32")}
-
-    class Strict(Length):
-        def apply(self, batch):
-            raise KeyError("unknown word ''")
-
-    with pytest.raises(ExportError, match="Pass the transforms to the receiver instead"):
-        features_after([Strict()], {"text": ec.export.Feature((None,), "string")})
-
-
 def test_rename_is_data():
-    assert Rename(**Rename({"a": "b"}).config()).apply({"a": SCORES}).keys() == {"b"}
-
-
-def spec(mode="infer", **fields):
-    return ec.EstimatorSpec(mode, predictions={"y": SCORES}, **fields)
-
-
-def test_signatures_of_predictions_and_of_one_output():
-    assert signature_outputs(spec()) == {"serving_default": {"y": SCORES}}
-    one = spec(export_outputs={"rank": ec.export.RegressionOutput(SCORES)})
-    assert {name: list(outputs) for name, outputs in signature_outputs(one).items()} == {
-        "rank": ["outputs"],
-        "serving_default": ["outputs"],
-    }
-    assert signature_methods(one) == {"rank": "regress", "serving_default": "regress"}
-
-
-def test_several_outputs_need_a_default():
-    several = {"a": ec.export.PredictOutput(SCORES), "b": ec.export.PredictOutput(SCORES)}
-    with pytest.raises(
-        ExportError, match=r"Multiple `export_outputs` were provided, but none of them .* 'serving_default'"
-    ):
-        signature_outputs(spec(export_outputs=several))
-
-
-def test_classification_keeps_its_class_names():
-    names = ("cat", "dog", "cow")
-    output = ec.export.ClassificationOutput(SCORES, np.zeros((2, 3), np.int32), names)
-    assert signature_class_names(spec(export_outputs={"serving_default": output})) == {"serving_default": names}
-
-
-def test_names_of_a_multi_head_are_joined_and_other_objects_refused():
-    outputs = {"serving_default": ec.export.PredictOutput({"a/logits": SCORES})}
-    assert list(signature_outputs(spec(export_outputs=outputs))["serving_default"]) == ["a/logits"]
-    tuples = ec.EstimatorSpec("infer", predictions={("a", "logits"): SCORES})
-    assert list(signature_outputs(tuples)["serving_default"]) == ["a/logits"]
-    with pytest.raises(ExportError, match="values must be"):
-        signature_outputs(spec(export_outputs={"serving_default": {"y": SCORES}}))
-
-
-def test_evaluation_signatures_have_the_names_of_the_original():
-    found = signature_outputs(spec("eval", loss=np.float32(1)))
-    assert list(found) == ["eval"]
-    assert list(found["eval"]) == ["loss", "predictions/y"]
-
-
-class EquallyLong:
-    """A transform of two sequences, of text and of numbers, which want as many steps; empty text is no step."""
-
-    name, version, files = "equally_long", 1, {}
-
-    def config(self):
-        return {}
-
-    def apply(self, batch):
-        if ((batch["words"] != "").sum(axis=1) != batch["speeds"].shape[1]).any():
-            raise InputError("Sequences must be as long as each other.")
-        return {"ids": np.zeros(batch["words"].shape, np.int32), "speeds": batch["speeds"]}
-
-
-def test_sequences_of_text_and_of_numbers_are_as_long_as_each_other_in_the_batch_that_is_tried():
-    given = {"words": ec.export.Feature((None, 4), "string"), "speeds": ec.export.Feature((None, 4))}
-    found = features_after([EquallyLong()], given)
-    assert found == {"ids": ec.export.Feature((None, 4), "int32"), "speeds": ec.export.Feature((None, 4))}
-    with pytest.raises(ExportError, match="as long as each other"):
-        features_after([EquallyLong()], given | {"speeds": ec.export.Feature((None, 3))})
-
-
-def test_a_model_without_labels_has_an_eval_signature():
-    receiver = ec.export.SupervisedInputReceiver({"x": X})
-    assert (receiver.labels, receiver.bare_labels) == ({}, False)
+    assert ec.export.Rename(**ec.export.Rename({"a": "b"}).config()).apply({"a": SCORES}).keys() == {"b"}

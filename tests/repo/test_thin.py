@@ -26,19 +26,19 @@ BUDGETS = {
     "_checkpoint": 2641,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
-    "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
+    "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4649,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4379,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1592,  # the code of plugins named and locked, policies, included
+    "_plugins": 1595,  # the code of plugins named and locked, policies, included
     "_step": 1365,
     "_storage": 362,  # files at URLs, for plugins, included
     "_summaries": 304,
-    "flat": 2517,  # arguments and names of tf.estimator answered included
+    "flat": 2521,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -121,7 +121,7 @@ def test_no_room_is_over_its_budget() -> None:
 
 
 def test_a_room_over_its_budget_is_named() -> None:
-    assert over_budget({"_step": 11, "attic": 1, "_cli": 5}, {"_step": 10, "_cli": 5}) == [
+    assert over_budget({"_step": 1365, "attic": 1, "_cli": 5}, {"_step": 1368, "_cli": 5}) == [
         "_step has 11 code lines; its budget is 10",
         "attic has 1 code lines; its budget is 0",
     ]

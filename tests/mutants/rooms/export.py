@@ -3,6 +3,7 @@
 from tests.mutants.record import Mutant
 
 _ROOM = "estimator_core/_export/"
+_SIGNATURES = "plugins/signatures/src/estimator_signatures/"
 
 MUTANTS = (
     Mutant(
@@ -56,7 +57,7 @@ MUTANTS = (
     Mutant(
         name="one-of-several-outputs-is-the-default",
         guarantee="rule 17",
-        file=_ROOM + "signatures.py",
+        file=_SIGNATURES + "outputs.py",
         old="if len(named) > 1:",
         new="if False:",
         tests=("test_several_outputs_need_a_default",),
@@ -64,7 +65,7 @@ MUTANTS = (
     Mutant(
         name="class-names-are-lost",
         guarantee="rule 17",
-        file=_ROOM + "signatures.py",
+        file=_SIGNATURES + "outputs.py",
         old="return {name: tuple(names) for name, names in classified.items() if names}",
         new="return {}",
         tests=("test_classification_keeps_its_class_names",),
@@ -72,7 +73,7 @@ MUTANTS = (
     Mutant(
         name="any-object-is-an-output",
         guarantee="rule 17",
-        file=_ROOM + "signatures.py",
+        file=_SIGNATURES + "outputs.py",
         old="if not isinstance(value, (PredictOutput, ClassificationOutput, RegressionOutput)):",
         new="if False:",
         tests=("test_names_of_a_multi_head_are_joined_and_other_objects_refused",),
@@ -80,7 +81,7 @@ MUTANTS = (
     Mutant(
         name="other-outputs-are-published",
         guarantee="rule 37",
-        file=_ROOM + "verify.py",
+        file=_SIGNATURES + "verify.py",
         old="if difference is not None:",
         new="if False:",
         tests=("test_other_outputs_are_not_published",),
@@ -88,7 +89,7 @@ MUTANTS = (
     Mutant(
         name="an-output-less-is-published",
         guarantee="rule 37",
-        file=_ROOM + "verify.py",
+        file=_SIGNATURES + "verify.py",
         old="for key, value in expected.items():",
         new="for key, value in ((key, value) for key, value in expected.items() if key in found):",
         tests=("test_other_outputs_are_not_published",),
@@ -96,7 +97,7 @@ MUTANTS = (
     Mutant(
         name="metrics-of-an-export-are-not-compared",
         guarantee="rule 37",
-        file=_ROOM + "verify.py",
+        file=_SIGNATURES + "verify.py",
         old="if signature.metrics is not None:",
         new="if False:",
         tests=("test_metrics_of_what_an_export_gives_are_compared",),
@@ -104,7 +105,7 @@ MUTANTS = (
     Mutant(
         name="metrics-are-the-estimators-own",
         guarantee="rule 37",
-        file=_ROOM + "beside_outputs.py",
+        file=_SIGNATURES + "beside_outputs.py",
         old="given.get(one, value)",
         new="value",
         tests=("test_metrics_of_what_an_export_gives_are_compared",),
@@ -112,7 +113,7 @@ MUTANTS = (
     Mutant(
         name="a-signature-less-is-published",
         guarantee="rule 37",
-        file=_ROOM + "verify.py",
+        file=_SIGNATURES + "verify.py",
         old="    for name, signature in request.signatures.items():",
         new="    for name, signature in ((n, s) for n, s in request.signatures.items() if n in loaded.signatures):",
         tests=("test_a_lost_signature_is_not_published",),
@@ -120,7 +121,7 @@ MUTANTS = (
     Mutant(
         name="a-host-part-is-not-compared",
         guarantee="rule 37",
-        file=_ROOM + "verify.py",
+        file=_SIGNATURES + "verify.py",
         old="if isinstance(loaded, HoldsHostPart):",
         new="if False:",
         tests=("test_the_host_part_of_a_file_is_compared",),
@@ -128,7 +129,7 @@ MUTANTS = (
     Mutant(
         name="a-format-is-not-asked",
         guarantee="rule 37",
-        file=_ROOM + "request.py",
+        file=_SIGNATURES + "writing.py",
         old="if isinstance(chosen, ChecksRequest):",
         new="if False:",
         tests=("test_a_format_refuses_before_anything_is_written",),
@@ -136,7 +137,7 @@ MUTANTS = (
     Mutant(
         name="an-export-is-not-compared",
         guarantee="rule 37",
-        file=_ROOM + "request.py",
+        file=_SIGNATURES + "writing.py",
         old="verify(request, _read_back(chosen, directory), check)",
         new="_read_back(chosen, directory)",
         tests=("test_a_lost_signature_is_not_published",),
@@ -144,7 +145,7 @@ MUTANTS = (
     Mutant(
         name="an-export-is-not-read-back",
         guarantee="rule 37",
-        file=_ROOM + "request.py",
+        file=_SIGNATURES + "writing.py",
         old="        verify(request, _read_back(chosen, directory), check)\n",
         new="",
         tests=("test_what_cannot_be_read_back_is_not_published",),
@@ -152,7 +153,7 @@ MUTANTS = (
     Mutant(
         name="an-export-names-the-files-of-the-sources",
         guarantee="rule 39",
-        file=_ROOM + "without_paths.py",
+        file=_SIGNATURES + "without_paths.py",
         old="jax.config.update(_LIMIT, 0)",
         new="jax.config.update(_LIMIT, before)",
         tests=("test_no_path_of_the_sources_is_in_a_program[now]",),
@@ -162,8 +163,8 @@ MUTANTS = (
         name="an-export-is-for-all-devices-of-the-run",
         guarantee="rule 99",
         file="estimator_core/_loop/export_call.py",
-        old="devices = context.devices.single()",
-        new="devices = context.devices",
+        old="_model(context.devices.single(), programs,",
+        new="_model(context.devices, programs,",
         tests=("test_it_is_exported_for_one_device_and_gives_what_the_run_predicts",),
         in_cut=False,
     ),

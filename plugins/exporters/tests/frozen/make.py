@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._export.without_paths import without_paths
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_exporters.stablehlo import StableHLOFormat
+from estimator_signatures.without_paths import without_paths
 
 HERE = Path(__file__).parent
 INPUTS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3) / 10, "ids": np.array([2, 0], np.int32)}

@@ -1,6 +1,7 @@
-"""A plugin for tests that need an export format and no other package: writes the variables, and no program.
+"""A plugin for tests that need an export format of no other package: writes the variables, and no program.
 
-Pass the module as `Plugins(extra=[array_format])`. The name of the format is "arrays".
+Pass the module as `Plugins(extra=[array_format])`. The name of the format is "arrays". Exports are made by
+estimator-signatures, as in every format.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimator_core._export.outputs import ClassificationOutput, EvalOutput, PredictOutput, RegressionOutput
 from estimator_core.errors import ExportError
+from estimator_core.export import ClassificationOutput, EvalOutput, PredictOutput, RegressionOutput
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
 

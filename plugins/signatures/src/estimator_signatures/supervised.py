@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from estimator_core._export.features import Feature
-from estimator_core._export.receivers import ServingInputReceiver, named_features
 from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature, ServingInputReceiver, named_features
+from estimator_core.inputs import open_input
 
 if TYPE_CHECKING:
-    from estimator_core._inputs import Batch
+    from estimator_core.inputs import Batch
 
 SINGLE_LABEL = "label"
 
@@ -30,7 +30,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
             and a label.
 
     Example:
-        >>> from estimator_core._export import Feature
+        >>> from estimator_core.export import Feature
         >>> receiver = SupervisedInputReceiver({"x": Feature((None, 2))}, labels=Feature((None,), "int32"))
         >>> sorted(receiver.receiver_tensors)
         ['label', 'x']
@@ -73,7 +73,7 @@ def build_supervised_input_receiver_fn_from_input_fn(
 
     Example:
         >>> import numpy as np
-        >>> from estimator_core._inputs.arrays import numpy_input_fn
+        >>> from estimator_core.inputs import numpy_input_fn
         >>> batches = numpy_input_fn(
         ...     {"x": np.zeros((4, 2), np.float32)}, np.zeros(4, np.int32), batch_size=2, shuffle=False
         ... )
@@ -84,8 +84,6 @@ def build_supervised_input_receiver_fn_from_input_fn(
     """
 
     def receiver_fn() -> SupervisedInputReceiver:
-        from estimator_core._inputs import open_input
-
         def bound() -> Any:
             return input_fn(**input_fn_args)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from estimator_core._export.contract import ChecksRequest, ExportCheck, ExportFormat, ExportRequest, LoadedExport
-from estimator_core._export.directories import new_export
-from estimator_core._export.verify import verify
-from estimator_core._export.without_paths import without_paths
 from estimator_core.errors import ExportError
+from estimator_core.export import ChecksRequest, ExportCheck, ExportFormat, ExportRequest, LoadedExport, new_export
+from estimator_signatures.verify import verify
+from estimator_signatures.without_paths import without_paths
 
 
 def write_export(

@@ -10,27 +10,22 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import jax
-import numpy as np
 from jax import export as jax_export
 
-from estimator_core._backends import Devices
-from estimator_core._export import Feature, ServingInputReceiver, SignatureSpec
-from estimator_core._export.beside_outputs import beside_outputs
-from estimator_core._export.signatures import signature_class_names, signature_methods, signature_outputs
-from estimator_core._loop.dead_code import without_dead_code
-from estimator_core._loop.programs import Programs
-from estimator_core._step import TrainState
-from estimator_core._step.predict_step import serving_fn
-from estimator_core._step.state import STEP
 from estimator_core.errors import EstimatorError, ExportError
+from estimator_core.export import Feature, ModelToExport, ServingInputReceiver, SignatureSpec
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
+from estimator_signatures.beside_outputs import beside_outputs
+from estimator_signatures.dead_code import without_dead_code
+from estimator_signatures.outputs import signature_class_names, signature_methods, signature_outputs
 
 _log = logging.getLogger("estimator_core")
 #: The batch sizes for a model that cannot be traced with a symbolic one. The reader pads other sizes.
 FIXED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BATCH = "b"
 _PROBES = (2, 3)
+_NOT_THE_USERS = ("jax", "estimator_core", "estimator_signatures", "flax", "optax")
 
 Outputs = Mapping[str, Mapping[str, Any]]
 
@@ -44,30 +39,26 @@ class ModeSignatures:
     fixed_batch_sizes: tuple[int, ...] | None
 
 
-#: Signatures by the programs of an Estimator. Functions stay the same objects from export to export, so that formats
-#: need not lower them again.
-_KNOWN: WeakKeyDictionary[Programs, dict[Any, ModeSignatures]] = WeakKeyDictionary()
+#: Signatures by the owner of a model. Functions stay the same objects from export to export, so that formats need not
+#: lower them again.
+_KNOWN: WeakKeyDictionary[object, dict[Any, ModeSignatures]] = WeakKeyDictionary()
 
 
 def mode_signatures(
-    devices: Devices,
-    programs: Programs,
+    model: ModelToExport,
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
     labels: Mapping[Any, Feature],
-    state: TrainState,
 ) -> ModeSignatures:
     """The signatures of a mode.
 
     Args:
-        devices: the devices that the signatures are traced for.
-        programs: the programs of the estimator.
+        model: the model; of its variables, only shapes matter.
         mode: the mode.
         receiver: what a request carries.
         features: what enters model_fn, by its own keys.
         labels: what enters it as labels.
-        state: the variables; only their shapes and the seed matter.
 
     Raises:
         ExportError: an input cannot enter model_fn, or a signature cannot have an output.
@@ -80,32 +71,30 @@ def mode_signatures(
                 "transforms "
                 "that make numbers of it."
             )
-    variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in _all_variables(state).items()}
-    known = _KNOWN.setdefault(programs, {})
-    place = devices.placement
+    everything = {**model.variables, **model.model_state}
+    variables = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in everything.items()}
+    known = _KNOWN.setdefault(model.owner, {})
     key = (
-        place,
+        model.placement,
         mode,
         receiver.bare,
         *(tuple(named.items()) for named in (inputs, variables, features, labels)),
     )
     if key not in known:
-        known[key] = _traced(devices, programs, mode, receiver, features, labels, state, inputs, variables)
+        known[key] = _traced(model, mode, receiver, features, labels, inputs, variables)
     return known[key]
 
 
 def _traced(
-    devices: Devices,
-    programs: Programs,
+    model: ModelToExport,
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
     labels: Mapping[Any, Feature],
-    state: TrainState,
     inputs: Mapping[str, Feature],
     variables: Mapping[str, jax.ShapeDtypeStruct],
 ) -> ModeSignatures:
-    function, measured, seen = _functions(devices, programs, mode, receiver, features, labels, state)
+    function, measured, seen = _functions(model, mode, receiver, features, labels)
 
     def traced(named: Mapping[str, Feature], batch: object) -> Outputs:
         return jax.eval_shape(function, variables, _abstract(named, batch))
@@ -127,10 +116,6 @@ def _traced(
     return ModeSignatures(signatures=specs, prediction_transforms=seen["transforms"], fixed_batch_sizes=fixed)
 
 
-def _all_variables(state: TrainState) -> dict[str, Any]:
-    return {**state.variables, **state.model_state}
-
-
 def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict[str, Any]]:
     def selected(variables: Mapping[str, object], inputs: Mapping[str, object]) -> dict[str, Any]:
         return dict(function(variables, inputs)[name])
@@ -148,19 +133,15 @@ def _first_equal(outputs: Outputs) -> dict[str, str]:
 
 
 def _functions(
-    devices: Devices,
-    programs: Programs,
+    model: ModelToExport,
     mode: str,
     receiver: ServingInputReceiver,
     features: Mapping[Any, Feature],
     labels: Mapping[Any, Feature],
-    state: TrainState,
 ) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], Callable[..., Any], dict[str, Any]]:
     """The outputs by signature, the metrics of such outputs, and what the last trace showed."""
-    serve = serving_fn(programs.model_fn(devices), programs.specs, mode)
-    trainable = frozenset(state.variables)
-    clock = np.array(state.clock)
-    clock[STEP] = 0  # so that the program is the same at every step
+    serve = model.serve(mode)
+    trainable = frozenset(model.variables)  # the functions outlive the values
     seen: dict[str, Any] = {}
 
     def spec_of(variables: Mapping[str, object], inputs: Mapping[str, object]) -> EstimatorSpec:
@@ -172,7 +153,7 @@ def _functions(
             (given,) = given.values()
         if wanted is not None and getattr(receiver, "bare_labels", False):
             (wanted,) = wanted.values()
-        return serve(own, rest, clock, given, wanted)
+        return serve(own, rest, given, wanted)
 
     def function(variables: Mapping[str, object], inputs: Mapping[str, object]) -> Outputs:
         spec = spec_of(variables, inputs)
@@ -267,6 +248,9 @@ def _users_line(error: BaseException) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not any(f"/{package}/" in frame.filename for package in ("jax", "estimator_core", "flax", "optax"))
+        if not any(
+            f"/{package}/" in frame.filename
+            for package in ("jax", "estimator_core", "estimator_signatures", "flax", "optax")
+        )
     ]
     return f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""

@@ -5,7 +5,7 @@ import threading
 import jax
 import pytest
 
-from estimator_core._export.without_paths import without_paths
+from estimator_signatures.without_paths import without_paths
 
 LIMIT = jax.config.jax_traceback_in_locations_limit
 

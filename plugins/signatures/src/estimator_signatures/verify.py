@@ -10,20 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._export.client_samples import client_samples
-from estimator_core._export.contract import (
+from estimator_core.errors import ExportError
+from estimator_core.export import (
     SERVING_METHODS,
     ExportCheck,
     ExportRequest,
+    Feature,
     HoldsHostPart,
     LoadedExport,
     LoadedSignature,
+    RawSignature,
     SignatureSpec,
+    host_programs,
 )
-from estimator_core._export.features import Feature
-from estimator_core._export.host_ops import host_programs
-from estimator_core._export.raw import RawSignature
-from estimator_core.errors import ExportError
+from estimator_signatures.client_samples import client_samples
 
 _BATCH = 3
 

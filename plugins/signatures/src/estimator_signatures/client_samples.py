@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._export.features import Feature
-from estimator_core._export.host_ops import (
+from estimator_core.export import (
     Bucketize,
     Cast,
+    Feature,
     Fit,
     HostProgram,
     Lengths,

@@ -1,0 +1,186 @@
+"""What a request carries, and what of it enters model_fn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError, InputError
+from estimator_core.export import Feature, FitsTraining, Rename, ServingInputReceiver
+from estimator_core.inputs import HostTransform, apply_transforms
+from estimator_core.modes import ModeKeys
+from estimator_signatures.supervised import SupervisedInputReceiver
+
+_log = logging.getLogger("estimator_core")
+#: The name of a bare array of labels, for transforms.
+_LABELS = "labels"
+_ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
+
+
+def received_modes(
+    receivers: Mapping[str, Callable[[], Any]], seen: Mapping[str, Mapping[str, Any]]
+) -> dict[str, ServingInputReceiver]:
+    """The receiver of each mode, in the order of the modes.
+
+    Args:
+        receivers: the functions that make them, by mode.
+        seen: what training saw of features: "places" and "dtype" by name.
+
+    Raises:
+        ArgumentError: there is no mode, or an unknown one.
+        ArgumentTypeError: a function returns something else.
+    """
+    received: dict[str, ServingInputReceiver] = {
+        mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers
+    }
+    if not received or len(received) != len(receivers):
+        raise ArgumentError(f"experimental_mode must be one of ModeKeys, given: {sorted(receivers)}.")
+    return received
+
+
+def entering(
+    receiver: ServingInputReceiver, host_transforms: Sequence[HostTransform], label_transforms: Sequence[HostTransform]
+) -> tuple[Mapping[Any, Feature], Mapping[Any, Feature]]:
+    """The features and labels that model_fn gets, by its own keys.
+
+    Args:
+        receiver: what a request carries.
+        host_transforms: those of the Estimator, for features.
+        label_transforms: the same for labels.
+    """
+    return features_after(host_transforms, receiver.features, _examples(receiver)), _labels(receiver, label_transforms)
+
+
+def client_transforms(serving: ServingInputReceiver) -> Sequence[HostTransform]:
+    """The transforms from what a client sends to the features: the receiver's own, or new names."""
+    return serving.transforms or renaming(serving.receiver_tensors, serving.features)
+
+
+def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:
+    """The transforms for a receiver without transforms: nothing, or a `Rename` from received arrays to features.
+
+    Raises:
+        ExportError: a feature is not among the received ones.
+    """
+    names: dict[str, str] = {}
+    for name, feature in features.items():
+        same = [key for key, value in received.items() if value is feature] or [key for key in received if key == name]
+        if not same:
+            raise ExportError(
+                f"Feature {name!r} cannot be made from the receiver_tensors {sorted(map(str, received))}: give the "
+                "same Feature object "
+                "under its new name, or transforms that make it."
+            )
+        names[str(same[0])] = str(name)
+    return (Rename(names),) if any(old != new for old, new in names.items()) else ()
+
+
+def features_after(
+    transforms: Sequence[HostTransform],
+    features: Mapping[Any, Feature],
+    examples: Mapping[Any, object] = MappingProxyType({}),
+) -> dict[Any, Feature]:
+    """What host transforms return, found with a batch of zeros and empty strings.
+
+    Args:
+        transforms: in order.
+        features: what they take, by name.
+        examples: arrays of a batch, by name, that replace the zeros.
+
+    Raises:
+        ExportError: a transform cannot take that batch.
+    """
+    if not transforms:
+        return dict(features)
+    known = {name: np.asarray(examples[name]) for name in features if name in examples}
+    rows = next((len(value) for value in known.values() if value.ndim), 2)
+    batch = {
+        name: np.zeros([rows if size is None else size for size in feature.shape], _numpy(feature))
+        for name, feature in features.items()
+    }
+
+    def after(text: str) -> Mapping[str, np.ndarray]:
+        filled = {name: np.full(a.shape, text, object) if a.dtype == object else a for name, a in batch.items()}
+        return apply_transforms(transforms, {**filled, **known})
+
+    try:
+        found = after("")
+    except InputError as error:
+        try:
+            found = after("0")  # a sequence of empty texts has no steps, and one of zeros beside it has some
+        except InputError:
+            raise ExportError(
+                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the "
+                "form of their results. Pass the transforms to the receiver instead, with the features that they "
+                f"return. The error was: {error}"
+            ) from error
+    batched = any(feature.shape[:1] == (None,) for feature in features.values())
+    return {
+        name: Feature((None if batched else array.shape[0], *array.shape[1:]), str(array.dtype))
+        for name, array in found.items()
+    }
+
+
+def _numpy(feature: Feature) -> Any:
+    return object if feature.dtype == "string" else ml_dtypes.bfloat16 if feature.dtype == "bfloat16" else feature.dtype
+
+
+def _receiver(mode: str, receiver_fn: Any, seen: Mapping[str, Mapping[str, Any]]) -> ServingInputReceiver:
+    if receiver_fn is None:
+        raise ArgumentError("An input_receiver_fn must be defined.")
+    if not callable(receiver_fn):
+        raise ArgumentTypeError(
+            f"serving_input_receiver_fn must be a function without arguments, given: {receiver_fn!r}."
+        )
+    receiver = receiver_fn()
+    if not isinstance(receiver, ServingInputReceiver):
+        raise ArgumentTypeError(
+            f"serving_input_receiver_fn for mode {mode!r} must return an ec.export.ServingInputReceiver, given: "
+            f"{type(receiver).__name__}."
+        )
+    if isinstance(receiver, FitsTraining):
+        receiver = receiver.fitted({name: facts["places"] for name, facts in seen.items()})
+    _warn_of_less(receiver, seen)
+    return receiver
+
+
+def _examples(receiver: ServingInputReceiver) -> Mapping[Any, Any]:
+    return receiver.examples if isinstance(receiver, SupervisedInputReceiver) else {}
+
+
+def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mapping[Any, Feature]:
+    """What model_fn gets as labels. For transforms, a bare array has the name "labels"."""
+    if not isinstance(receiver, SupervisedInputReceiver) or not receiver.bare_labels:
+        return features_after(transforms, receiver.labels, _examples(receiver)) if receiver.labels else {}
+    ((name, feature),) = receiver.labels.items()
+    examples = {_LABELS: receiver.examples[name]} if name in receiver.examples else {}
+    found = features_after(transforms, {_LABELS: feature}, examples)
+    return {name: found[_LABELS]} if set(found) == {_LABELS} else found
+
+
+def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Warns about inputs that training took and the export refuses."""
+    for name, feature in receiver.features.items():
+        facts = seen.get(str(name))
+        if facts is None:
+            continue
+        places = prod(size for size in feature.shape[1:] if size is not None)
+        if places < facts["places"]:
+            _log.warning(
+                "The export takes %d value%s of the feature %r, and training saw examples with %d: requests like those "
+                "will be refused. Give the receiver that many places.",
+                places,
+                "" if places == 1 else "s",
+                name,
+                facts["places"],
+            )
+        if (feature.dtype == "string") != (facts["dtype"] == "string"):
+            _log.warning(
+                "The export takes the feature %r as %s, and training saw %s.", name, feature.dtype, facts["dtype"]
+            )

@@ -1,0 +1,77 @@
+"""What an export of a model holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.export import ExportFormat, ExportRequest, ModelToExport
+from estimator_core.inputs import HostTransform
+from estimator_core.modes import ModeKeys
+from estimator_signatures.receiving import client_transforms, entering, received_modes
+from estimator_signatures.signatures import ModeSignatures, mode_signatures
+from estimator_signatures.writing import check_request
+
+
+def make_request(
+    model: Callable[[], ModelToExport],
+    chosen: ExportFormat,
+    *,
+    receivers: Mapping[str, Callable[[], Any]],
+    seen: Mapping[str, Mapping[str, Any]],
+    assets_extra: Mapping[str, str] | None,
+    provenance: Mapping[str, Any],
+    host_transforms: Sequence[HostTransform],
+    label_transforms: Sequence[HostTransform],
+) -> ExportRequest:
+    """What an export holds, checked by its format.
+
+    Args:
+        model: returns what is exported; called once the other arguments are found to be of use.
+        chosen: the format.
+        receivers: the functions that make receivers, by mode.
+        seen: what training saw of features: "places" and "dtype" by name.
+        assets_extra: files to add: name in the export to path.
+        provenance: for the manifest.
+        host_transforms: those of the Estimator, for features.
+        label_transforms: the same for labels.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, ExportError: it cannot be exported.
+    """
+    received = received_modes(receivers, seen)
+    assets = _assets(assets_extra)
+    current = model()
+    modes: dict[str, ModeSignatures] = {}
+    with current.on_device():
+        for mode, receiver in received.items():
+            features, labels = entering(receiver, host_transforms, label_transforms)
+            modes[mode] = mode_signatures(current, mode, receiver, features, labels)
+    serving = received.get(ModeKeys.PREDICT)
+    fixed = [found.fixed_batch_sizes for found in modes.values() if found.fixed_batch_sizes is not None]
+    request = ExportRequest(
+        signatures={name: spec for found in modes.values() for name, spec in found.signatures.items()},
+        variables={name: current.values(value) for name, value in {**current.variables, **current.model_state}.items()},
+        assets=assets,
+        input_transforms=() if serving is None else (*client_transforms(serving), *host_transforms),
+        output_transforms=() if serving is None else modes[ModeKeys.PREDICT].prediction_transforms,
+        receiver={} if serving is None else {str(name): feature for name, feature in serving.receiver_tensors.items()},
+        fixed_batch_sizes=fixed[0] if fixed else None,
+        global_step=current.step,
+        provenance=provenance,
+    )
+    with current.on_device():
+        check_request(request, chosen)
+    return request
+
+
+def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:
+    assets = {name: Path(path) for name, path in (assets_extra or {}).items()}
+    for name, path in assets.items():
+        if not path.is_file():
+            raise ArgumentError(f"assets_extra: there is no file {path} (for {name!r}).")
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ArgumentError(f"assets_extra: {name!r} must be a relative path inside the export.")
+    return assets

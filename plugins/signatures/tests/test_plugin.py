@@ -1,0 +1,7 @@
+"""The plugin as installed keeps the contract of plugins."""
+
+from estimator_core.testing import PluginSuite
+
+
+class TestPlugin(PluginSuite):
+    plugin = "signatures"
