@@ -24,9 +24,8 @@ from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ending import is_over
-from estimator_core._loop.initial_values import initial_overrides, warm_start_source
 from estimator_core._loop.programs import Programs
-from estimator_core._loop.starting import fresh_state
+from estimator_core._loop.starting import fresh_state, warm_start_source
 from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
@@ -553,8 +552,7 @@ class Estimator:
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""
-        overrides = initial_overrides(self._warm_start, self._plugins)
-        return fresh_state(devices, self._programs, discovery, overrides, seed=self._seed)
+        return fresh_state(devices, self._programs, discovery, self._warm_start, self._plugins, seed=self._seed)
 
     @functools.cached_property
     def _states(self) -> InferenceStates:

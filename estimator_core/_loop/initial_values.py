@@ -4,45 +4,24 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from estimator_core._loop.starting import Overrides
 from estimator_core._model.initial_values import InitialValue, InitialValues
 from estimator_core._model.rng import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step import Discovery
-from estimator_core.errors import ArgumentTypeError, VariableError
+from estimator_core.errors import VariableError
+
+#: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
+Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
 
 _log = logging.getLogger("estimator_core")
 _INIT_FN = "Scaffold(init_fn=...)"
-
-
-def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
-    """The initial values that an Estimator's argument `warm_start_from` means.
-
-    Args:
-        warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
-        plugins: where that component is looked up.
-
-    Raises:
-        ArgumentTypeError: it is something else.
-        PluginLookupError: it is a path, and no installed package reads it. The message names the package that does.
-    """
-    if warm_start_from is None:
-        return None
-    if isinstance(warm_start_from, InitialValues) and not isinstance(warm_start_from, type):
-        return warm_start_from
-    if isinstance(warm_start_from, str | os.PathLike):
-        return plugins.get("initial_values", "warm_start")(warm_start_from)
-    raise ArgumentTypeError(
-        f"warm_start_from must be a string or a WarmStartSettings, instead got {type(warm_start_from)}."
-    )
 
 
 def initial_overrides(warm_start: InitialValues | None, plugins: Plugins) -> Overrides:

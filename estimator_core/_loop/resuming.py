@@ -9,7 +9,6 @@ from typing import Any
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
-from estimator_core._checkpoint.foreign import refuse_foreign
 from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
@@ -81,7 +80,10 @@ def find_start(
     if found is None:
         if told is not None:  # starting from scratch would lose the run
             raise CheckpointNotFoundError(f"Checkpoint {told} of {model_dir} was deleted while being read. Try again.")
-        refuse_foreign(model_dir, plugins)
+        if plugins.names("initial_values"):  # who reads a checkpoint of another framework
+            from estimator_core._checkpoint.foreign import refuse_foreign
+
+            refuse_foreign(model_dir, plugins)
         return Start()
     path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -14,15 +15,37 @@ from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems
 from estimator_core._cluster.together import chief_says
 from estimator_core._loop.programs import Programs, state_shardings
+from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec
+from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState, initial_clock
 from estimator_core._step.discovery import initial_opt_state
 from estimator_core._step.precision import scales_loss
 from estimator_core._step.state import clock_seed
+from estimator_core.errors import ArgumentTypeError
 
-#: Replaces initial values by path: `(values, specs, discovery, seed) -> changed values`.
-Overrides = Callable[[Mapping[str, Any], Mapping[str, VariableSpec], Discovery, int], Mapping[str, Any]]
+
+def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
+    """The initial values that an Estimator's argument `warm_start_from` means.
+
+    Args:
+        warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
+        plugins: where that component is looked up.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+        PluginLookupError: it is a path, and no installed package reads it. The message names the package that does.
+    """
+    if warm_start_from is None:
+        return None
+    if isinstance(warm_start_from, InitialValues) and not isinstance(warm_start_from, type):
+        return warm_start_from
+    if isinstance(warm_start_from, str | os.PathLike):
+        return plugins.get("initial_values", "warm_start")(warm_start_from)
+    raise ArgumentTypeError(
+        f"warm_start_from must be a string or a WarmStartSettings, instead got {type(warm_start_from)}."
+    )
 
 
 def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
@@ -88,7 +111,13 @@ def _lies_in_packs(value: object) -> bool:
 
 
 def fresh_state(
-    devices: Devices, programs: Programs, discovery: Discovery, overrides: Overrides, *, seed: int
+    devices: Devices,
+    programs: Programs,
+    discovery: Discovery,
+    warm_start: InitialValues | None,
+    plugins: Plugins,
+    *,
+    seed: int,
 ) -> TrainState:
     """A state of initial values, without optimizer slots.
 
@@ -96,14 +125,18 @@ def fresh_state(
         devices: where it lives.
         programs: of the Estimator; every variable they know gets a value.
         discovery: of the mode that needs the state.
-        overrides: initial values from elsewhere.
+        warm_start: initial values from elsewhere; those that model_fn asks for come after them.
+        plugins: with which a source looks up what a URL or a path needs.
         seed: of the run; of several processes, that of process 0 counts: each may have drawn its own.
     """
     placement, specs = devices.placement, programs.specs
     seed = chief_says(devices.processes, "seed", seed)
     values: dict[str, Any] = dict(initialize(specs, seed, out_shardings=placement.variables(specs)))
-    for name, value in overrides(values, specs, discovery, seed).items():
-        values[name] = on_device(placement, value, specs[name])
+    if warm_start is not None or discovery.asks_for_values:
+        from estimator_core._loop.initial_values import initial_overrides
+
+        for name, value in initial_overrides(warm_start, plugins)(values, specs, discovery, seed).items():
+            values[name] = on_device(placement, value, specs[name])
     return TrainState(clock_on_device(placement, initial_clock(seed)), *_split(values, specs), ())
 
 

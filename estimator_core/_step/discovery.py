@@ -87,6 +87,11 @@ class Discovery:
         """The other variables' specs."""
         return {name: spec for name, spec in self.specs.items() if not spec.trainable}
 
+    @property
+    def asks_for_values(self) -> bool:
+        """Whether model_fn says where initial values come from."""
+        return bool(self.requests) or (self.scaffold is not None and self.scaffold.init_fn is not None)
+
 
 def discover(
     model_fn: BoundModelFn,

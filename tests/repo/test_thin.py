@@ -29,16 +29,16 @@ BUDGETS = {
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4379,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4390,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1595,  # the code of plugins named and locked, policies, included
-    "_step": 1365,
+    "_step": 1368,
     "_storage": 362,  # files at URLs, for plugins, included
     "_summaries": 304,
-    "flat": 2521,  # arguments and names of tf.estimator answered included
+    "flat": 2519,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -71,7 +71,7 @@ PAGE_STATEMENTS = 30
 ANY_DENSITY = 45.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
 #: model_dir, one to the contract with the data, which the face of inputs names, and one to policies.
-ENTERED = 178
+ENTERED = 176
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 
@@ -121,7 +121,7 @@ def test_no_room_is_over_its_budget() -> None:
 
 
 def test_a_room_over_its_budget_is_named() -> None:
-    assert over_budget({"_step": 1365, "attic": 1, "_cli": 5}, {"_step": 1368, "_cli": 5}) == [
+    assert over_budget({"_step": 1368, "attic": 1, "_cli": 5}, {"_step": 1368, "_cli": 5}) == [
         "_step has 11 code lines; its budget is 10",
         "attic has 1 code lines; its budget is 0",
     ]
