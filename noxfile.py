@@ -53,7 +53,11 @@ CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
 # Export formats: what writes them beside the plugin itself, and all that reads them.
 FORMATS = {
-    "onnx": Format(extras=("onnx",), readers=("onnxruntime",)),
+    "onnx": Format(
+        extras=("onnx", "onnx-hashes"),
+        readers=("onnxruntime", "onnxruntime-extensions==0.14.*", "numpy"),
+        oldest=("onnxruntime==1.20.*", "onnxruntime-extensions==0.13.*", "numpy"),
+    ),
     "saved_model": Format(extras=("saved_model",), readers=(NEWEST_TENSORFLOW,), oldest=("tensorflow-cpu==2.15.1",)),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
@@ -430,23 +434,31 @@ def formats(session: nox.Session, extra: str) -> None:
 def export_matrix(session: nox.Session) -> None:
     """Every kind of model in every format, read by the oldest and the newest reader; writes docs/export_matrix.md.
 
-    With `-- --cut` a part of the cells is tried, and compared with the page.
+    Rows stay in .nox, as long as nothing changes that decides them: a call goes on where an earlier one ended. With
+    `-- --seconds N` no row begins after N seconds of writing, nor of a reader. With `-- --cut` a part of the cells is
+    tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
+    seconds = session.posargs[session.posargs.index("--seconds") + 1] if "--seconds" in session.posargs else "inf"
     plugins = ("hooks", "inputs", "heads", "modules", "signatures", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
     # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
-    session.install("--no-sources", *map(wheel, packages), wheel("estimator_exporters", "onnx"), NEWEST_TENSORFLOW)
+    session.install(
+        "--no-sources", *map(wheel, packages), wheel("estimator_exporters", *FORMATS["onnx"].extras), NEWEST_TENSORFLOW
+    )
     session.install("--group", "libraries")
     session.run("python", CHECK_INSTALLED, *packages, "estimator_exporters", env=ISOLATED)
     readers = {
         "saved_model": (("tensorflow-cpu==2.15.1",), (NEWEST_TENSORFLOW,)),
-        "onnx": (("onnxruntime==1.20.*", "numpy"), ("onnxruntime", "numpy")),
+        "onnx": (FORMATS["onnx"].oldest, FORMATS["onnx"].readers),
         "stablehlo": (FORMATS["stablehlo"].readers,),
     }
     page = ROOT / "docs" / "export_matrix.md"
     with outside(session, "tests/export_matrix") as env:
-        session.run("python", "-m", "tests.export_matrix.write", "cells", *cut, env=env)
+        kept = ("tests.export_matrix.kept", str(ROOT / ".nox" / "matrix_rows"))
+        cells = session.run("python", "-m", *kept, *cut, env=env, silent=True).strip()
+        pace = ("--jobs", str(min(os.cpu_count() or 1, 4)), "--seconds", seconds)
+        session.run("python", "-m", "tests.export_matrix.write", cells, *pace, *cut, env=env)
         script = str(Path("tests", "export_matrix", "read.py").absolute())
         for form, sets in readers.items():
             for place, wanted in enumerate(sets):
@@ -454,9 +466,9 @@ def export_matrix(session: nox.Session) -> None:
                 session.run(UV, "venv", "--quiet", "--python", OLDEST, name, external=True)
                 session.run(UV, "pip", "install", "--quiet", "--python", name, *wanted, external=True)
                 reader = str(Path(name, "bin", "python").absolute())
-                session.run(reader, script, form, "cells", f"cells/read_{name}.json", env=ISOLATED, external=True)
+                session.run(reader, script, form, cells, seconds, env=ISOLATED, external=True)
         compare = ("--compare",) if cut else ()
-        session.run("python", "-m", "tests.export_matrix.page", "cells", str(page), *compare, env=env)
+        session.run("python", "-m", "tests.export_matrix.page", cells, str(page), *compare, env=env)
 
 
 @nox.session(python=OLDEST, default=False)

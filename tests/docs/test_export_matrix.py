@@ -87,7 +87,7 @@ def laid(tmp_path, cell, *readers):
     (tmp_path / "a" / "cells.json").write_text(json.dumps([cell]))
     for reader, read in readers:
         result = {"reader": reader, "format": "onnx", "cells": read}
-        (tmp_path / f"read_{reader}.json").write_text(json.dumps(result))
+        (tmp_path / "a" / f"read_{reader}.json").write_text(json.dumps(result))
     return found_in(tmp_path)
 
 

@@ -69,7 +69,7 @@ def found_in(directory: Path) -> tuple[dict[Key, Cell], list[str]]:
     wrong: list[str] = []
     read: dict[Key, dict[str, float]] = {}
     readers: dict[str, set[str]] = {form: set() for form in FORMATS}
-    for path in sorted(directory.glob("read_*.json")):
+    for path in sorted(directory.glob("*/read_*.json")):
         result = json.loads(path.read_text())
         readers[result["format"]].add(result["reader"])
         for cell in result["cells"]:

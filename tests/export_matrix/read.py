@@ -1,13 +1,15 @@
-"""Reads the exports of the matrix where this framework is absent: `python read.py FORMAT DIRECTORY RESULTS`.
+"""Reads the exports of the matrix where this framework is absent: `python read.py FORMAT DIRECTORY [SECONDS]`.
 
-Needs numpy and what reads the format: tensorflow, onnxruntime, or jax with safetensors. RESULTS is a JSON file: the
-largest difference of each export, mode and signature, or why it could not be read.
+Needs numpy and what reads the format: tensorflow, onnxruntime, or jax with safetensors. The folder of each row gets a
+JSON file of this reader: the largest difference of each export, mode and signature, or why it could not be read. What
+this version of the reader has read stays, and no row begins after so many seconds.
 """
 
 import importlib.util
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ import numpy as np
 ABSENT = ("estimator_core", "estimator_exporters", "flax", "optax", "orbax")
 TOLERANCES = {"bfloat16": 2e-2, "float16": 5e-3}
 TOLERANCE = 1e-5
+#: The exit code where rows are missing, as of the writer.
+UNFINISHED = 75
 
 
 def stablehlo(path):
@@ -59,6 +63,8 @@ def onnx(path):
     manifest = json.loads((path / "manifest.json").read_text())
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    if any(raw["needs"] for raw in manifest.get("raw_signatures", {}).values()):
+        options.register_custom_ops_library(importlib.import_module("onnxruntime_extensions").get_library_path())
 
     def run(name, folder):
         raw = manifest.get("raw_signatures", {}).get(name)
@@ -114,27 +120,43 @@ def read(format_name, folder, cell):
     return max(difference(*run(signature.name, signature)) for signature in signatures)
 
 
-def main(format_name, directory, results):
-    found = [name for name in ABSENT if importlib.util.find_spec(name) is not None]
-    assert not found, f"this environment was to lack {found}"
-    module = {"stablehlo": "jax", "saved_model": "tensorflow", "onnx": "onnxruntime"}[format_name]
-    version = importlib.import_module(module).__version__
-    cells = []
-    written = [json.loads(path.read_text()) for path in sorted(directory.glob("*/cells.json"))]
-    for cell in (one for case in written for one in case):
+def read_row(format_name, directory, cells):
+    found = []
+    for cell in cells:
         if cell["format"] != format_name or cell["state"] != "works":
             continue
         try:
-            cells.append({**cell, "difference": read(format_name, directory, cell)})
+            found.append({**cell, "difference": read(format_name, directory, cell)})
         except Exception as error:
-            cells.append({**cell, "state": "failed", "words": f"{type(error).__name__}: {error}"})
-            print(f"{cell['name']} {format_name} {cell['mode']}: {cells[-1]['words'][:600]}", file=sys.stderr)
-    results.write_text(json.dumps({"reader": f"{module} {version}", "format": format_name, "cells": cells}, indent=1))
-    failed = sum(cell["state"] == "failed" for cell in cells)
-    print(f"{module} {version}: {len(cells) - failed} read, {failed} failed", flush=True)
-    return 1 if failed else 0
+            found.append({**cell, "state": "failed", "words": f"{type(error).__name__}: {error}"})
+    return found
+
+
+def main(format_name, directory, seconds):
+    present = [name for name in ABSENT if importlib.util.find_spec(name) is not None]
+    assert not present, f"this environment was to lack {present}"
+    module = {"stablehlo": "jax", "saved_model": "tensorflow", "onnx": "onnxruntime"}[format_name]
+    reader = f"{module} {importlib.import_module(module).__version__}"
+    until, missing, cells = time.monotonic() + seconds, 0, []
+    for path in sorted(directory.glob("*/cells.json")):
+        result = path.with_name(f"read_{reader.replace(' ', '_')}.json")
+        if not result.is_file():
+            if time.monotonic() >= until:
+                missing += 1
+                continue
+            row = read_row(format_name, directory, json.loads(path.read_text()))
+            unfinished = result.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps({"reader": reader, "format": format_name, "cells": row}, indent=1))
+            unfinished.rename(result)
+        cells += json.loads(result.read_text())["cells"]
+    failed = [cell for cell in cells if cell["state"] == "failed"]
+    for cell in failed:
+        print(f"{cell['name']} {format_name} {cell['mode']}: {cell['words'][:600]}", file=sys.stderr)
+    again = f", {missing} rows not yet: call it again" if missing else ""
+    print(f"{reader}: {len(cells) - len(failed)} read, {len(failed)} failed{again}", flush=True)
+    return UNFINISHED if missing else int(bool(failed))
 
 
 if __name__ == "__main__":
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), float((sys.argv[3:] or ["inf"])[0])))

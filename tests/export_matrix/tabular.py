@@ -103,7 +103,7 @@ KINDS: dict[str, Kind] = {
     ),
     "crossed text": Kind(column=lambda: tab.crossed_column([ages(), "city"], 20), features=("age", "city")),
 }
-#: What a graph of ONNX has no operator for.
+#: What a graph of ONNX holds by operators of onnxruntime-extensions alone.
 HASHED = ("vocabulary with hashed rest", "hashed text", "hashed integers", "crossed text")
 PLAIN = tuple(name for name in KINDS if name not in HASHED)
 SEQUENCES: dict[str, Kind] = {

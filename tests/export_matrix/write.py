@@ -1,7 +1,8 @@
-"""Writes the exports of the matrix: `python -m tests.export_matrix.write DIRECTORY [--cut]`.
+"""Writes the exports of the matrix: `python -m tests.export_matrix.write DIRECTORY [--cut] [--seconds S]`.
 
 For each case and format, DIRECTORY has a folder with the export, the requests that a reader sends and what the
-estimator gives for them; `cells.json` says what was refused, and with which words.
+estimator gives for them; `cells.json` says what was refused, and with which words. A case that is there stays, so a
+call goes on where another one ended. Several calls at a time share the work.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import subprocess
 import sys
 import time
 import traceback
@@ -22,8 +24,12 @@ import estimator_core as ec
 from estimator_core.errors import EstimatorError
 from tests.export_matrix.cases import FORMATS, MODES, Case, Sample
 from tests.export_matrix.every import every_case
+from tests.export_matrix.kept import claimed
 
 CELLS, PATH = "cells.json", "path.txt"
+#: The exit code where rows are missing.
+UNFINISHED = 75
+_MYSELF = (sys.executable, "-m", "tests.export_matrix.write")
 
 
 def main() -> int:
@@ -31,25 +37,39 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--cut", action="store_true", help="only what the ordinary CI tries")
     parser.add_argument("--only", default="", help="a part of the names of cases")
-    parser.add_argument("--part", default="0/1", help="which of how many parts")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no case begins after them")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the work")
     arguments = parser.parse_args()
-    part, parts = map(int, arguments.part.split("/"))
-    unclear = 0
-    for place, case in enumerate(every_case()):
-        folder: Path = arguments.directory / case.name
-        chosen = arguments.only in case.name and (case.cut is not None or not arguments.cut)
-        if place % parts != part or not chosen:
-            continue
-        if not (folder / CELLS).is_file():  # what an earlier call has written stays
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            wanted = [case.cut] if arguments.cut and case.cut else [(form, mode) for form in FORMATS for mode in MODES]
-            (folder / CELLS).write_text(json.dumps(written(case, wanted, folder), indent=1) + "\n")
-        for cell in json.loads((folder / CELLS).read_text()):
-            if cell["state"] not in ("works", "refused"):
-                unclear += 1
-                print(f"NEITHER: {cell['name']} {cell['format']} {cell['mode']}: {cell['words']}", file=sys.stderr)
-    return 1 if unclear else 0
+    directory: Path = arguments.directory
+    others = [subprocess.Popen([*_MYSELF, *sys.argv[1:], "--jobs", "1"]) for _ in range(arguments.jobs - 1)]
+    until = time.monotonic() + arguments.seconds
+    chosen = [one for one in every_case() if arguments.only in one.name and (one.cut is not None or not arguments.cut)]
+    for case in chosen:
+        if time.monotonic() < until and not (directory / case.name / CELLS).is_file():
+            with claimed(directory / case.name) as mine:
+                if mine:
+                    _make(case, directory / case.name, cut=arguments.cut)
+    for other in others:
+        other.wait()
+    found = [directory / case.name / CELLS for case in chosen]
+    cells = [cell for path in found if path.is_file() for cell in json.loads(path.read_text())]
+    unclear = [cell for cell in cells if cell["state"] not in ("works", "refused")]
+    for cell in unclear:
+        print(f"NEITHER: {cell['name']} {cell['format']} {cell['mode']}: {cell['words']}", file=sys.stderr)
+    missing = sum(not path.is_file() for path in found)
+    print(f"{len(found) - missing} of {len(found)} rows are written{': call it again' if missing else ''}.", flush=True)
+    return UNFINISHED if missing else int(bool(unclear))
+
+
+def _make(case: Case, folder: Path, *, cut: bool) -> None:
+    if (folder / CELLS).is_file():  # another call has ended it meanwhile
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    wanted = [case.cut] if cut and case.cut else [(form, mode) for form in FORMATS for mode in MODES]
+    unfinished = folder / f"{CELLS}.unfinished"
+    unfinished.write_text(json.dumps(written(case, wanted, folder), indent=1) + "\n")
+    unfinished.rename(folder / CELLS)
 
 
 def written(case: Case, wanted: list[tuple[str, str]], folder: Path) -> list[dict[str, Any]]:

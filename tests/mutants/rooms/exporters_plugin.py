@@ -195,4 +195,28 @@ MUTANTS = (
         tests=("test_training_goes_on_while_an_export_is_written",),
         in_cut=False,
     ),
+    Mutant(
+        name="batches-that-were-read-ahead-change-their-order",
+        guarantee="rule 131",
+        file=_ROOM + "scoring/side_by_side.py",
+        old="while (found := waiting.popleft().result()) is not _END:",
+        new="while (found := waiting.pop().result()) is not _END:",
+        in_cut=False,
+    ),
+    Mutant(
+        name="an-error-of-the-last-writes-is-hidden",
+        guarantee="rule 131",
+        file=_ROOM + "scoring/side_by_side.py",
+        old="            yield later\n            while waiting:\n                waiting.popleft().result()\n",
+        new="            yield later\n",
+        in_cut=False,
+    ),
+    Mutant(
+        name="any-number-of-writes-waits",
+        guarantee="rule 131",
+        file=_ROOM + "scoring/side_by_side.py",
+        old="while len(waiting) >= most:",
+        new="while len(waiting) >= 1000:",
+        in_cut=False,
+    ),
 )

@@ -1,6 +1,8 @@
 """ONNX graphs with the host part inside: raw strings in, class names out; what they cannot hold is refused by name."""
 
+import importlib.util
 import json
+import re
 import tempfile
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
+from estimator_canned_tabular.hashing import cross_fingerprints, fingerprint64
 from estimator_core.errors import ExportError
 from estimator_core.export import (
     Bucketize,
@@ -16,15 +19,19 @@ from estimator_core.export import (
     EqualLengths,
     Fit,
     FullLengths,
+    HashBucket,
     HostProgram,
     Lengths,
     Lookup,
     Reshape,
     Within,
 )
+from estimator_exporters.onnx.extensions import library
+from estimator_exporters.onnx.hashes import EXTENSIONS, PACKAGE
 from estimator_exporters.onnx.host import run_programs
+from estimator_exporters.onnx.load import session
 from estimator_exporters.onnx.nodes import Nodes, Value
-from plugins.exporters.tests.separate.raw_journey import AGE, BUCKETS, SENT, classifier, export, rows
+from plugins.exporters.tests.separate.raw_journey import AGE, BUCKETS, CITY, SENT, classifier, export, rows
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +40,17 @@ def exported():
     return estimator, export(estimator, tempfile.mkdtemp())
 
 
+def needed(path, signature):
+    return json.loads((path / "manifest.json").read_text())["raw_signatures"][signature]["needs"]
+
+
 def graph_of(path, signature):
     described = json.loads((path / "manifest.json").read_text())["raw_signatures"][signature]
-    session = onnxruntime.InferenceSession(str(path / described["program"]), providers=["CPUExecutionProvider"])
-    assert {one.name for one in session.get_inputs()} == set(described["inputs"]) == set(SENT)
+    options = onnxruntime.SessionOptions()
+    if described["needs"]:
+        options.register_custom_ops_library(library())
+    session = onnxruntime.InferenceSession(str(path / described["program"]), options, ["CPUExecutionProvider"])
+    assert {one.name for one in session.get_inputs()} == set(described["inputs"])
     names = [one.name for one in session.get_outputs()]
     assert set(names) == set(described["outputs"])
     return lambda sent: dict(zip(names, session.run(names, sent), strict=True))
@@ -46,6 +60,7 @@ def graph_of(path, signature):
 def test_raw_rows_are_predicted_as_by_the_estimator(exported, count):
     estimator, path = exported
     features = rows(count)
+    assert set(features) == set(SENT)
     found = graph_of(path, "predict")(features)
     predicted = list(estimator.predict(lambda: [features]))
     for name, value in found.items():
@@ -69,12 +84,6 @@ def test_the_raw_signature_of_our_reader_is_the_same(exported):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (tab.categorical_column_with_hash_bucket("city", 9), "a column with hash buckets: no operator of ONNX"),
-        (tab.crossed_column(["city", BUCKETS], 9), "a cross of text: no operator of ONNX"),
-        (
-            tab.categorical_column_with_vocabulary_list("city", ["Rome"], num_oov_buckets=2),
-            "a vocabulary with 2 buckets of unknown values",
-        ),
         (
             tab.categorical_column_with_vocabulary_list("tags", ["red"], max_values=1),
             "2 places and its column 1: a graph cannot refuse",
@@ -89,6 +98,45 @@ def test_what_a_graph_does_not_hold_is_refused_by_name(tmp_path, column, message
     with pytest.raises(ExportError, match=message):
         export(estimator, tmp_path / "export", sent)
     assert not list(tmp_path.glob("export/*"))
+
+
+HASHES = {
+    "hash buckets": lambda: tab.categorical_column_with_hash_bucket("city", 9),
+    "hash buckets of integers": lambda: tab.categorical_column_with_hash_bucket("day", 9, dtype="int64"),
+    "a cross of text": lambda: tab.crossed_column(["city", BUCKETS, "tags"], 9),
+    "hashed unknown words": lambda: tab.categorical_column_with_vocabulary_list("city", ["Rome"], num_oov_buckets=3),
+}
+
+
+@pytest.mark.parametrize("kind", HASHES)
+def test_hashes_are_in_the_graph_and_what_they_need_is_named(tmp_path, kind):
+    features, column = rows(64), HASHES[kind]()
+    estimator = tab.LinearClassifier([column], config=ec.RunConfig(default_hooks=False, save_summary_steps=0))
+    estimator.train(lambda: [(features, (features["age"] > 40).astype(np.int64)[:, None])] * 3)
+    path = export(estimator, tmp_path / "export", {name: SENT[name] for name in column.parse_example_spec})
+    assert needed(path, "predict") == [PACKAGE]
+    sent = {name: features[name] for name in column.parse_example_spec}
+    found = graph_of(path, "predict")(sent)
+    expected = np.stack([row["logits"] for row in estimator.predict(lambda: [features])])
+    assert len(np.unique(expected.round(6))) > 2
+    np.testing.assert_allclose(found["logits"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_without_the_extensions_hashes_are_refused_by_name_and_other_columns_are_not(tmp_path, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name.endswith("extensions") else found(name))
+    config = ec.RunConfig(default_hooks=False, save_summary_steps=0)
+    features = rows(4)
+    for column, refused in ((CITY, False), (HASHES["hash buckets"](), True)):
+        estimator = tab.LinearClassifier([column], config=config)
+        estimator.train(lambda: [(features, np.ones((4, 1), np.int64))])
+        sent, folder = {"city": SENT["city"]}, tmp_path / str(refused)
+        if refused:
+            with pytest.raises(ExportError, match=r"need onnxruntime-extensions.*estimator-exporters\[onnx-hashes\]"):
+                export(estimator, folder, sent)
+            assert not list(folder.glob("*"))
+        else:
+            assert needed(export(estimator, folder, sent), "predict") == []
 
 
 def test_tf_examples_are_refused_by_name(tmp_path):
@@ -119,10 +167,11 @@ def run(operations, outputs, values):
         [onnx.helper.make_empty_tensor_value_info(f"out {name}") for name in outputs],
         initializer=nodes.constants,
     )
-    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("ai.onnx.ml", 4)]
+    versions = {"": 21, "ai.onnx.ml": 4, EXTENSIONS: 1}
+    opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items()]
     model = onnx.helper.make_model(graph, opset_imports=opsets)
     model.ir_version = 10
-    return onnxruntime.InferenceSession(model.SerializeToString()).run([f"out {name}" for name in outputs], values)
+    return session(model.SerializeToString(), [PACKAGE]).run([f"out {name}" for name in outputs], values)
 
 
 def test_single_operations():
@@ -174,10 +223,35 @@ def test_an_unknown_word_of_a_cross_is_a_value_and_a_missing_one_is_none():
     assert (found[:, 0] < 0).tolist() == [False, False, True]
 
 
+def test_fingerprints_of_text_of_every_length_are_those_of_the_columns():
+    generator = np.random.default_rng(0)
+    letters = np.array([*"abc xyzÅß中😀"])
+    texts = ["", *("".join(generator.choice(letters, length)) for length in range(1, 200)), "0", "-17", str(2**63 - 1)]
+    text = np.array(texts, object)[:, None]
+    whole = generator.integers(-(2**63), 2**63 - 1, text.shape)
+    operations = [
+        HashBucket(input="text", output="texts", buckets=2**31 - 1),
+        HashBucket(input="whole", output="wholes", buckets=2**31 - 1),
+        Cross(inputs=("text",), output="crossed", buckets=2**62, key=7, blanks=(None,)),
+    ]
+    found = run(operations, ["texts", "wholes", "crossed"], {"text": text, "whole": whole})
+    hashes = fingerprint64([one.encode() for one in texts])
+    digits = fingerprint64([str(one).encode() for one in whole.reshape(-1).tolist()])
+    assert found[0][:, 0].tolist() == [-1, *(hashes[1:] % np.uint64(2**31 - 1)).tolist()]
+    assert found[1][:, 0].tolist() == (digits % np.uint64(2**31 - 1)).tolist()
+    assert found[2][:, 0].tolist() == (cross_fingerprints([hashes], 7) % np.uint64(2**62)).tolist()
+
+
+def test_a_reader_with_another_hash_fails_and_says_what_to_install(monkeypatch):
+    """Versions from 0.15 on answer, but with another hash; here, the known answer is another one."""
+    monkeypatch.setattr("estimator_exporters.onnx.hashes._KNOWN", (b"Fingerprint64", 1))
+    operation = HashBucket(input="text", output="bucket", buckets=9)
+    with pytest.raises(Exception, match=re.escape(f"install {PACKAGE}")):
+        run([operation], ["bucket"], {"text": np.array([["a"]], object)})
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_crosses_are_those_of_the_columns(counts):
-    from estimator_canned_tabular.hashing import cross_fingerprints
-
     left, right = np.array([[3, -1, 2**40]]), np.array([[-1, 8]])
     blanks = (None, None) if counts else ("left", "right")
     cross = Cross(inputs=("left", "right"), output="x", buckets=1000, key=2**63 + 9, blanks=blanks)

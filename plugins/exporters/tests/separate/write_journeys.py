@@ -1,7 +1,8 @@
 """Trains canned models from a CSV file and exports them: `python write_journeys.py FORMAT DIRECTORY`.
 
-Each model has a folder in DIRECTORY: `paths.json` names an export that takes tf.Examples and one that takes features,
-`requests.json` holds rows as both, `expected.json` what the estimator predicts for them.
+Each model has a folder in DIRECTORY: `paths.json` names an export that takes features, and one that takes tf.Examples
+where the format reads them; `requests.json` holds rows as both, `expected.json` what the estimator predicts for them.
+`arrays.npz` is what host transforms make of the rows, for a format that leaves them to Python.
 """
 
 import base64
@@ -14,6 +15,7 @@ import numpy as np
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
+from estimator_heads import RegressionHead
 
 ROWS, STEPS = 48, 4
 FIELDS = ("age", "fare", "sex", "port", "ticket", "cabin", "tags", "weights", "visits", "survived", "class", "price")
@@ -110,6 +112,9 @@ def models(vocabulary):
         "rnn_classifier": made(
             tab.RNNClassifier, "survived", [*steps, *context], steps, context, units=[4], cell_type="gru", **named
         ),
+        "rnn_regressor": made(
+            tab.RNNEstimator, "price", [*steps, *context], RegressionHead(), steps, context, units=[4], cell_type="lstm"
+        ),
     }
 
 
@@ -138,16 +143,18 @@ def write(name, made, features, labels, format_name, folder):
         key: ec.export.Feature((None, x.shape[1]), "string" if x.dtype == object else str(x.dtype))
         for key, x in own.items()
     }
-    receivers = {
-        "examples": ec.export.build_parsing_serving_input_receiver_fn(spec),
-        "features": ec.export.build_raw_serving_input_receiver_fn(raw),
-    }
+    receivers = {"features": ec.export.build_raw_serving_input_receiver_fn(raw)}
+    if format_name == "saved_model":
+        receivers["examples"] = ec.export.build_parsing_serving_input_receiver_fn(spec)
     paths = {
         kind: str(
             Path(estimator.export_saved_model(str(folder / kind), receiver, format=format_name)).relative_to(folder)
         )
         for kind, receiver in receivers.items()
     }
+    if format_name == "stablehlo":
+        served = ec.export.load(str(folder / paths["features"])).raw_signatures["predict"]
+        np.savez(folder / "arrays.npz", **served.prepare(own))
     rows = list(estimator.predict(lambda: [own]))
     expected = {key: np.stack([row[key] for row in rows]).tolist() for key in rows[0]}
     requests = {

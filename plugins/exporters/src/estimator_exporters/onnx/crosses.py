@@ -1,8 +1,4 @@
-"""The hash of combinations of integers: 64-bit arithmetic, which wraps in int64.
-
-Text is not hashed in a graph: ONNX has no operator that sees its bytes, and `StringToHashBucketFast` of
-onnxruntime-extensions is another hash than `Fingerprint64`.
-"""
+"""The hash of combinations of integers: 64-bit arithmetic, which wraps in int64."""
 
 from __future__ import annotations
 

@@ -25,13 +25,10 @@ from estimator_core.export import (
     Within,
 )
 from estimator_exporters.onnx.crosses import cross
+from estimator_exporters.onnx.hashes import buckets, fingerprints
 from estimator_exporters.onnx.nodes import CLASSIC, STRING, Nodes, Value
 
 Values = Mapping[str, Value]
-_HASHES = (
-    "no operator of ONNX or onnxruntime-extensions is Fingerprint64. Use a vocabulary, or the format 'saved_model' or "
-    "'stablehlo'."
-)
 #: What is not refused in a graph, for it cannot refuse a batch.
 UNCHECKED = {EqualLengths: "sequences of one example that differ in their lengths"}
 
@@ -103,13 +100,13 @@ def _lookup(nodes: Nodes, operation: Lookup, values: Values) -> Values:
     value = values[operation.input]
     kind = "keys_strings" if value.dtype == STRING else "keys_int64s"
     keys: dict[str, Any] = {kind: list(operation.words), "values_int64s": list(range(len(operation.words)))}
-    if operation.buckets > 1:
-        raise ExportError(
-            f"ONNX does not hold a vocabulary with {operation.buckets} buckets of unknown values, which are hashes: "
-            f"{_HASHES} num_oov_buckets=1 needs none."
-        )
-    unknown = len(operation.words) if operation.buckets else operation.otherwise
+    hashed = operation.buckets > 1
+    unknown = -1 if hashed else len(operation.words) if operation.buckets else operation.otherwise
     found = nodes.add("LabelEncoder", value.name, domain=CLASSIC, default_int64=unknown, **keys)
+    if hashed:
+        places = nodes.constant(len(operation.words), "int64")
+        beyond = nodes.add("Add", buckets(nodes, value, operation.buckets), places)
+        found = nodes.add("Where", nodes.add("Less", found, nodes.constant(0, "int64")), beyond, found)
     return {operation.output: _present(nodes, value, found)}
 
 
@@ -125,17 +122,15 @@ def _bucketize(nodes: Nodes, operation: Bucketize, values: Values) -> Values:
 
 
 def _hash_bucket(nodes: Nodes, operation: HashBucket, values: Values) -> Values:
-    raise ExportError(f"ONNX does not hold a column with hash buckets: {_HASHES}")
+    value = values[operation.input]
+    return {operation.output: _present(nodes, value, buckets(nodes, value, operation.buckets))}
 
 
 def _cross(nodes: Nodes, operation: Cross, values: Values) -> Values:
     taken = [values[name] for name in operation.inputs]
-    if any(value.dtype == STRING for value in taken):
-        raise ExportError(
-            f"ONNX does not hold a cross of text: {_HASHES} Cross columns with a vocabulary, which give integers."
-        )
+    words = [fingerprints(nodes, value) if value.dtype == STRING else value.name for value in taken]
     widths = [prod(value.shape) for value in taken]
-    found = cross(nodes, [value.name for value in taken], widths, operation.key, operation.buckets)
+    found = cross(nodes, words, widths, operation.key, operation.buckets)
     width, missing = 1, nodes.constant([[False]], "bool")
     for value, size, name in zip(taken, widths, operation.blanks, strict=True):
         judged = value if name is None else values[name]

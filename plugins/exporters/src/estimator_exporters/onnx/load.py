@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,32 @@ import onnxruntime  # pyright: ignore[reportMissingImports]
 from estimator_core.errors import ExportError
 from estimator_exporters.bundle.loaded import Loaded, Signature, features
 from estimator_exporters.bundle.manifest import file_of, read_manifest
+from estimator_exporters.onnx.extensions import library
+from estimator_exporters.onnx.hashes import PACKAGE
 
 
-def load(directory: Path) -> Loaded:
+@dataclass(frozen=True, kw_only=True)
+class LoadedOnnx(Loaded):
+    """An ONNX export that was read back."""
+
+    @property
+    def own_signatures(self) -> Mapping[str, Signature]:
+        """What a client of onnxruntime calls: text in, names of classes out. A graph is opened when it is called."""
+        found = dict(self.signatures)
+        for name, described in self.manifest.get("raw_signatures", {}).items():
+            outputs = features(described["outputs"])
+            path = file_of(self.directory, self.manifest, described["program"])
+            found[name] = Signature(
+                name=name,
+                method=self.signatures[name].method,
+                inputs=features(described["inputs"]),
+                outputs=outputs,
+                run=_opened(path, list(outputs), described.get("needs", ())),
+            )
+        return found
+
+
+def load(directory: Path) -> LoadedOnnx:
     """Reads an export after verifying every file.
 
     Raises:
@@ -36,19 +61,42 @@ def load(directory: Path) -> Loaded:
         raise
     except Exception as error:
         raise ExportError(f"{directory} cannot be read by onnxruntime {onnxruntime.__version__}: {error!r}") from error
-    return Loaded(directory=directory, manifest=manifest, signatures=signatures)
+    return LoadedOnnx(directory=directory, manifest=manifest, signatures=signatures)
 
 
-def session(graph: Path | bytes) -> Any:
-    """A graph of a file, or one in memory, ready to run."""
+def session(graph: Path | bytes, needs: Sequence[str] = ()) -> Any:
+    """A graph of a file, or one in memory, ready to run.
+
+    Args:
+        graph: the file, or what is in it.
+        needs: packages with operators of the graph.
+
+    Raises:
+        ExportError: one of them is not installed.
+    """
     source = graph if isinstance(graph, bytes) else str(graph)
     options: Any = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # warnings of constants in loops that nothing uses
+    if PACKAGE in needs:
+        options.register_custom_ops_library(library())
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def _run(path: Path, outputs: list[str]) -> Any:
-    ready = session(path)
+def _opened(path: Path, outputs: list[str], needs: Sequence[str]) -> Any:
+    """A graph that takes what clients send; text is decoded, for onnxruntime takes str."""
+    ready = functools.cache(lambda: _run(path, outputs, needs))
+    return lambda arrays: ready()({name: _decoded(array) for name, array in arrays.items()})
+
+
+def _decoded(array: np.ndarray) -> np.ndarray:
+    if array.dtype != object:
+        return array
+    texts = [item.decode() if isinstance(item, bytes) else item for item in array.reshape(-1).tolist()]
+    return np.array(texts, object).reshape(array.shape)
+
+
+def _run(path: Path, outputs: list[str], needs: Sequence[str] = ()) -> Any:
+    ready = session(path, needs)
     taken = {value.name for value in ready.get_inputs()}
 
     def run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -53,10 +53,19 @@ class Nodes:
     constants: list[Any] = field(default_factory=list[Any])
     domains: set[str] = field(default_factory=set[str])
 
-    def add(self, operator: str, *inputs: str, domain: str = "", output: str | None = None, **attributes: Any) -> str:
-        """Writes a node, and returns the name of its output."""
+    def add(
+        self,
+        operator: str,
+        *inputs: str,
+        domain: str = "",
+        output: str | None = None,
+        title: str = "",
+        **attributes: Any,
+    ) -> str:
+        """Writes a node, and returns the name of its output. Errors of a reader say the title."""
         name = f"host/{len(self.written)}" if output is None else output
-        node = onnx.helper.make_node(operator, inputs, [name], name=f"{name} {operator}", domain=domain, **attributes)
+        called = f"{name} {title or operator}"
+        node = onnx.helper.make_node(operator, inputs, [name], name=called, domain=domain, **attributes)
         self.written.append(node)
         self.domains |= {domain} - {""}
         return name

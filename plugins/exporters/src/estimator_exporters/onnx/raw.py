@@ -10,12 +10,13 @@ import onnx  # pyright: ignore[reportMissingImports]
 
 from estimator_core.export import ExportRequest, Feature, HostProgram, NameOf, SignatureSpec, host_programs
 from estimator_exporters.onnx.convert import tensor
+from estimator_exporters.onnx.hashes import EXTENSIONS, PACKAGE
 from estimator_exporters.onnx.host import UNCHECKED, run_programs
 from estimator_exporters.onnx.nodes import CLASSIC, Nodes, Value
 
 _SERVED = ("predict", "classify", "regress")
 _CLASSES = ("classes", "all_classes")
-_VERSIONS = {CLASSIC: 4}
+_VERSIONS = {CLASSIC: 4, EXTENSIONS: 1}
 _MODEL = "model/"
 
 
@@ -63,6 +64,11 @@ class HostPart:
         """What the estimator refuses and the graph does not, in words."""
         operations = {type(one) for program in (*self.before, *self.after) for one in program.operations}
         return [text for kind, text in UNCHECKED.items() if kind in operations]
+
+    @property
+    def needs(self) -> list[str]:
+        """Packages that a reader needs beside onnxruntime, as pip names them."""
+        return [PACKAGE] if EXTENSIONS in self.nodes()[0].domains else []
 
     @property
     def shown(self) -> Mapping[str, Feature]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from estimator_core.errors import ExportError
 from estimator_core.export import ExportRequest, SignatureSpec
 from estimator_exporters.bundle.write import described, finish
 from estimator_exporters.onnx.drafts import draft
+from estimator_exporters.onnx.extensions import library
 from estimator_exporters.onnx.load import session
 from estimator_exporters.onnx.raw import HostPart, raw_model
 
@@ -39,7 +41,9 @@ def check(request: ExportRequest) -> None:
     """
     for signature in request.signatures.values():
         _check(signature, request)
-        HostPart.of(request, signature)
+        part = HostPart.of(request, signature)
+        if part is not None and part.needs:
+            library()
         draft(request, signature)
 
 
@@ -78,12 +82,13 @@ def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models:
         path = f"graphs/raw_{len(found)}.onnx"
         model = raw_model(part, models[files[name]])
         (directory / path).write_bytes(model.SerializeToString())
-        _readable(directory / path, signature.name)
+        _readable(directory / path, signature.name, part.needs)
         found[name] = {
             "program": path,
             "inputs": described(part.receiver),
             "outputs": described(part.shown),
             "unchecked": part.unchecked,
+            "needs": part.needs,
         }
     return found
 
@@ -95,14 +100,14 @@ def _save(model: Any, path: Path, *, shared: bool) -> None:
     onnx.save_model(model, str(path))
 
 
-def _readable(path: Path, name: str) -> None:
+def _readable(path: Path, name: str, needs: Sequence[str]) -> None:
     """Reads a graph with onnxruntime.
 
     Raises:
         ExportError: it refuses it.
     """
     try:
-        session(path)
+        session(path, needs)
     except Exception as error:
         raise ExportError(
             f"Signature {name!r}: onnxruntime does not read the graph with the host part: {error}. Use the format "

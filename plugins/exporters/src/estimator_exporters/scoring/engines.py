@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Protocol
 
 from estimator_core.errors import ArgumentError
@@ -14,6 +15,7 @@ from estimator_exporters.scoring.pieces import in_order
 from estimator_exporters.scoring.plan import Plan
 from estimator_exporters.scoring.read import find, read
 from estimator_exporters.scoring.score import Scored, score
+from estimator_exporters.scoring.side_by_side import ahead
 
 
 class Engine(Protocol):
@@ -31,14 +33,15 @@ class Engine(Protocol):
 
 
 def local(plan: Plan, signature: LoadedSignature, patterns: Sequence[str]) -> Iterator[Scored]:
-    """Scores in this process."""
-    reading = plan.reading
+    """Scores in this process, while a thread reads the next batches."""
+    reading, paths = plan.reading, find(patterns)
 
-    def batches() -> Iterator[Batch]:
-        for path in find(patterns):
+    def batches() -> Generator[Batch]:
+        for path in paths:
             yield from read(path, reading)
 
-    return score(signature, batches(), batch_size=reading.batch_size, skip_bad_rows=reading.skip_bad_rows)
+    with contextlib.closing(ahead(batches())) as found:
+        yield from score(signature, found, batch_size=reading.batch_size, skip_bad_rows=reading.skip_bad_rows)
 
 
 def ray_engine(*, workers: int = 1) -> Engine:

@@ -14,6 +14,7 @@ from estimator_exporters.scoring.batch import batch_size_for
 from estimator_exporters.scoring.engines import Engine, local
 from estimator_exporters.scoring.plan import Plan, signature_of
 from estimator_exporters.scoring.read import Reading
+from estimator_exporters.scoring.side_by_side import behind
 from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import check_output, writing
 
@@ -88,10 +89,10 @@ def _score(job: Job, path: Path) -> Done:
     export = job.export if is_url(job.export) else str(loaded.directory.absolute())
     plan = Plan(export=export, signature=job.signature, reading=reading)
     rows, refused, shown = 0, 0, list[str]()
-    with writing(path) as output:
+    with writing(path) as output, behind(output.add) as add:
         for piece in job.engine(plan, signature, job.inputs):
             if piece.rows:
-                output.add(piece.columns)
+                add(piece.columns)
             rows, refused = rows + piece.rows, refused + len(piece.refused)
             shown += piece.refused[: max(_SHOWN - len(shown), 0)]
         if not rows:
