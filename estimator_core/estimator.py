@@ -18,6 +18,7 @@ import numpy as np
 from estimator_core._backends import Devices, select_backend
 from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._checkpoint.fetched import fetched
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._left_out import leaving_out
 from estimator_core._loop.agreement import connected
@@ -271,6 +272,7 @@ class Estimator:
         from estimator_core.predictor import Predictor
 
         devices = self._devices if self._open is None else self._open.devices
+        checkpoint_path = self._brought(checkpoint_path)
 
         def state(batch: Batch) -> TrainState:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
@@ -378,6 +380,7 @@ class Estimator:
     ) -> PendingExport:
         from estimator_core._loop.export_call import start_export
 
+        checkpoint_path = self._brought(checkpoint_path)
         return start_export(
             self._context(ModeKeys.EVAL),
             programs=self._programs,
@@ -482,6 +485,10 @@ class Estimator:
         self._place.written(self._devices.processes.index)
         return self
 
+    def _brought(self, checkpoint_path: str | None) -> str | None:
+        """The checkpoint on this machine: the state and a data contract read the same copy."""
+        return None if checkpoint_path is None else os.fspath(fetched(checkpoint_path, plugins=self._plugins))
+
     def _prepared(self, input_fn: InputFn, *before: Any, checkpoint: str | None = None) -> InputFn:
         return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
@@ -514,6 +521,7 @@ class Estimator:
         from estimator_core._inputs.wrapped import shown
         from estimator_core._loop.evaluate_call import EvaluateCall
 
+        checkpoint_path = self._brought(checkpoint_path)
         return EvaluateCall(
             context=context,
             programs=self._programs,
@@ -540,6 +548,7 @@ class Estimator:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import PredictCall
 
+        checkpoint_path = self._brought(checkpoint_path)
         yield from PredictCall(
             context=self._context(ModeKeys.PREDICT),
             programs=self._programs,
