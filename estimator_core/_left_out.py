@@ -1,12 +1,12 @@
-"""Arguments of tf.estimator that have no meaning here: taken with the value that they had by default there."""
+"""Arguments of tf.estimator: without a meaning here, or taken by name alone."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +34,32 @@ def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callab
             if refused:
                 told = "; ".join(f"{name!r}: {removed[name][1]}" for name in refused)
                 raise ArgumentError(f"{owner} no longer takes {told}.")
+            return function(*args, **given)
+
+        return called
+
+    return decorate
+
+
+def by_name(owner: str, order: Sequence[str], taken: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a method so that an argument by position, which is taken by name alone, is refused with its name.
+
+    Args:
+        owner: whose arguments they are, for messages.
+        order: the arguments in the order of tf.estimator, without `self`.
+        taken: how many of them are taken by position.
+
+    Raises:
+        ArgumentTypeError: there are more.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def called(*args: P.args, **given: P.kwargs) -> R:
+            named = order[taken : len(args) - 1]
+            if named:
+                first, rest = " and ".join(order[:taken]), ", ".join(f"{name}=..." for name in named)
+                raise ArgumentTypeError(f"{owner} takes {first} by position and the rest by name. Write {rest}")
             return function(*args, **given)
 
         return called

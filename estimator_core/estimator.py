@@ -17,7 +17,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, select_backend
 from estimator_core._builtin_hooks.history_recorder import History
-from estimator_core._checkpoint import latest_checkpoint
+from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._left_out import leaving_out
 from estimator_core._loop.agreement import connected
@@ -228,7 +228,7 @@ class Estimator:
         checked = (*check_hooks(hooks, "hooks"), *self._slicing(slices))
         self._check_name(name)
         context = self._context(ModeKeys.EVAL, name, checkpoint_path)
-        metrics = self._evaluate(context, input_fn, steps, checked, checkpoint_path)
+        metrics = self._evaluate(context, input_fn, steps, checked, brought(checkpoint_path, self._plugins))
         self._place.written(self._devices.processes.index)
         return metrics
 
@@ -256,11 +256,10 @@ class Estimator:
         """
         check_input_fn(input_fn)
         checked = check_hooks(hooks, "hooks")
-        if predict_keys is not None and (
-            isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys)
-        ):
+        if isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys or ()):
             raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
-        return self._predict(input_fn, predict_keys, checked, checkpoint_path, yield_single_examples)
+        here = brought(checkpoint_path, self._plugins)
+        return self._predict(input_fn, predict_keys, checked, here, yield_single_examples)
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
         """A function from features to predictions that keeps the model loaded: warm after its first call.
@@ -270,13 +269,13 @@ class Estimator:
         from estimator_core.predictor import Predictor
 
         devices = self._devices if self._open is None else self._open.devices
+        checkpoint_path = brought(checkpoint_path, self._plugins)
 
         def state(batch: Batch) -> TrainState:
             context = replace(self._context(ModeKeys.PREDICT), devices=devices)
             return self._states.get(context, batch, checkpoint_path)
 
-        prepared = functools.partial(self._prepared, checkpoint=checkpoint_path)
-        return Predictor(devices, self._programs, state, prepared)
+        return Predictor(devices, self._programs, state, functools.partial(self._prepared, checkpoint=checkpoint_path))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
         """The first batch that `train` would draw, without training: its shapes are what a planner needs.
@@ -377,6 +376,7 @@ class Estimator:
     ) -> PendingExport:
         from estimator_core._loop.export_call import start_export
 
+        checkpoint_path = brought(checkpoint_path, self._plugins)
         return start_export(
             self._context(ModeKeys.EVAL),
             programs=self._programs,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from estimator_core._left_out import leaving_out
+from estimator_core._left_out import by_name, leaving_out
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 
@@ -195,6 +195,15 @@ class EvalSpec:
         object.__setattr__(
             self, "slices", _as_tuple(self.slices, "EvalSpec.slices", "a list of feature names", ArgumentTypeError)
         )
+
+
+_SPEC = ("predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks")
+_SPEC += ("training_hooks", "scaffold", "evaluation_hooks", "prediction_hooks")
+_EVALUATION = ("steps", "name", "hooks", "exporters", "start_delay_secs", "throttle_secs")
+_TRAINING = ("max_steps", "hooks", "saving_listeners")
+EstimatorSpec.__init__ = by_name("EstimatorSpec", ("mode", *_SPEC), 1)(EstimatorSpec.__init__)  # type: ignore[method-assign]
+EvalSpec.__init__ = by_name("EvalSpec", ("input_fn", *_EVALUATION), 1)(EvalSpec.__init__)  # type: ignore[method-assign]
+TrainSpec.__init__ = by_name("TrainSpec", ("input_fn", *_TRAINING), 2)(TrainSpec.__init__)  # type: ignore[method-assign]
 
 
 def check_input_fn(input_fn: Any) -> None:

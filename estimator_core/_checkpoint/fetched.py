@@ -42,6 +42,11 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     return copy
 
 
+def brought(location: str | None, plugins: Plugins) -> str | None:
+    """A checkpoint on this machine, once for all that read it; None stays None."""
+    return None if location is None else os.fspath(fetched(location, plugins=plugins))
+
+
 def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
     """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
 

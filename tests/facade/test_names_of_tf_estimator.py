@@ -3,13 +3,14 @@
 import copy
 import importlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import estimator_core as ec
 from estimator_core.builtin_hooks import CheckpointSaverHook
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 DEFAULTS = {
     "session_config": None,
@@ -68,6 +69,19 @@ def test_properties_of_clusters_say_where_they_are() -> None:
 
 def test_train_spec_by_position() -> None:
     assert ec.TrainSpec(list, 100) == ec.TrainSpec(list, max_steps=100)
+
+
+@pytest.mark.parametrize(
+    ("call", "cure"),
+    [
+        (lambda: ec.TrainSpec(list, 100, []), "input_fn and max_steps by position and the rest by name. Write hooks="),  # type: ignore[call-arg]
+        (lambda: ec.EvalSpec(list, 100, "b"), "EvalSpec takes input_fn by position .* Write steps=..., name=..."),  # type: ignore[call-arg]
+        (lambda: ec.EstimatorSpec("eval", {}, 0.0), "takes mode by position .* Write predictions=..., loss=..."),  # type: ignore[call-arg]
+    ],
+)
+def test_arguments_by_position_are_refused_with_their_names(call: Callable[[], object], cure: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=cure):
+        call()
 
 
 def test_scaffold_without_a_saver() -> None:

@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 554,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2641,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2644,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1368,
     "_storage": 362,  # files at URLs, for plugins, included
     "_summaries": 304,
-    "flat": 2519,  # arguments and names of tf.estimator answered included
+    "flat": 2537,  # arguments and names of tf.estimator answered, also those by position, included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -129,7 +129,7 @@ def test_a_room_over_its_budget_is_named() -> None:
 
 def test_flat_modules_count_together() -> None:
     one = Count(lines=3, any_names=0)
-    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 6, "_room": 3}
+    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 2537, "_room": 3}
 
 
 def test_the_contracts_are_few() -> None:

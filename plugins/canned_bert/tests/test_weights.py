@@ -14,6 +14,7 @@ from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_warm_start.tensorflow.sstable import read_table
 from plugins.canned_bert.tests.directories import RECORDED, hugging_face_directory
 from plugins.canned_bert.tests.parity_cases import CASES, batch, config_of
+from plugins.canned_bert.tests.torch_files import write_torch_file
 
 TENSORFLOW = RECORDED / "tensorflow"
 CASE = CASES["bert_pairs"]
@@ -157,10 +158,13 @@ def test_a_damaged_index_is_refused():
         read_table(whole[:-1], "index")
 
 
-def test_pickled_weights_are_not_read(directory, tmp_path):
-    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
-    with pytest.raises(ArgumentError, match="is pickled: loading it could run code"):
-        read_checkpoint(directory)
+def test_pickled_weights_are_read_as_the_others(directory, tmp_path):
+    expected = read_checkpoint(directory)
+    write_torch_file(directory / "pytorch_model.bin", load_file(directory / "model.safetensors"))
+    (directory / "model.safetensors").unlink()
+    found = read_checkpoint(directory)
+    assert found.keys() == expected.keys()
+    np.testing.assert_array_equal(found["bert/embeddings/word_embeddings"], expected["bert/embeddings/word_embeddings"])
     with pytest.raises(ArgumentError, match="There are no pretrained weights at"):
         read_checkpoint(tmp_path / "nowhere")
 

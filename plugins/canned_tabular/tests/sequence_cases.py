@@ -2,7 +2,7 @@
 
 import numpy as np
 
-RATES = {"Adagrad": 0.05, "Adam": 0.005, "SGD": 0.02}
+RATES = {"Adagrad": 0.05, "Adam": 0.005, "Ftrl": 0.1, "SGD": 0.02}
 ROWS, STEPS_OF_SEQUENCE = 32, 5
 WORDS = ["a", "b", "c", "d"]
 
@@ -27,6 +27,8 @@ def own(name):
 PAGES = call("sequence_categorical_column_with_identity", key="pages", num_buckets=6)
 TOKENS = call("sequence_categorical_column_with_vocabulary_list", key="tokens", vocabulary_list=WORDS)
 TOKENS_HASH = call("sequence_categorical_column_with_hash_bucket", key="tokens", hash_bucket_size=5)
+#: Its first word never occurs: only a step without a category, "unknown" or behind the end, touches row 0.
+TOKENS_AFTER = call("sequence_categorical_column_with_vocabulary_list", key="tokens", vocabulary_list=["never", *WORDS])
 NUMBERS = call("sequence_numeric_column", key="numbers")
 AGE = call("numeric_column", key="age")
 
@@ -75,6 +77,8 @@ def cases():
     made["adam"] = _case("RNNClassifier", "binary", both, units=[3], cell_type="gru", optimizer=own("Adam"))
     made["regression"] = _case("RNNEstimator", "number", both, units=[4], head="RegressionHead", optimizer=own("SGD"))
     made["each_step"] = _case("RNNClassifier", "each", both, units=[4], return_sequences=True)
+    lazy = {"units": [3], "head": "RegressionHead", "optimizer": own("Ftrl")}
+    made["row_0"] = _case("RNNEstimator", "number", [embedding(TOKENS_AFTER)], **lazy)
     return made
 
 

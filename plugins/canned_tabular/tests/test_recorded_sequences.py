@@ -10,7 +10,7 @@ from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 from plugins.canned_tabular.tests.test_recorded_tables import arguments_of
 
 CASES = sequence_cases.cases()
-QUICK = {"lstm"}
+QUICK = {"lstm", "row_0"}
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 
 
@@ -38,16 +38,32 @@ def whole(specs):
     return {name: whole(value) for name, value in specs.items()} | more
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_as_recorded(name, tmp_path):
+def trained(name, tmp_path, **more):
+    """The estimator of a case after its steps, from the weights of the recording, and what is recorded."""
     case, expected = whole(CASES[name]), table_recordings.load("sequences")[name]
     weights = {sequence_cases.same_name(key): (key, value) for key, value in expected["weights"].items()}
     initial = {here: table_cases.initial_value(key, np.shape(value)) for here, (key, value) in weights.items()}
     config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1, **QUIET)
     make = getattr(tab, case["estimator"])
     start = checkpoint_of(initial, tmp_path / "given")
-    estimator = make(config=config, warm_start_from=start, **arguments_of(case, tmp_path))
+    estimator = make(config=config, warm_start_from=start, **{**arguments_of(case, tmp_path), **more})
     estimator.train(lambda: [batch(case)] * table_cases.STEPS)
+    return case, estimator, expected, weights
+
+
+@pytest.mark.slow
+def test_by_default_a_step_without_a_category_moves_nothing(tmp_path):
+    _, estimator, expected, _ = trained("row_0", tmp_path)
+    (table,) = [name for name in expected["weights"] if "embedding_weights" in name]
+    given = table_cases.initial_value(table, np.shape(expected["weights"][table]))
+    np.testing.assert_array_equal(estimator.variables[table][0], given[0])
+    assert np.abs(expected["weights"][table][0] - given[0]).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_recorded(name, tmp_path):
+    more = {"row_sparse": "as_tf"} if name == "row_0" else {}
+    case, estimator, expected, weights = trained(name, tmp_path, **more)
     found = estimator.variables
     assert sorted(found) == sorted(weights)
     for variable, (_, value) in weights.items():

@@ -1,4 +1,4 @@
-"""Checkpoints recorded with TensorFlow 2.15.1 after 20 steps: 20 steps more here are 40 steps there."""
+"""Checkpoints that TensorFlow wrote after 50 steps: 50 steps more here are 100 steps there."""
 
 import json
 from pathlib import Path
@@ -6,39 +6,38 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import estimator_core as ec
-from estimator_core.checkpoint import CheckpointItems, read_checkpoint
+from estimator_core.checkpoint import CheckpointItems
 from estimator_core.cli import main
 from estimator_core.errors import CheckpointMismatchError
 from estimator_migration import convert
-from estimator_migration.checkpoints.slots import Slot, names_of, slot_of
+from estimator_migration.checkpoints.slots import Slot, slot_of
+from plugins.migration.tests.canned import cases
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded" / "canned"
-OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
+PROGRAM = ["--program", str(HERE / "canned" / "program.py")]
+
+
+RECORDED_CASES = [
+    pytest.param(*case, id="-".join(case), marks=() if case in cases.RECORDED[:2] else pytest.mark.slow)
+    for case in cases.RECORDED
+]
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_training_goes_on_as_there(optimizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from plugins.migration.tests.canned_program import input_fn, make
+@pytest.mark.parametrize(("version", "estimator", "optimizer"), RECORDED_CASES)
+def test_training_goes_on_as_there(
+    version: str, estimator: str, optimizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from plugins.migration.tests.canned.this_side import after_training
 
-    out = tmp_path / "out"
-    program = ["--program", str(HERE / "canned_program.py"), "--hparams", f"optimizer={optimizer}"]
-    assert main(["migrate", "checkpoint", str(RECORDED / optimizer), str(out), *program]) == 0
-    assert "training continues after step 20." in capsys.readouterr().out
-    estimator = make(optimizer, ec.RunConfig(model_dir=str(out), default_hooks=False))
-    estimator.train(input_fn(), max_steps=40)
-    after = np.load(RECORDED / f"{optimizer}_after.npz")
-    there = {name.replace("|", "/"): after[name] for name in after.files}
-    items = read_checkpoint(out)
-    assert int(items.clock[0]) == 40
-    for path, value in items.variables.items():
-        np.testing.assert_allclose(value, there[path], rtol=0, atol=1e-4, err_msg=path)
-    for leaf, value in items.opt_state.items():
-        slot = slot_of(leaf, items.variables)
-        expected = there["global_step"] if slot.counts_steps else there[names_of(slot, there)[0]]
-        np.testing.assert_allclose(value, expected, rtol=0, atol=1e-4, err_msg=leaf)
+    out, written = tmp_path / "out", RECORDED / cases.folder_of(version, estimator, optimizer)
+    hparams = f"version={version},estimator={estimator},optimizer={optimizer}"
+    assert main(["migrate", "checkpoint", f"{written}/model.ckpt-50", str(out), *PROGRAM, "--hparams", hparams]) == 0
+    assert "training continues after step 50." in capsys.readouterr().out
+    seen = after_training(version, estimator, optimizer, written, out)
+    assert max(seen.weights, seen.slots) < 1e-4
+    assert seen.arrays > 20
 
 
 def template(**changes: object) -> CheckpointItems:
@@ -63,6 +62,12 @@ def test_slots_of_the_optimizers_of_tensorflow_1() -> None:
     assert "not used: beta1_power" in done.report()
 
 
+@pytest.mark.parametrize("scope", ["t_0", "part_0"])
+def test_slots_of_canned_estimators_of_tensorflow_1(scope: str) -> None:
+    there = {name.replace("k/", f"k/{scope}/"): value for name, value in tensors().items()}
+    assert convert(template(), there).taken["0/nu/k"] == f"k/{scope}/Adam_1"
+
+
 def test_names_that_differ_are_in_a_mapping() -> None:
     there = {f"old/{name}" if name.startswith("k") else name: value for name, value in tensors().items()}
     assert convert(template(), there, {"k": "old/k"}).taken["0/mu/k"] == "old/k/Adam"
@@ -78,6 +83,29 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
     assert "0/mu/k: not there" in message
 
 
+KERAS = {"training/SGD/k/momentum": np.full((2, 3), -0.4), "training/SGD/learning_rate": np.float32(0.2)}
+TRACE = {"0/trace/k": np.zeros((2, 3), np.float32)}
+
+
+def test_the_momentum_of_keras_is_freed_of_its_rate() -> None:
+    found = convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **KERAS}).items.opt_state["0/trace/k"]
+    np.testing.assert_allclose(found, np.full((2, 3), 2.0), rtol=1e-6)
+    assert found.dtype == np.float32
+    shared = {name.replace("SGD/k", "SGD_1/k"): value for name, value in KERAS.items()}
+    again = convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **shared}).items.opt_state["0/trace/k"]
+    np.testing.assert_array_equal(again, found)
+    first = {"k": np.ones((2, 3)), "k/Momentum": np.full((2, 3), 2.0)}
+    np.testing.assert_array_equal(convert(template(opt_state=TRACE), first).items.opt_state["0/trace/k"], 2.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"training/SGD/decay": np.float32(0.1)}, {"training/SGD/learning_rate": np.float32(0)}]
+)
+def test_a_momentum_whose_rate_changes_is_refused(change: dict[str, np.ndarray]) -> None:
+    with pytest.raises(CheckpointMismatchError, match="is a sum of updates, whose rate changes"):
+        convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **KERAS, **change})
+
+
 def test_the_longest_variable_owns_a_slot() -> None:
     assert slot_of("0/mu/a/k", ["k", "a/k"]) == Slot(word="mu", variable="a/k")
 
@@ -86,8 +114,8 @@ def test_the_longest_variable_owns_a_slot() -> None:
 def test_names_of_a_mapping_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = tmp_path / "names.json"
     names.write_text(json.dumps({"dnn/logits/bias": "nothing"}))
-    program = ["--program", str(HERE / "canned_program.py"), "--hparams", "optimizer=SGD"]
-    command = ["migrate", "checkpoint", str(RECORDED / "SGD"), str(tmp_path / "out"), *program, "--names", str(names)]
+    written = RECORDED / cases.folder_of(*cases.RECORDED[0])
+    command = ["migrate", "checkpoint", str(written), str(tmp_path / "out"), *PROGRAM, "--names", str(names)]
     assert main(command) != 0
     assert "dnn/logits/bias: not there as nothing" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

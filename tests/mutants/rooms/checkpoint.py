@@ -406,4 +406,13 @@ MUTANTS = (
         new="pass\n",
         tests=("test_the_grace_time_runs_out",),
     ),
+    Mutant(
+        name="a-data-contract-looks-for-its-memory-at-the-url",
+        guarantee="rule 136",
+        file=_ROOM + "fetched.py",
+        old="return None if location is None else os.fspath(fetched(location, plugins=plugins))",
+        new="return location",
+        tests=("test_evaluation_reads_the_checkpoint_of_the_url", "test_so_do_predictions_and_exports"),
+        in_cut=False,
+    ),
 )

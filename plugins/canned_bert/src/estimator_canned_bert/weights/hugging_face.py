@@ -14,10 +14,12 @@ import numpy as np
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.variables import OUTPUT_WEIGHTS
 from estimator_canned_bert.weights.names import hugging_face_names
+from estimator_canned_bert.weights.torch_file import read_torch_file
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt")
+#: What older versions of transformers wrote.
+OLD_WEIGHTS, OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 #: Dtypes that safetensors reads into numpy.
 _READ = frozenset(["BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32", "U64", "I64", "F64", "C64"])
 TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "spiece.model")
@@ -27,7 +29,7 @@ def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray
     """The arrays of a Hugging Face directory under google-research names; others keep their names.
 
     Args:
-        directory: holds config.json and model.safetensors, or its index and parts.
+        directory: holds config.json and model.safetensors, or its index and parts; or pytorch_model.bin likewise.
 
     Raises:
         ArgumentError: a file is missing.
@@ -115,7 +117,7 @@ def read_tensors(place: Path) -> dict[str, np.ndarray]:
     """The arrays of a Hugging Face directory under their own names.
 
     Raises:
-        ArgumentError: a file is missing, the weights are pickled, or of a dtype that numpy lacks.
+        ArgumentError: a file is missing, names code, or has a dtype that numpy lacks.
         CheckpointCorruptError: a file cannot be read.
     """
     return {name: array for part in _files(place) for name, array in _read_file(part).items()}
@@ -125,35 +127,36 @@ def tensor_names(place: Path) -> frozenset[str]:
     """The names of the arrays of a Hugging Face directory; the arrays are not read.
 
     Raises:
-        ArgumentError: a file is missing, or the weights are pickled.
+        ArgumentError: a file is missing, or names code.
         CheckpointCorruptError: a file cannot be read.
     """
-    return frozenset(name for part in _files(place) for name in _dtypes(part))
+    names = (read_torch_file(part) if part.suffix == ".bin" else _dtypes(part) for part in _files(place))
+    return frozenset(name for some in names for name in some)
 
 
 def _files(place: Path) -> list[Path]:
-    if (place / WEIGHTS).is_file():
-        return [place / WEIGHTS]
-    if (place / INDEX).is_file():
-        try:
-            parts = sorted(set(json.loads((place / INDEX).read_text(encoding="utf-8"))["weight_map"].values()))
-        except (ValueError, KeyError, AttributeError, OSError) as error:
-            raise CheckpointCorruptError(f"{place / INDEX} cannot be read: {error!r}. Download it again.") from error
-        missing = [part for part in parts if not (place / part).is_file()]
-        if missing:
-            raise ArgumentError(f"{place / INDEX} names files that are not there: {', '.join(missing)}. Download them.")
-        return [place / part for part in parts]
-    pickled = [name for name in PICKLED if (place / name).is_file()]
-    hint = (
-        f" {pickled[0]} is pickled: loading it could run code, so it is not read. Save the model again with "
-        "safe_serialization=True."
-        if pickled
-        else ""
-    )
-    raise ArgumentError(f"There are no weights in {place}: neither {WEIGHTS} nor {INDEX}.{hint}")
+    for weights, index in ((WEIGHTS, INDEX), (OLD_WEIGHTS, OLD_INDEX)):
+        if (place / weights).is_file():
+            return [place / weights]
+        if (place / index).is_file():
+            return _parts(place, place / index)
+    raise ArgumentError(f"There are no weights in {place}: neither {WEIGHTS} nor {INDEX}, nor {OLD_WEIGHTS}.")
+
+
+def _parts(place: Path, index: Path) -> list[Path]:
+    try:
+        parts = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, AttributeError, OSError) as error:
+        raise CheckpointCorruptError(f"{index} cannot be read: {error!r}. Download it again.") from error
+    missing = [part for part in parts if not (place / part).is_file()]
+    if missing:
+        raise ArgumentError(f"{index} names files that are not there: {', '.join(missing)}. Download them.")
+    return [place / part for part in parts]
 
 
 def _read_file(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix == ".bin":
+        return read_torch_file(path)
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
-from estimator_canned_bert.weights.hugging_face import INDEX, PICKLED, WEIGHTS, read_hugging_face
+from estimator_canned_bert.weights.hugging_face import INDEX, OLD_INDEX, OLD_WEIGHTS, WEIGHTS, read_hugging_face
 from estimator_core.errors import ArgumentError
 from estimator_warm_start.tensorflow import read_tensorflow, tensorflow_prefix
 
@@ -45,8 +45,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     prefix = tensorflow_prefix(place)
     if prefix is not None:
         return read_tensorflow(prefix, lambda name: not _NOT_WEIGHTS.fullmatch(name))
-    if any((place / name).is_file() for name in PICKLED):
-        return read_hugging_face(place)  # refuses them and says what to do
+    if any((place / name).is_file() for name in (OLD_WEIGHTS, OLD_INDEX)):
+        return read_hugging_face(place)
     if (place / "checkpoints").is_dir() or (place.parent.name == "checkpoints" and place.is_dir()):
         return dict(ec.load_variables(place))
     raise ArgumentError(

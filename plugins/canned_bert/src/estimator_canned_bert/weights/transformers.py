@@ -55,7 +55,7 @@ class TransformersCheckpoint:
         """All its arrays, by name.
 
         Raises:
-            ArgumentError: there are no weights, only pickled ones, or no configuration of theirs.
+            ArgumentError: there are no weights, they name code, or there is no configuration of theirs.
             CheckpointCorruptError: a file is damaged or incomplete.
         """
         place = Path(path) if Path(path).is_dir() else Path(path).parent

@@ -20,8 +20,8 @@ class LinearClassifier(ec.Estimator):
         n_classes: classes; two have one logit.
         weight_column: a feature, or a numeric column, with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
-        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
-            returns one.
+        optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
+            `min(0.2, 1 / sqrt(number of columns))`.
         loss_reduction: "sum_over_batch_size" or "sum".
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -75,8 +75,8 @@ class LinearRegressor(ec.Estimator):
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
         label_dimension: numbers of a label.
         weight_column: a feature, or a numeric column, with the weight of each example.
-        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
-            returns one.
+        optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
+            `min(0.2, 1 / sqrt(number of columns))`.
         loss_reduction: "sum_over_batch_size" or "sum".
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
@@ -128,8 +128,8 @@ class LinearEstimator(ec.Estimator):
         head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
         feature_columns: any columns without sequences; categorical ones as they are.
         model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        optimizer: a name (rate `min(0.2, 1 / sqrt(number of columns))`), an optax transformation, or a function that
-            returns one.
+        optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
+            `min(0.2, 1 / sqrt(number of columns))`.
         sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
         row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
 

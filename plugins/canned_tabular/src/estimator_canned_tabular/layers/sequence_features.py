@@ -60,8 +60,20 @@ def _steps(
     buckets = column.categorical_column.num_buckets
     if isinstance(column, IndicatorColumn):
         return jax.nn.one_hot(given.ids, buckets), given.lengths
-    rows = embedding_rows(column.table, table_name(column, scope), given.ids, buckets, row_sparse=row_sparse)
-    return rows, given.lengths
+    ids = _touched(given.ids, given.lengths, row_sparse)
+    rows = embedding_rows(column.table, table_name(column, scope), ids, buckets, row_sparse=row_sparse)
+    return jnp.where((given.ids >= 0)[..., None], rows, 0.0), given.lengths
+
+
+def _touched(ids: jax.Array, lengths: jax.Array, row_sparse: RowSparse) -> jax.Array:
+    """The ids whose rows are touched, int32[batch, steps].
+
+    With "as_tf" they are those of `safe_embedding_lookup_sparse`: a step without a category looks up row 0, whose value
+    does not count, up to the longest sequence of the batch.
+    """
+    if row_sparse != "as_tf" or not ids.shape[1]:
+        return ids
+    return jnp.where((ids < 0) & (jnp.arange(ids.shape[1]) < jnp.max(lengths)), 0, ids)
 
 
 def check_sequences(columns: Sequence[Any]) -> None:

@@ -16,8 +16,9 @@ from estimator_canned_tabular.layers.linear import SCOPE, check_linear, linear_l
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
+from estimator_heads import ftrl
 
-_HIGHEST_RATE = 0.2
+_RATE = 0.2
 
 
 def linear_model_fn(
@@ -41,7 +42,9 @@ def linear_model_fn(
     columns = listed(feature_columns, "feature_columns")
     check_linear(columns, "feature_columns")
     check_combiner(sparse_combiner)
-    chosen = choose_optimizer(optimizer, linear_learning_rate(columns, _HIGHEST_RATE), row_sparse)
+    if optimizer is None:  # only then the rate falls with the number of columns, as in the original
+        optimizer = ftrl(linear_learning_rate(columns, _RATE))
+    chosen = choose_optimizer(optimizer, _RATE, row_sparse)
     plan = FeaturePlan.of(columns)
 
     def logits_of(features: Any, mode: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from estimator_core.checkpoint import CheckpointItems
 from estimator_core.errors import CheckpointMismatchError
-from estimator_migration.checkpoints.slots import Slot, names_of, slot_of
+from estimator_migration.checkpoints.slots import Slot, factor_of, names_of, slot_of
 
 GLOBAL_STEP = "global_step"
 
@@ -57,6 +58,7 @@ def convert(
     paths = [*template.variables, *template.model_state]
     slots = {leaf: slot_of(leaf, paths) for leaf in template.opt_state}
     opt_state = places.filled(template.opt_state, lambda leaf: places.candidates(leaf, slots[leaf]))
+    opt_state = {leaf: places.scaled(leaf, value, slots[leaf]) for leaf, value in opt_state.items()}
     if places.faults:
         raise CheckpointMismatchError(
             "The checkpoint of TensorFlow does not fit the model:\n  "
@@ -103,6 +105,16 @@ class _Places:
 
     def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
+
+    def scaled(self, leaf: str, value: Any, slot: Slot) -> Any:
+        name = self.taken.get(leaf)
+        factor = 1.0 if name is None else factor_of(slot, name, self.tensors)
+        if math.isnan(factor):
+            self.faults.append(
+                f"{leaf}: {name} is a sum of updates, whose rate changes or is not in the checkpoint; the one here is "
+                "a sum of gradients"
+            )
+        return value if factor == 1.0 else (value * factor).astype(value.dtype)
 
     def _value(self, path: str, place: Any, candidates: list[str]) -> Any:
         found = next((name for name in candidates if name in self.tensors), None)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 #: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, under `training/NAME`;
 #: of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
@@ -15,6 +19,9 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "linear": ("linear", "Ftrl_1"),
     "trace": ("momentum", "Momentum"),
 }
+#: Before the ending: the slots of a variable that a partitioner made are in a scope of their own.
+_PLACES = ("", "t_0/", "part_0/")
+_NUMBER = re.compile(r"_\d+$")
 _COUNTERS = ("count", "step")
 
 
@@ -65,10 +72,41 @@ def names_of(slot: Slot, tensors: Iterable[str]) -> list[str]:
         slot: a slot of a variable.
         tensors: the names in the checkpoint.
     """
-    endings = [f"{slot.variable}/{ending}" for ending in _ENDINGS.get(slot.word, ())]
+    words = _ENDINGS.get(slot.word, ())
+    endings = [f"{slot.variable}/{place}{word}" for word in words for place in _PLACES]
     return [
         name
         for ending in endings
         for name in tensors
         if name == ending or (name.startswith("training/") and name.endswith(f"/{ending}"))
     ]
+
+
+def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float:
+    """What makes a slot of TensorFlow the slot here. NaN: its rate changes by step, or is not in the checkpoint.
+
+    The momentum of Keras is a sum of updates, those of optax and of tf.compat.v1.train are sums of gradients.
+
+    Args:
+        slot: the slot here.
+        name: its name in TensorFlow.
+        tensors: the arrays of TensorFlow, by name.
+
+    Example:
+        >>> slot, rate = Slot(word="trace", variable="w"), np.float32(0.5)
+        >>> factor_of(slot, "training/SGD/w/momentum", {"training/SGD/learning_rate": rate})
+        -2.0
+        >>> factor_of(slot, "w/Momentum", {})
+        1.0
+    """
+    if slot.word != "trace" or not name.startswith("training/"):
+        return 1.0
+    optimizer = name.split("/")[1]
+    # An optimizer that two parts of a model share keeps its numbers under the first of its names.
+    numbers = next((f"training/{one}" for one in (optimizer, _NUMBER.sub("", optimizer)) if _rate(one) in tensors), "")
+    rate, decay = (float(tensors.get(f"{numbers}/{word}", 0.0)) for word in ("learning_rate", "decay"))
+    return -1.0 / rate if rate and not decay else math.nan
+
+
+def _rate(optimizer: str) -> str:
+    return f"training/{optimizer}/learning_rate"

@@ -1,0 +1,60 @@
+"""What a data contract learned is in the checkpoint, also where the checkpoint is named by a URL."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from plugins.storage.tests import runs
+
+
+class Scaled:
+    """Labels are doubled, if the checkpoint that is named holds a 2."""
+
+    def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
+        if mode == ec.ModeKeys.TRAIN:
+            return source, None
+        by = ec.load_variables(memory, ["by"])["by"]
+        return source, lambda batch: (batch[0], batch[1] * by)
+
+    def transforms(self, memory: Path) -> Sequence[Any]:
+        ec.load_variables(memory, ["by"])
+        return ()
+
+
+def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    ec.get_variable("by", initializer=np.float32(2.0), trainable=False)
+    return runs.model_fn(features, labels, mode)
+
+
+model_fn.data_contract = Scaled()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = f"file://{tmp_path_factory.mktemp('store')}/model"
+    config = ec.RunConfig(model_dir=url, tf_random_seed=1, default_hooks=False)
+    ec.Estimator(model_fn, config=config).train(runs.batches, max_steps=2)
+    return url
+
+
+@pytest.mark.parametrize("end", ["", "/checkpoints/2"])
+def test_evaluation_reads_the_checkpoint_of_the_url(trained: str, end: str, tmp_path: Path) -> None:
+    config = ec.RunConfig(model_dir=str(tmp_path), default_hooks=False)
+    estimator = ec.Estimator(model_fn, config=config)
+    weights = ec.load_variables(trained)["weights"]
+    features, labels = next(iter(runs.held_out()))
+    expected = np.mean((features["x"] @ weights - 2 * labels) ** 2)
+    found = estimator.evaluate(runs.held_out, checkpoint_path=trained + end)["loss"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_so_do_predictions_and_exports(trained: str, tmp_path: Path) -> None:
+    estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(tmp_path / "other"), default_hooks=False))
+    rows = list(estimator.predict(runs.held_out, checkpoint_path=trained))
+    assert len(rows) == 4
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
+    assert Path(estimator.export_saved_model(str(tmp_path / "out"), receiver, checkpoint_path=trained)).is_dir()
