@@ -15,7 +15,13 @@ from estimator_core._journal import Lineage, Saved, read_lineage, refresh, take_
 from estimator_core._journal.entries import JournalError, decode, digest_of, key_of
 from estimator_core._journal.lineage import add
 from estimator_core._journal.reading import IDENTITY, newest_snapshot
-from estimator_core._journal.views import differing_results, event_files, trim_event_files, write_results_files
+from estimator_core._journal.views import (
+    differing_results,
+    event_files,
+    is_written,
+    trim_event_files,
+    write_results_files,
+)
 from estimator_core._storage import ObjectMissingError, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
@@ -203,7 +209,7 @@ def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         if under_way and epoch >= lineage.epoch:
             continue
         size, found = counted.get(path, 0), path.stat().st_size
-        if found > size:
+        if found > size and not is_written(path):
             text = f"has {found - size} bytes after the {size} that count: a run was interrupted"
             yield Finding(kind="event file", path=_in(model_dir, path), text=text, mendable=True)
     for path, size in counted.items():

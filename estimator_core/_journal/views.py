@@ -9,12 +9,14 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from estimator_core._journal.entries import Entry, Evaluated, Segment
 from estimator_core._journal.lineage import Lineage
-from estimator_core._summaries import read_eval_records
+from estimator_core._journal.reading import refresh
+from estimator_core._storage.local import LocalStorage
+from estimator_core._summaries import read_eval_records, try_lock
 
 METRICS_FILE = "metrics.jsonl"
 #: Directories of a model_dir that hold no event files of a run.
@@ -49,27 +51,80 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) 
     """Removes what event files hold that the journal does not count, so that readers see each point once.
 
     A file is cut by putting a copy of its beginning in its place: what a frozen process writes to it later is nowhere.
+    A file that a living evaluation writes stays.
 
     Args:
         root: the model_dir.
-        lineage: what the journal comes to.
+        lineage: what the journal comes to; brought up to date.
         before: only files of earlier epochs are touched.
         ended: whether the run before has ended by itself. If not, it may only be frozen, with bytes in its memory: each
             of its files is replaced by a copy, however long it is.
     """
-    counted = {root / told.directory / told.name: told.size for told in lineage.segments}
     for path, epoch in event_files(root):
-        if epoch < before:
-            size = counted.get(path, 0)
-            with contextlib.suppress(FileNotFoundError):
-                if not size:
-                    path.unlink()
-                elif path.stat().st_size > size or (epoch == before - 1 and not ended):
-                    _cut(path, size)
-    for path, size in counted.items():
+        _trim(root, lineage, path, epoch, before=before, ended=ended)
+    for told in lineage.segments:
+        path, size = root / told.directory / told.name, told.size
         found = path.stat().st_size if path.is_file() else 0
         if found < size:
             _log.error("%s has %d bytes; the journal counts %d: points of it are lost.", path, found, size)
+
+
+def trim_leftovers(root: Path, lineage: Lineage) -> None:
+    """Removes what killed evaluations left in event files after the run had ended, since no run takes an epoch then.
+
+    Args:
+        root: the model_dir.
+        lineage: what the journal comes to; brought up to date. Nothing is done if the run has not ended.
+    """
+    if lineage.ended is None:
+        return
+    before = lineage.epoch + 1
+    for path, epoch in event_files(root):
+        if re.match(r"eval(_|$)", path.relative_to(root).parts[0]):
+            _trim(root, lineage, path, epoch, before=before, ended=True, sure=True)
+
+
+def is_written(path: Path) -> bool:
+    """Whether a living evaluation writes an event file; its bytes are not recorded yet."""
+    with _unwritten(path) as free:
+        return free is False
+
+
+def _trim(
+    root: Path, lineage: Lineage, path: Path, epoch: int, *, before: int, ended: bool, sure: bool = False
+) -> None:
+    """Cuts one file, unless an evaluation writes it. With `sure`, only if its lock shows that the writer is gone."""
+    frozen = epoch == before - 1 and not ended
+    with contextlib.suppress(FileNotFoundError):
+        if epoch >= before or not (frozen or path.stat().st_size > _counted(root, lineage, path)):
+            return
+        with _unwritten(path) as free:
+            if free is False or (sure and free is None):
+                return
+            refresh(LocalStorage(root), lineage)  # its writer may have recorded it before it let it go
+            size = _counted(root, lineage, path)
+            if not size:
+                path.unlink()
+            elif frozen or path.stat().st_size > size:
+                _cut(path, size)
+
+
+@contextlib.contextmanager
+def _unwritten(path: Path) -> Generator[bool | None]:
+    """Whether no evaluation writes an event file; within, none begins to. None where locks say nothing."""
+    with contextlib.ExitStack() as opened:
+        try:
+            free = try_lock(opened.enter_context(open(path, "r+b")))
+        except OSError:
+            free = None
+        yield free
+
+
+def _counted(root: Path, lineage: Lineage, path: Path) -> int:
+    """How many bytes of an event file count."""
+    folder = path.parent.relative_to(root).as_posix()
+    told = lineage.marks.get(("" if folder == "." else folder, path.name))
+    return told[-1].size if told else 0
 
 
 def results_line(root: Path, result: Evaluated) -> str:

@@ -15,7 +15,7 @@ from typing import Protocol
 from estimator_core._checkpoint.layout import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
-from estimator_core._journal.views import results_dir, results_line, sync_event_files
+from estimator_core._journal.views import results_dir, results_line, sync_event_files, trim_leftovers
 from estimator_core._journal.writer import RunJournal
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage
@@ -153,7 +153,9 @@ class ObserverLedger:
 
     def record(self, result: Evaluated) -> None:
         """Records a result."""
-        if lineage_of(self._model_dir) is not None:
+        lineage = lineage_of(self._model_dir)
+        if lineage is not None:
+            trim_leftovers(self._model_dir, lineage)
             below = results_dir(self._model_dir, result.name)
             told = segments(self._model_dir, below, result.step)
             sync_event_files(self._model_dir, told)
@@ -222,6 +224,7 @@ class ResultLog:
         """
         self._ledger.check()
         file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
+        file.held = isinstance(self._ledger, ObserverLedger)  # the files of a writer are told apart by its epoch
         self._files.append(file)
         return file
 

@@ -10,3 +10,4 @@ from estimator_core._summaries.event_file import NoSummaries as NoSummaries
 from estimator_core._summaries.event_file import Written as Written
 from estimator_core._summaries.event_file import event_files_below as event_files_below
 from estimator_core._summaries.event_file import open_summary_writer as open_summary_writer
+from estimator_core._summaries.event_file import try_lock as try_lock

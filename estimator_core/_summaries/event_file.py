@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -114,6 +114,8 @@ class EventFile:
     def __init__(self, directory: Path) -> None:
         self.directory: Final = directory
         self.epoch: Callable[[], int] = lambda: 0
+        #: Whether new files are locked while they are open, so that nobody takes them for left behind.
+        self.held = False
         self._existed = directory.is_dir()
         self._lock = threading.RLock()
         self._file: Any = None
@@ -284,9 +286,8 @@ class EventFile:
                 return _NOWHERE  # removed while the run used it: it is not made again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
-            self._path = _new_file(self.directory, self.epoch())
-            self._inode = self._path.stat().st_ino
-            self._file = open(self._path, "wb")  # noqa: SIM115 - `close` closes it
+            self._path, self._file = _new_file(self.directory, self.epoch(), held=self.held)
+            self._inode = os.fstat(self._file.fileno()).st_ino
             self._record(self._file, _events().Event(wall_time=time.time(), file_version="brain.Event:2"))
         return self._file
 
@@ -299,16 +300,39 @@ class _Nowhere:
 _NOWHERE: Final = _Nowhere()
 
 
-def _new_file(directory: Path, epoch: int) -> Path:
-    """Makes the file that readers read last."""
+def _new_file(directory: Path, epoch: int, *, held: bool) -> tuple[Path, Any]:
+    """Makes the file that readers read last, and opens it."""
     found = (_NUMBERED.match(name) for name in os.listdir(directory))
     number = max((int(match[1]) for match in found if match), default=0)
     while True:
         number += 1
         path = directory / f"events.out.tfevents.{number:010d}.e{epoch:06d}"
         with suppress(FileExistsError):  # another process was faster
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            return path
+            file = open(path, "xb")  # noqa: SIM115 - the writer closes it
+            if not held or try_lock(file) is not False:
+                return path, file
+            file.close()  # it was taken for left behind, before it was locked
+
+
+def try_lock(file: BinaryIO) -> bool | None:
+    """Locks an open file until it is closed; a kill closes it too.
+
+    Returns:
+        Whether nobody else had locked it. None if this file system or machine has no such locks.
+    """
+    try:
+        _lock(file)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return os.fstat(file.fileno()).st_nlink > 0
+
+
+def _lock(file: BinaryIO) -> None:
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _checksum(data: bytes) -> bytes:

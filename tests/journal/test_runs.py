@@ -47,8 +47,8 @@ def started(model_dir: Path, *moment: Any, steps: int = STEPS) -> subprocess.Pop
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
 
 
-def killed(model_dir: Path, where: str, number: int) -> None:
-    process = started(model_dir, where, number, "SIGKILL")
+def killed(model_dir: Path, where: str, number: int, *, steps: int = STEPS) -> None:
+    process = started(model_dir, where, number, "SIGKILL", steps=steps)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
 

@@ -23,13 +23,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 554,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2644,  # the catalog, the audit, incremental saves and checkpoints of others included
+    "_checkpoint": 2650,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4390,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_journal": 778,  # the end of a killed call, looked up, and what killed evaluations leave, included
+    "_loop": 4393,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
@@ -37,7 +37,7 @@ BUDGETS = {
     "_plugins": 1595,  # the code of plugins named and locked, policies, included
     "_step": 1368,
     "_storage": 362,  # files at URLs, for plugins, included
-    "_summaries": 304,
+    "_summaries": 318,  # the lock of an event file included
     "flat": 2537,  # arguments and names of tf.estimator answered, also those by position, included
 }
 
