@@ -55,7 +55,9 @@ def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder:
     """
     environment = folder / "environment"
     path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
-    given = {name: value for name, value in os.environ.items() if not name.startswith(("ESTIMATOR_", "PYTHON"))}
+    # nox names the environment of its session in UV_PYTHON, which uv prefers to VIRTUAL_ENV.
+    left_out = ("ESTIMATOR_", "PYTHON", "UV_PYTHON")
+    given = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     given |= {"PATH": path, "VIRTUAL_ENV": str(environment), "JAX_PLATFORMS": "cpu"}
 
     def run(*words: str, cwd: Path = folder) -> tuple[float, str]:

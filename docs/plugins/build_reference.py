@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from estimator_core import hookspecs
-from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Kind, Option, PluginRecord
+from estimator_core.plugins import HOOK_NAMES, KINDS, Command, Component, Kind, Option, PluginRecord, Plugins
 
 TARGET = Path(__file__).with_name("reference.md")
 #: What components meet beside the contracts of their kinds.
@@ -18,6 +18,14 @@ MET = (
 )
 #: On the pages of the site, with all that users call.
 ELSEWHERE = ("estimator_core:Estimator",)
+
+
+def defined() -> list[Kind]:
+    """The kinds that packages of this repository define."""
+    kinds = Plugins().kinds()
+    return [
+        kinds[name] for name in sorted(kinds) if name not in KINDS and kinds[name].contract.startswith("estimator_")
+    ]
 
 
 def reference() -> str:
@@ -34,12 +42,15 @@ def reference() -> str:
         ),
         _documented("PluginRecord", "", PluginRecord),
         "## Kinds of components\n",
-        _kinds(),
+        _kinds(list(KINDS.values())),
+        "## Kinds that packages define\n",
+        "A component of such a kind requires the package that its contract names.\n",
+        _kinds(defined()),
         "## Contracts\n",
         "Each member of each contract: what it takes, returns and raises. Shapes stand in brackets, such as [batch].\n",
         *(_contract(where) for where in contracts()),
         "## Suites\n",
-        *(_suite(name) for name in ["PluginSuite", *(kind.suite for kind in KINDS.values())]),
+        *(_suite(name) for name in ["PluginSuite", *(kind.suite for kind in (*KINDS.values(), *defined()))]),
     ]
     return "\n".join(parts)
 
@@ -80,15 +91,16 @@ def _as_markdown(text: str) -> str:
     return "\n".join(lines)
 
 
-def _kinds() -> str:
+def _kinds(kinds: list[Kind]) -> str:
     rows = ["| kind | contract | the target is | suite |", "|---|---|---|---|"]
-    rows += [f"| {one.name} | `{one.contract}` | {one.target} | `{one.suite}` |" for one in KINDS.values()]
+    rows += [f"| {one.name} | `{one.contract}` | {one.target} | `{one.suite}` |" for one in kinds]
     return "\n".join(rows) + "\n"
 
 
 def contracts() -> list[str]:
     """`module:name` of every contract, those of kinds first."""
-    return [one for one in dict.fromkeys((*(kind.contract for kind in KINDS.values()), *MET)) if one not in ELSEWHERE]
+    kinds = (*KINDS.values(), *defined())
+    return [one for one in dict.fromkeys((*(kind.contract for kind in kinds), *MET)) if one not in ELSEWHERE]
 
 
 def object_of(where: str) -> object:
@@ -143,14 +155,15 @@ def _contract(where: str) -> str:
 
 
 def _suite(name: str) -> str:
-    cls = getattr(importlib.import_module("estimator_core.testing"), name)
+    cls = object_of(name if ":" in name else f"estimator_core.testing:{name}")
+    assert inspect.isclass(cls)
     tests = [(test, value) for test, value in vars(cls).items() if test.startswith("test_")]
     to_define = [
         f"- `{method}{str(inspect.signature(value)).partition(' ->')[0]}`: {_first_line(value)}"
         for method, value in vars(cls).items()
         if inspect.isfunction(value) and not method.startswith(("_", "test_"))
     ]
-    lines = [f"### `{name}`\n", _first_line(cls) + "\n"]
+    lines = [f"### `{name.replace(':', '.')}`\n", _first_line(cls) + "\n"]
     if to_define:
         lines += ["What a subclass defines or may replace:\n", *to_define, ""]
     lines += ["What it proves:\n", *(f"- `{test}`: {_first_line(value)}" for test, value in tests), ""]

@@ -64,7 +64,12 @@ class ProgramFormat(Protocol):
     """A component of kind "program_format": reads files other than Python; its name is their extension."""
 
     def __call__(self, path: Path, settings: Sequence[str], /) -> Program:
-        """The program that a file describes; `settings` are texts of `--set`, which the format understands."""
+        """The program that a file describes.
+
+        Args:
+            path: the file.
+            settings: texts of `--set`, which the format understands.
+        """
         ...
 
 

@@ -224,13 +224,21 @@ class Launcher(Protocol):
     def status(self, job_id: str) -> JobStatus:
         """The state of the job.
 
+        Args:
+            job_id: the id of the job.
+
         Raises:
             LaunchError: there is no such job.
         """
         ...
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Asks its processes to save and end by SIGTERM, and ends them by force after the grace. No restart follows."""
+        """Asks its processes to save and end by SIGTERM, and ends them by force after the grace. No restart follows.
+
+        Args:
+            job_id: the id of the job.
+            grace_secs: seconds between both.
+        """
         ...
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:

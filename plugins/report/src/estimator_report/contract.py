@@ -46,5 +46,8 @@ class ReportSection(Protocol):
         """The HTML below the heading, or None if there is nothing to say.
 
         Text from outside is escaped (`html.escape`). No scripts, and nothing that is loaded: pictures are inline SVG.
+
+        Args:
+            source: what is known of the run.
         """
         ...

@@ -25,11 +25,14 @@ class CommandLine(Protocol):
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the arguments."""
+        """Adds the arguments to the `parser` of the sub-command, an `argparse.ArgumentParser`."""
         ...
 
     def run(self, args: argparse.Namespace) -> int:
         """Does the work and returns the exit status.
+
+        Args:
+            args: the arguments that `configure` added, parsed.
 
         Raises:
             ArgumentError: what the user typed cannot be.

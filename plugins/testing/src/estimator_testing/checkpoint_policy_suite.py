@@ -12,6 +12,7 @@ import pytest
 from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs, Wake
 from estimator_testing.fake_run import FakeRun
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 from estimator_testing.tiny import tiny_estimator, tiny_input_fn
 
@@ -68,6 +69,22 @@ class CheckpointPolicySuite(Suite):
         self._train(broken)
         by_clock = isinstance(self.make().next_step(0), Wake)
         assert by_clock or _saved(broken) == _saved(whole), f"{_saved(broken)} are saved instead of {_saved(whole)}"
+
+    def test_leaves_nothing_behind(self) -> None:
+        """After a run no thread runs, no file is open, and the state of the process is as before."""
+
+        def use(policy: CheckpointPolicy) -> None:
+            run = FakeRun()
+            policy.at_start(run)
+            for _ in _saves(policy, run, 0, STEPS):
+                policy.state()
+            policy.at_end(run)
+
+        kept = [self.make()]
+        use(kept[0])  # what is loaded once
+        with leaving_nothing("after a run, the policy"):
+            kept.append(self.make())
+            use(kept[1])
 
     def _train(self, model_dir: Path, *hooks: Hook) -> None:
         estimator = tiny_estimator(model_dir, keep_checkpoint_max=None, default_hooks=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from estimator_core.export import ExportCheck
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 
 _SAME: tuple[np.ndarray[Any, Any], ...] = (
@@ -65,6 +66,14 @@ class ExportCheckSuite(Suite):
         self.make().difference(expected, found)
         np.testing.assert_array_equal(expected, np.arange(3.0))
         np.testing.assert_array_equal(found, [0.0, 1.0, 5.0])
+
+    def test_leaves_nothing_behind(self) -> None:
+        """A comparison changes nothing in the process, such as numpy's treatment of errors."""
+        pairs = [(one, one.copy()) for one in _SAME] + [(np.ones(3), np.full(3, np.nan))]
+        self.make().difference(*pairs[0])  # what is loaded once
+        with leaving_nothing("after comparisons, the check"):
+            for expected, found in pairs:
+                self.make().difference(expected, found)
 
     def _differs(self, expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any]) -> None:
         text = self.make().difference(expected, found)

@@ -18,6 +18,7 @@ import pytest
 
 from estimator_core.errors import ExportError
 from estimator_core.export import ExportFormat, ExportRequest, Feature, SignatureSpec
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 
 Arrays = Mapping[str, Any]
@@ -200,6 +201,20 @@ class ExportFormatSuite(Suite):
         for name, arrays in wrong.items():
             with pytest.raises((ValueError, TypeError), match=name):
                 signature(**arrays)
+
+    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        """Once an export is written, and loaded and called, no thread runs, no file is open, and the state of the
+        process is as before.
+        """
+
+        def journey(name: str) -> None:
+            (tmp_path / name).mkdir()
+            loaded = self.make().load(self._written(tmp_path / name))
+            loaded.signatures["serving_default"](**_arrays(2))
+
+        journey("first")  # what is loaded once
+        with leaving_nothing("after an export, the format"):
+            journey("second")
 
     def _written(self, tmp_path: Path) -> Path:
         directory = tmp_path / "export"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import ExportError
 from estimator_core.export import Exporter
 from estimator_core.summaries import append_eval_metrics
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 from estimator_testing.torn_writes import Killed, TornWrites
 
@@ -210,6 +212,19 @@ class ExporterSuite(Suite):
             )
             if not writes.torn:
                 return
+
+    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        """After a training, also one whose last export fails, no thread runs, no file is open, and the state of the
+        process is as before.
+        """
+        kept = [self._train(tmp_path / "first")]  # what is loaded once
+        with leaving_nothing("after a training, the exporter"):
+            kept.append(self._train(tmp_path / "second"))
+        with leaving_nothing("after an export that failed, the exporter"):
+            estimator, _ = self._train(tmp_path / "third")
+            estimator.fails = True
+            with contextlib.suppress(ExportError):
+                self._call(self.make(), estimator, _at(self.results()[-1], 1000), final=True)
 
     def _train(self, tmp_path: Path) -> tuple[FakeExporting, list[str | None]]:
         estimator = FakeExporting(tmp_path)

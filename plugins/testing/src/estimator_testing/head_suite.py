@@ -20,6 +20,7 @@ from estimator_core.metrics import (
     merge_metrics,
 )
 from estimator_core.modes import ModeKeys
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 
 if TYPE_CHECKING:
@@ -307,6 +308,22 @@ class HeadSuite(Suite):
         np.testing.assert_allclose(
             asked[0], self.make().loss(labels, logits, features, ModeKeys.TRAIN, extra), rtol=1e-5
         )
+
+    def test_leaves_nothing_behind(self) -> None:
+        """Loss, metrics, predictions and specs change nothing in the process, such as the random generators."""
+        features, labels, logits = self._batch()
+
+        def use(head: Head) -> None:
+            head.metrics(features, logits, labels, ModeKeys.EVAL)
+            for mode in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
+                given = None if mode == ModeKeys.PREDICT else labels
+                head.create_estimator_spec(features, mode, logits, labels=given, optimizer=self.optimizer())
+
+        kept = [self.make()]
+        use(kept[0])  # what is loaded once
+        with leaving_nothing("after specs of each mode, the head"):
+            kept.append(self.make())
+            use(kept[1])
 
     def test_spec_for_prediction(self) -> None:
         """In PREDICT the spec needs no labels, and has the predictions and at least one export output."""

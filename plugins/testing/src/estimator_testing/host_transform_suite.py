@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from estimator_core.inputs import HostTransform, apply_transforms, load_transforms, save_transforms
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
@@ -133,6 +134,15 @@ class HostTransformSuite(Suite):
         """Where strings have other hashes, as in the process that serves, it returns the same."""
         result = self._apply(self.make(), self.batch())
         same_under_another_seed(request, [[name, array.dtype.kind, array] for name, array in sorted(result.items())])
+
+    def test_leaves_nothing_behind(self) -> None:
+        """After a batch no thread runs, no file is open, and the state of the process is as before."""
+        batch = self.batch()
+        kept = [self.make()]
+        self._apply(kept[0], batch)  # what is loaded once
+        with leaving_nothing("after a batch, the transform"):
+            kept.append(self.make())
+            self._apply(kept[1], batch)
 
     def _apply(self, transform: HostTransform, batch: Arrays) -> Arrays:
         return apply_transforms([transform], batch)

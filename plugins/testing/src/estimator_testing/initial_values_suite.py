@@ -13,6 +13,7 @@ import optax
 
 import estimator_core as ec
 from estimator_core.model import InitialValue, InitialValues, VariableSpec, check_value, request_initial_values
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 
 
@@ -89,6 +90,14 @@ class InitialValuesSuite(Suite):
         for _ in range(2):
             self._estimator(tmp_path / "run", warm_start_from=source).train(batches, steps=1)
         assert source.asked == 1, f"it was asked {source.asked} times in a run and its continuation"
+
+    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        """Once its values are read no thread runs, no file is open, and the state of the process is as before."""
+        kept = [self.make(tmp_path)]
+        self._given(kept[0])  # what is loaded once
+        with leaving_nothing("after its values were read, the source"):
+            kept.append(self.make(tmp_path))
+            self._given(kept[1])
 
     def _specs(self) -> dict[str, VariableSpec]:
         return {

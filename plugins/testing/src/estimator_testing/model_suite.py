@@ -14,6 +14,7 @@ import numpy as np
 from estimator_core.config import RunConfig
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import numpy_input_fn
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.suite import Suite
 
 SEED = 17
@@ -127,6 +128,20 @@ class ModelSuite(Suite):
         traced = dict(model.trace_counts)
         all_modes()
         assert dict(model.trace_counts) == traced, f"traces were {traced} and are {model.trace_counts}"
+
+    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        """After a training, an evaluation and a prediction no thread runs, no file is open, and the state of the
+        process is as before.
+        """
+
+        def use(name: str) -> None:
+            model = self._make(tmp_path / name).train(self._input(), steps=1)
+            model.evaluate(self._input(epochs=1))
+            list(model.predict(self._features()))
+
+        use("first")  # what is loaded once
+        with leaving_nothing("after its calls, the model"):
+            use("second")
 
     def _make(self, model_dir: Path) -> Estimator:
         return self.make(RunConfig(model_dir=str(model_dir), tf_random_seed=SEED))

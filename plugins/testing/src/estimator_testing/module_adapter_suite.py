@@ -16,6 +16,7 @@ import pytest
 from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model import ModuleAdapter
 from estimator_testing._core import Trainable, is_traced
+from estimator_testing.leaks import leaving_nothing
 from estimator_testing.module_runner import ModuleRunner
 from estimator_testing.suite import Suite
 
@@ -173,6 +174,17 @@ class ModuleAdapterSuite(Suite):
             np.testing.assert_array_equal(value, values[path.removeprefix("module/")], path)
         with pytest.raises(VariableError):
             adapter.write_back(self.module(), {name: np.zeros((17,), np.float32) for name in values})
+
+    def test_leaves_nothing_behind(self) -> None:
+        """A module that is made, started and applied changes nothing in the process, such as the random generators."""
+
+        def use() -> None:
+            runner = self._started()
+            runner.apply(runner.variables, self._inputs())
+
+        use()  # what is loaded once
+        with leaving_nothing("after a module was applied, the adapter"):
+            use()
 
     def _inputs(self) -> Any:
         return self.inputs(np.random.default_rng(5))

@@ -181,3 +181,12 @@ class TestWritesAnythingBack(Suite):
         def write_back(self, module, values):
             for name in ("kernel", "bias"):
                 setattr(module, name, values[name].copy())
+
+
+class TestSeedsTheGenerator(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(AffineAdapter):
+        def bind(self, binding):
+            random.seed(7)
+            return super().bind(binding)

@@ -1,5 +1,7 @@
 """Checkpoint policies that break their contract, each in one way; `fails` names the tests that catch it."""
 
+import os
+
 from estimator_core.hooks import CheckpointPolicy
 from estimator_core.testing import CheckpointPolicySuite
 
@@ -81,3 +83,12 @@ class TestRemembersWhatIsNoJson(Suite):
     class Broken(Growing):
         def state(self):
             return {**super().state(), "seen": {1, 2}}
+
+
+class TestKeepsAFileOpen(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Growing):
+        def at_start(self, run):
+            self.log = os.open(__file__, os.O_RDONLY)
+            return super().at_start(run)

@@ -76,3 +76,12 @@ class TestSortsWhatItIsGiven(Suite):
         def difference(self, expected, found):
             found[...] = np.clip(found, -2.0, 2.0) if found.size == 3 and found.dtype == float else found
             return super().difference(expected, found)
+
+
+class TestSeedsTheGenerator(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(CloseOutputs):
+        def difference(self, expected, found):
+            np.random.seed(7)
+            return super().difference(expected, found)

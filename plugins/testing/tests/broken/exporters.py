@@ -1,6 +1,7 @@
 """Exporters that break their contract, each in one way; `fails` names the tests of the suite that catch it."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -171,3 +172,12 @@ class TestReturnsNothing(Suite):
     class Broken(SoundExporter):
         def export(self, *arguments):
             super().export(*arguments)
+
+
+class TestKeepsAFileOpen(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(SoundExporter):
+        def export(self, estimator, export_path, *rest):
+            self.log = os.open(__file__, os.O_RDONLY)
+            return super().export(estimator, export_path, *rest)

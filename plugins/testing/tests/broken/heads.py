@@ -270,3 +270,12 @@ class TestSpecDropsTheTrainOpFn(Suite):
     class Broken(SoundHead):
         def create_estimator_spec(self, features, mode, logits, train_op_fn=None, **arguments):
             return super().create_estimator_spec(features, mode, logits, optimizer=optax.sgd(0.1), **arguments)
+
+
+class TestDrawsFromTheGlobalGenerator(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(SoundHead):
+        def metrics(self, *arguments, **given):
+            np.random.random()
+            return super().metrics(*arguments, **given)
