@@ -118,8 +118,7 @@ def exponents(results: list[Comparison], sizes: list[int]) -> list[str]:
     """The slope between each size and the one before."""
     seconds = {int(one.name): one.median for one in results} | {sizes[0]: results[0].reference_median}
     return [
-        f"{a} to {b}: exponent {math.log(seconds[b] / seconds[a]) / math.log(b / a):.2f}"
-        for a, b in pairwise(sizes)
+        f"{a} to {b}: exponent {math.log(seconds[b] / seconds[a]) / math.log(b / a):.2f}" for a, b in pairwise(sizes)
     ]
 
 
