@@ -46,6 +46,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "checks": ("checks.py",),
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
+    "growth": ("growth.py",),
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),

@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
-
 from estimator_core._backends import Devices
+from estimator_core._backends.fetched import fetched
 from estimator_core._inputs import Batch, BatchSource, InputFn, InputOptions, open_input
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState
@@ -51,7 +50,7 @@ class Predictor:
         with self._devices.placement.context():
             if self._state is None:
                 self._state = self._make_state(batch)
-            predictions = jax.device_get(step(self._state, batch.features, batch.weights))
+            predictions = fetched(step(self._state, batch.features, batch.weights))
         for transform in step.prediction_transforms:
             predictions = transform.apply(predictions)
         return predictions

@@ -121,10 +121,7 @@ class Placement:
 
     def context(self) -> contextlib.AbstractContextManager[object]:
         """Makes the mesh the current one, so that sharding annotations of modules have their axes."""
-        stack = contextlib.ExitStack()
-        stack.enter_context(jax.set_mesh(self.mesh))
-        stack.enter_context(logical_axis_rules(self.rules.axis_rules))
-        return stack
+        return _Current(self)
 
     def batch(self, batch: PyTree) -> PyTree:
         """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
@@ -214,6 +211,23 @@ class Placement:
 
     def _sharding_of(self, spec: VariableSpec) -> NamedSharding:
         return NamedSharding(self.mesh, self.rules.spec_of(spec), memory_kind=spec.memory)
+
+
+class _Current(contextlib.AbstractContextManager[None]):
+    """The mesh and the rules of a placement are the current ones. A `Predictor` enters it for every row."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+
+    def __enter__(self) -> None:
+        self._mesh: contextlib.AbstractContextManager[object] = jax.set_mesh(self._placement.mesh)
+        self._mesh.__enter__()
+        self._rules = logical_axis_rules(self._placement.rules.axis_rules)
+        self._rules.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._rules.__exit__(None, None, None)
+        self._mesh.__exit__(None, None, None)
 
 
 def place(

@@ -46,7 +46,7 @@ class DeviceState:
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
 
     Attributes:
-        carried: the state as the training program takes it: `state` itself, or packed.
+        carried: the state as the training program takes it: packed where that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
         version: changes each time another state replaces this one. Training steps do not count: `(step, version)`
             identifies the values of the variables.

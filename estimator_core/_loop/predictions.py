@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from estimator_core._backends.fetched import fetched
 from estimator_core._loop.dispatch import Dispatch, single
 from estimator_core.errors import ArgumentError, ModelFnError
 
@@ -92,12 +93,12 @@ def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> 
 
 def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any]) -> Iterator[Any]:
     """The predictions of each batch of a dispatch, without padded rows, after the transforms."""
-    fetched = jax.device_get(predictions)
+    values = fetched(predictions)
     if dispatch.steps == 1:
-        yield _real_rows(fetched, dispatch.weights, transforms)
+        yield _real_rows(values, dispatch.weights, transforms)
         return
     weights = None if dispatch.weights is None else np.asarray(dispatch.weights)
-    leaves, structure = jax.tree.flatten(fetched)
+    leaves, structure = jax.tree.flatten(values)
     for index in range(dispatch.steps):
         batch = structure.unflatten([leaf[index, ...] for leaf in leaves])
         yield _real_rows(batch, None if weights is None else weights[index], transforms)

@@ -49,7 +49,7 @@ class Programs:
         self._train_steps: dict[tuple[frozenset[str], Packing | None, Placement], TrainStep] = {}
         self._eval_steps: dict[tuple[frozenset[str], Placement], EvalStep] = {}
         self._predict_steps: dict[Placement, PredictStep] = {}
-        self._packings: dict[Any, Packing | None] = {}
+        self._packings: dict[Any, Packing] = {}
 
     def model_fn(self, devices: Devices) -> BoundModelFn:
         """The model_fn, bound to the config that these devices have."""

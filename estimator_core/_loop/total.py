@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from estimator_core._backends.fetched import fetched
 from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.run import LoopRun
 from estimator_core._metrics.merging import compute_metrics, merge_metrics
-from estimator_core._step.eval_step import EvalStep
+from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated
 
 _log = logging.getLogger("estimator_core")
 
@@ -31,14 +32,15 @@ class Total:
 
     def __init__(self, run: LoopRun, step: EvalStep) -> None:
         self._run, self._step = run, step
-        self._accumulated: dict[str, Any] | None = None
+        self._accumulated: Accumulated | None = None
+        self._evaluated: Evaluated | None = None
         self._host_metrics: dict[str, Any] = {}
         self.room: float = 1  # the first batch shows whether there are host metrics
 
     def add(self, dispatch: Dispatch) -> dict[str, Any] | None:
         """Adds the batches of a dispatch. Returns the outputs of a single batch, None for several."""
         features, labels, weights, steps, _ = dispatch
-        state, outputs = self._run.live.ready, None
+        state, outputs = self._state, None
         if steps > 1:
             self._accumulated = self._step.several(self._accumulated, state, features, labels, weights)
         else:
@@ -52,11 +54,11 @@ class Total:
 
     def compute(self) -> dict[str, Any]:
         """The metrics of all added batches."""
-        return compute_metrics({**(self._accumulated or {}), **self._host_metrics})
+        return compute_metrics(fetched({**self._step.totals(self._accumulated), **self._host_metrics}))
 
     def one_by_one(self, batches: list[Batch]) -> Any:
         """The total with further batches, added one after another."""
-        accumulated, state = self._accumulated, self._run.live.ready
+        accumulated, state = self._accumulated, self._state
         for batch in batches:
             accumulated = self._step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
         return accumulated
@@ -64,11 +66,19 @@ class Total:
     def together(self, dispatch: Dispatch) -> Any:
         """The total with the batches of a dispatch."""
         features, labels, weights, _, _ = dispatch
-        return self._step.several(self._accumulated, self._run.live.ready, features, labels, weights)
+        return self._step.several(self._accumulated, self._state, features, labels, weights)
 
     def has_effects(self, dispatch: Dispatch) -> bool:
         """Whether evaluating calls back to the host."""
         return self._step.has_effects(self._run.live.ready, dispatch.features, dispatch.labels, dispatch.weights)
+
+    @property
+    def _state(self) -> Evaluated:
+        """The live state, which hooks may replace."""
+        live = self._run.live.ready
+        if self._evaluated is None or self._evaluated.state is not live:
+            self._evaluated = Evaluated.of(live)
+        return self._evaluated
 
     def _log_progress(self, before: int, done: int) -> None:
         steps, name = self._run.last_step, self._run.name

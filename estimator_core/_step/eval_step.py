@@ -30,22 +30,38 @@ from estimator_core.modes import ModeKeys
 _log = logging.getLogger("estimator_core")
 
 
+#: The arrays of the device metrics so far, "loss" among them. Building the metrics anew at every batch costs the host
+#: more than a small batch costs the device.
+Accumulated = tuple[jax.Array, ...]
+
+
+class Evaluated(NamedTuple):
+    """A state to evaluate, and what the program takes of it."""
+
+    state: TrainState
+    leaves: tuple[jax.Array, ...]
+
+    @classmethod
+    def of(cls, state: TrainState) -> Evaluated:
+        """A state; the program needs no slots of its optimizer."""
+        return cls(state, tuple(jax.tree_util.tree_leaves(state._replace(opt_state=()))))
+
+
 class EvalOutputs(NamedTuple):
     """What one evaluation batch returned.
 
-    `accumulated` holds the device metrics so far, "loss" among them. The others are arrays of this batch only: metrics
-    for the host, and `outputs` for hooks.
+    The others but `accumulated` are arrays of this batch only: metrics for the host, and `outputs` for hooks.
     """
 
-    accumulated: dict[str, Metric]
+    accumulated: Accumulated
     host_metrics: dict[str, PyTree]
     outputs: Arrays
 
 
 class _Program(NamedTuple):
     run: Callable[..., EvalOutputs]
-    several: Callable[..., dict[str, Metric]]
-    empty: dict[str, Metric]
+    several: Callable[..., Accumulated]
+    empty: Accumulated
     has_effects: bool
 
 
@@ -79,6 +95,7 @@ class EvalStep:
         self._placement = None if placement is None or placement.single else placement
         self._programs: dict[Any, _Program] = {}
         self._structure: dict[str, Any] | None = None
+        self._metrics: Any = None  # the structure of what is accumulated
         self.hooks: tuple[Hook, ...] = ()
         self.output_kinds: dict[str, str] = {}
 
@@ -87,35 +104,31 @@ class EvalStep:
         self._program(state, features, labels, weights)
 
     def __call__(
-        self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
+        self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
     ) -> EvalOutputs:
         """Adds one batch. `accumulated` is the result of the previous batch, None for the first."""
-        program = self._program(state, features, labels, weights)
+        program = self._program(state.state, features, labels, weights)
         started = accumulated is not None
         return program.run(
-            program.empty if accumulated is None else accumulated,
-            started,
-            state._replace(opt_state=()),
-            features,
-            labels,
-            weights,
+            program.empty if accumulated is None else accumulated, started, state.leaves, features, labels, weights
         )
 
     def several(
-        self, accumulated: dict[str, Metric] | None, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
-    ) -> dict[str, Metric]:
+        self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
+    ) -> Accumulated:
         """Adds batches that are stacked along a leading axis, in order, without outputs of single batches. This is for
         models without host metrics. Returns the accumulated metrics.
         """
         first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), (features, labels, weights))
-        program = self._program(state, *first)
+        program = self._program(state.state, *first)
         started = accumulated is not None
         return program.several(
-            program.empty if accumulated is None else accumulated,
-            started,
-            state._replace(opt_state=()),
-            (features, labels, weights),
+            program.empty if accumulated is None else accumulated, started, state.leaves, (features, labels, weights)
         )
+
+    def totals(self, accumulated: Accumulated | None) -> dict[str, Metric]:
+        """The accumulated metrics by name."""
+        return {} if accumulated is None else jax.tree_util.tree_unflatten(self._metrics, accumulated)
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
         """The metrics of a batch without its loss, which is not a metric of examples. Pure, for use in a trace."""
@@ -142,31 +155,29 @@ class EvalStep:
             check_same_structure(self._structure, metrics)
         self._structure = metrics
         evaluate = jax_core.jaxpr_as_fun(jaxpr)
-        treedef = jax.tree_util.tree_structure(shapes)
+        treedef, self._metrics = jax.tree_util.tree_structure(shapes), jax.tree_util.tree_structure(metrics)
 
-        def run(accumulated: dict[str, Metric], started: jax.Array, *batch: PyTree) -> EvalOutputs:
+        def run(accumulated: Accumulated, started: jax.Array, *batch: PyTree) -> EvalOutputs:
             flat = evaluate(*jax.tree_util.tree_leaves(batch))
             new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
-            merged = merge_metrics(accumulated, new)
-            return EvalOutputs(
-                jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new), host_metrics, outputs
-            )
+            merged = merge_metrics(jax.tree_util.tree_unflatten(self._metrics, accumulated), new)
+            chosen = jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new)
+            return EvalOutputs(tuple(jax.tree_util.tree_leaves(chosen)), host_metrics, outputs)
 
         def several(
-            accumulated: dict[str, Metric], started: jax.Array, state: TrainState, batches: PyTree
-        ) -> dict[str, Metric]:
-            def add(
-                carry: tuple[dict[str, Metric], jax.Array], batch: PyTree
-            ) -> tuple[tuple[dict[str, Metric], jax.Array], None]:
+            accumulated: Accumulated, started: jax.Array, state: tuple[jax.Array, ...], batches: PyTree
+        ) -> Accumulated:
+            def add(carry: tuple[Accumulated, jax.Array], batch: PyTree) -> tuple[tuple[Accumulated, jax.Array], None]:
                 return (run(*carry, state, *batch).accumulated, jnp.bool_(True)), None
 
             return jax.lax.scan(add, (accumulated, jnp.bool_(started)), batches)[0][0]
 
         has_effects = bool(jaxpr.effects)
         if self._placement is None:
-            empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
+            empty = tuple(jnp.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree_util.tree_leaves(metrics))
             return _Program(jax.jit(run), jax.jit(several), empty, has_effects)
-        empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
+        leaves = jax.tree_util.tree_leaves(metrics)
+        empty = self._placement.replicate(tuple(np.zeros(leaf.shape, leaf.dtype) for leaf in leaves))
         whole = self._placement.replicated
         return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
 

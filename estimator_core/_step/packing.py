@@ -1,8 +1,9 @@
-"""Packs small leaves of the train state, which pass from step to step in a few arrays.
+"""The train state as it passes from step to step: flat, and its small leaves in a few arrays where they are many.
 
-Every array that enters and leaves a compiled program costs the host one to three microseconds per dispatch. A model
-with many small variables (a hundred feature columns with two optimizer slots each) spends more time on this than on its
-computation.
+A dispatch flattens and rebuilds every dict and tuple of a state, which costs the host more than passing the leaves
+themselves (37 microseconds instead of 53 for 20 leaves). Every array that enters and leaves a compiled program costs
+one to three microseconds more. A model with many small variables (a hundred feature columns with two optimizer slots
+each) spends more time on this than on its computation.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Packed(NamedTuple):
 
     Attributes:
         clock: as in TrainState; it is separate because it is read between steps.
-        groups: uint32[n] each, the bits of up to 32 small leaves one after another.
+        groups: uint32[n] each, the bits of up to 32 small leaves one after another; none where that gains nothing.
         rest: the other leaves.
     """
 
@@ -42,10 +43,14 @@ class Packed(NamedTuple):
 
 
 class Packing:
-    """Which leaves of one state structure are carried together.
+    """How the leaves of one state structure are carried.
 
     Args:
         state: the state, or its shapes and dtypes.
+        together: whether small leaves share arrays. Without it, the program computes the same bits as on the state.
+
+    Attributes:
+        shared: whether leaves share arrays.
 
     Example:
         >>> state = TrainState(np.zeros(4, np.uint32), {"a": jnp.ones(2), "b": jnp.zeros((500, 500))}, {}, ())
@@ -57,13 +62,14 @@ class Packing:
         [1.0, 1.0]
     """
 
-    def __init__(self, state: TrainState) -> None:
+    def __init__(self, state: TrainState, *, together: bool = True) -> None:
         leaves, self._structure = jax.tree.flatten(state._replace(clock=None))
         self._shapes = [(leaf.shape, leaf.dtype) for leaf in leaves]
-        small = [index for index, leaf in enumerate(leaves) if _is_small(leaf)]
+        small = [index for index, leaf in enumerate(leaves) if together and _is_small(leaf)]
         self._groups = [small[start : start + _GROUP] for start in range(0, len(small), _GROUP)]
-        together = set(small)
-        self._rest = [index for index in range(len(leaves)) if index not in together]
+        grouped = set(small)
+        self._rest = [index for index in range(len(leaves)) if index not in grouped]
+        self.shared = bool(small)
         self._pack_groups = jax.jit(lambda leaves: tuple(_joined(group) for group in leaves))
         self._unpack_groups = jax.jit(self._parts)
 
@@ -75,13 +81,16 @@ class Packing:
     def pack(self, state: TrainState) -> Packed:
         """The state, which must fit, in fewer arrays. Large leaves are the same arrays."""
         leaves = jax.tree.leaves(state._replace(clock=None))
-        groups = self._pack_groups(tuple(tuple(leaves[index] for index in group) for group in self._groups))
+        groups: tuple[jax.Array, ...] = ()
+        if self._groups:
+            groups = self._pack_groups(tuple(tuple(leaves[index] for index in group) for group in self._groups))
         return Packed(state.clock, groups, tuple(leaves[index] for index in self._rest))
 
     def unpack(self, packed: Packed) -> TrainState:
         """The inverse of `pack`."""
         leaves: list[jax.Array | None] = [None] * len(self._shapes)
-        for group, parts in zip(self._groups, self._unpack_groups(packed.groups), strict=True):
+        unpacked = self._unpack_groups(packed.groups) if self._groups else ()
+        for group, parts in zip(self._groups, unpacked, strict=True):
             for index, part in zip(group, parts, strict=True):
                 leaves[index] = part
         for index, leaf in zip(self._rest, packed.rest, strict=True):
@@ -95,8 +104,8 @@ class Packing:
         )
 
 
-def packing_for(state: TrainState, tables: Collection[str]) -> Packing | None:
-    """How this state is carried on one device; None: as it is, since nothing would be gained.
+def packing_for(state: TrainState, tables: Collection[str]) -> Packing:
+    """How this state is carried on one device: small leaves together, where that gains anything.
 
     It depends only on the shapes, so that a resumed run computes the same bits.
 
@@ -108,9 +117,8 @@ def packing_for(state: TrainState, tables: Collection[str]) -> Packing | None:
     shapes = {state.variables[name].shape for name in tables}
     touched = [leaf for leaf in jax.tree.leaves(state._replace(clock=None)) if leaf.shape not in shapes]
     small = sum(_is_small(leaf) for leaf in touched)
-    if small < FEWEST or sum(_bytes(leaf) for leaf in touched) > LARGEST_MEAN_BYTES * len(touched):
-        return None
-    return Packing(state)
+    many = small >= FEWEST and sum(_bytes(leaf) for leaf in touched) <= LARGEST_MEAN_BYTES * len(touched)
+    return Packing(state, together=many)
 
 
 def _bytes(leaf: jax.Array) -> int:

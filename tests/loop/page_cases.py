@@ -234,6 +234,10 @@ class Carried:
     def __init__(self, clock: Any) -> None:
         self.clock = clock
 
+    def _replace(self, **_: Any) -> Carried:
+        """Without an optimizer's state, which it does not have."""
+        return self
+
 
 class Device:
     """Computes what the programs of a case give: the loss is twice the batch's number."""

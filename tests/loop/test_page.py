@@ -208,6 +208,9 @@ def drive_evaluate(case: Case, world: World) -> Any:
                     outputs={"loss": np.float32(value)},
                 )
 
+            def totals(self, total: Any) -> Any:
+                return total or {}
+
             def several(self, total: Any, state: Any, features: Any, labels: Any, weights: Any) -> Any:
                 return {"sum": total["sum"] + float(device.batch(features, len(features)).sum())}
 

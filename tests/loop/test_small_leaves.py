@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimator_core as ec
+from estimator_core._loop.programs import Programs
 from estimator_core._step import packing
 from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.state import TrainState
@@ -84,9 +85,21 @@ def test_the_values_are_those_of_separate_leaves(tmp_path: Any, unpacked: Any) -
     assert isinstance(carried(together), Packed)
     unpacked()
     apart = estimator(tmp_path / "apart").train(train_input(), steps=50)
-    assert not isinstance(carried(apart), Packed)
+    assert carried(apart).groups == ()
     for name, value in apart.variables.items():
         np.testing.assert_allclose(together.variables[name], value, rtol=2e-5, atol=2e-6)
+
+
+def test_few_leaves_pass_flat_and_have_the_bits_of_the_state_as_it_is(
+    tmp_path: Any, unpacked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked()
+    flat = estimator(tmp_path / "flat").train(train_input(), steps=6)
+    assert isinstance(carried(flat), Packed)
+    monkeypatch.setattr(Programs, "packing", lambda *_: None)
+    as_it_is = estimator(tmp_path / "as_it_is").train(train_input(), steps=6)
+    assert isinstance(carried(as_it_is), TrainState)
+    assert leaves(flat) == leaves(as_it_is)
 
 
 def test_a_resumed_run_has_the_same_bits(tmp_path: Any) -> None:
@@ -197,14 +210,14 @@ def test_an_optimizer_may_change_the_form_of_its_state(tmp_path: Any, unpacked: 
 )
 def test_few_or_large_leaves_stay_apart(count: int, size: int, together: bool) -> None:
     state = TrainState(None, {str(index): np.zeros(size, np.float32) for index in range(count)}, {}, ())
-    assert (packing.packing_for(state, ()) is not None) == together
+    assert packing.packing_for(state, ()).shared == together
 
 
 def test_large_leaves_decide_unless_a_step_touches_few_of_their_rows() -> None:
     small = {str(index): np.zeros(4, np.float32) for index in range(60)}
     state = TrainState(None, {**small, "big": np.zeros((5000, 512), np.float32)}, {}, ())
-    assert packing.packing_for(state, ()) is None
-    assert packing.packing_for(state, {"big"}) is not None
+    assert not packing.packing_for(state, ()).shared
+    assert packing.packing_for(state, {"big"}).shared
 
 
 DTYPES = [np.float32, np.int32, np.uint32, np.float16, np.int8, jnp.bfloat16]

@@ -320,6 +320,15 @@ MUTANTS = (
         tests=("test_few_or_large_leaves_stay_apart",),
     ),
     Mutant(
+        name="the-state-is-rebuilt-at-every-step",
+        guarantee="rule 124",
+        file=_ROOM + "packing.py",
+        old="    return Packing(state, together=many)",
+        new="    return Packing(state, together=True) if many else None",
+        tests=("test_few_leaves_pass_flat_and_have_the_bits_of_the_state_as_it_is",),
+        in_cut=False,
+    ),
+    Mutant(
         name="the-batch-mean-is-the-mean-over-examples",
         guarantee="fault 10",
         file=_ROOM + "eval_step.py",

@@ -1,0 +1,147 @@
+"""How cost grows: a step by variables, features and hooks, a batch of an evaluation by metrics, a round by EvalSpecs.
+
+    uv run python benchmarks/growth.py [--only NAME ...] [--sizes N ...] [--rounds 5] [--steps 200] [--json FILE]
+
+Every size is an Estimator of its own, warm before it is measured; the sizes of a curve take turns. The exponent is the
+slope of the logarithm of the time over that of the size, between a size and the one before. Above 1, cost grows faster
+than the size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+from _finished import Finished
+from _report import report, write
+from _side_by_side import Comparison, compare
+
+import estimator_core as ec
+
+BATCH = 32
+Work = Callable[[], object]
+
+
+def model_of(variables: int, metrics: int = 1) -> Callable[..., Any]:
+    """A linear model of so many variables that reads all features, with so many metrics."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        x = sum(features.values())
+        weights = [ec.get_variable(f"w{index}", (4,)) for index in range(variables)]
+        logits = (x @ jnp.stack(weights, axis=1)).mean(axis=1)
+        errors = (logits - labels) ** 2
+        return ec.EstimatorSpec(
+            mode,
+            loss=errors.mean(),
+            train_op=optax.adam(1e-3),
+            predictions=logits,
+            eval_metric_ops={f"m{index}": ec.metrics.mean(errors + index) for index in range(metrics)},
+        )
+
+    return model_fn
+
+
+def batches(features: int) -> Iterator[Any]:
+    """The same batch again and again."""
+    x = {f"x{index}": np.ones((BATCH, 4), np.float32) for index in range(features)}
+    y = np.zeros(BATCH, np.float32)
+    while True:
+        yield x, y
+
+
+def estimator(model_fn: Callable[..., Any]) -> ec.Estimator:
+    """Without checkpoints in between."""
+    config = ec.RunConfig(
+        model_dir=tempfile.mkdtemp(prefix="bench-growth-"),
+        tf_random_seed=1,
+        save_checkpoints_steps=None,
+        save_checkpoints_secs=None,
+    )
+    return ec.Estimator(model_fn, config=config)
+
+
+class Looks(ec.Hook):
+    """Has control every ten steps and reads the loss."""
+
+    def next_step(self, step: int) -> int:
+        return (step // 10 + 1) * 10
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        float(out["loss"])
+
+
+def training(steps: int, *, variables: int = 2, features: int = 1, hooks: int = 0) -> Work:
+    """A call of `train`."""
+    trained = estimator(model_of(variables))
+    return lambda: trained.train(
+        lambda: batches(features), steps=steps, hooks=[*(Looks() for _ in range(hooks)), Finished()]
+    )
+
+
+def evaluation(steps: int, metrics: int) -> Work:
+    """A call of `evaluate`."""
+    trained = estimator(model_of(2, metrics)).train(lambda: batches(1), steps=1)
+    return lambda: trained.evaluate(lambda: batches(1), steps=steps)
+
+
+def rounds_of_specs(specs: int) -> Work:
+    """A `train_and_evaluate` of 20 steps that ends with so many evaluations of ten batches."""
+    trained, done = estimator(model_of(2)), [0]
+
+    def run() -> None:
+        done[0] += 20
+        named = [ec.EvalSpec(lambda: batches(1), steps=10, name=f"e{index}") for index in range(specs)]
+        ec.train_and_evaluate(trained, ec.TrainSpec(lambda: batches(1), max_steps=done[0]), named)
+
+    return run
+
+
+#: By what cost grows: the sizes, and the work of a size in so many steps.
+CURVES: dict[str, tuple[tuple[int, ...], Callable[[int, int], Work]]] = {
+    "variables": ((10, 100, 1000), lambda size, steps: training(steps, variables=size)),
+    "features": ((10, 100, 1000), lambda size, steps: training(steps, features=size)),
+    "hooks": ((1, 10, 50), lambda size, steps: training(steps, hooks=size)),
+    "metrics": ((1, 10, 100), lambda size, steps: evaluation(steps, size)),
+    "EvalSpecs": ((1, 5, 20), lambda size, steps: rounds_of_specs(size)),
+}
+
+
+def exponents(results: list[Comparison], sizes: list[int]) -> list[str]:
+    """The slope between each size and the one before."""
+    seconds = {int(one.name): one.median for one in results} | {sizes[0]: results[0].reference_median}
+    return [
+        f"{a} to {b}: exponent {math.log(seconds[b] / seconds[a]) / math.log(b / a):.2f}" for a, b in pairwise(sizes)
+    ]
+
+
+def main() -> None:
+    """Measures the curves."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=list(CURVES), default=list(CURVES), metavar="NAME")
+    parser.add_argument("--sizes", type=int, nargs="+", help="in the place of each curve's own")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    tables: list[Any] = []
+    for name in args.only:
+        known, work = CURVES[name]
+        sizes: list[int] = args.sizes or list(known)
+        results = compare(
+            {str(size): work(size, args.steps) for size in sizes}, reference=str(sizes[0]), rounds=args.rounds
+        )
+        steps = 1 if name == "EvalSpecs" else args.steps
+        tables.append(report(f"Cost by {name}", results, steps=steps, notes=exponents(results, sizes)))
+    write(args.json, *tables)
+
+
+if __name__ == "__main__":
+    main()
