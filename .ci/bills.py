@@ -65,7 +65,7 @@ def main() -> int:
         text = path.read_text(encoding="utf-8")
         bill = json.loads(text)
         invalid = validator.validate_str(text)
-        wrong += [f"{path.name}: {invalid}"] if invalid else []
+        wrong += [f"{path.name}: {str(invalid).splitlines()[0]}"] if invalid else []
         wrong += [f"{path.name}: {one}" for one in faults(bill, required[bill["metadata"]["component"]["name"]])]
     print(*wrong, f"{len(sys.argv) - 1} bills, {len(wrong)} faults", sep="\n")
     return 1 if wrong else 0
