@@ -58,6 +58,9 @@ def run(args: argparse.Namespace) -> int:
     for name in ("versions", "max_requests", "max_body_mb", "memory_mb", "max_values", "body_seconds", "poll_seconds"):
         if not getattr(args, name) > 0:
             raise ArgumentError(f"--{name.replace('_', '-')} must be positive, given: {getattr(args, name)}.")
+    for name in ("port", "grpc_port"):
+        if not 0 <= (getattr(args, name) or 0) < 2**16:
+            raise ArgumentError(f"--{name.replace('_', '-')} must be from 0 to 65535, given: {getattr(args, name)}.")
     from estimator_exporters.serving.access import check_reachable, everybody, renewed_access
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
@@ -17,6 +19,7 @@ from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_r
 def list_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints a line for each run, the best first."""
     runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
+    _check_metrics(runs, [args.metric])
     ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
     rows = [
         (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
@@ -43,6 +46,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
 def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints how runs differ, and whether the difference is more than chance."""
     runs = read_runs(places)
+    _check_metrics(runs, [args.metric])
     varying = differences(runs)
     rows = [
         (
@@ -69,7 +73,10 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
     """Writes one HTML page with the curves of all runs."""
+    if not args.output.endswith(".html"):
+        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     runs = read_runs(places)
+    _check_metrics(runs, args.metrics)
     print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
     return 0
 
@@ -93,6 +100,15 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
         shutil.rmtree(run.path)
         print(f"removed {run.path}")
     return 0
+
+
+def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
+    known = {name for run in runs for name in run.metric_names()}
+    for name in names:
+        if known and name not in known:  # runs without any evaluation are shown without a value
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise ArgumentError(f"No run has the metric {name!r}. {hint}Metrics: {', '.join(sorted(known))}.")
 
 
 def _rank(value: float | None, mode: str) -> float:
