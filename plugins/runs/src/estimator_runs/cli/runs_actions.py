@@ -7,11 +7,13 @@ import difflib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.cli.run_report import table
-from estimator_runs.records.comparing import by_configuration, differences, of_seeds, paired_bootstrap
+from estimator_experiment.cli.run_report import fitted, table
+from estimator_runs.records.comparing import Paired, by_configuration, differences, of_seeds, paired_bootstrap
 from estimator_runs.records.page import write_page
 from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_run
 
@@ -21,10 +23,13 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
     runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
     _check_metrics(runs, [args.metric])
     ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
+    if args.json:
+        print(json.dumps([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
+        return 0
     rows = [
         (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
     ]
-    print(table(rows, ("run", args.metric, "ended", "tags")))
+    print(fitted(rows, ("run", args.metric, "ended", "tags")))
     return 0
 
 
@@ -48,6 +53,13 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     runs = read_runs(places)
     _check_metrics(runs, [args.metric])
     varying = differences(runs)
+    pairs = _against_best(runs, args)
+    if args.json:
+        differing = [{key: values[place] for key, values in varying.items()} for place in range(len(runs))]
+        told = [_described(run, args) | {"settings": one} for run, one in zip(runs, differing, strict=True)]
+        against = [{"settings": name, "best": best, **asdict(found)} for name, best, found in pairs]
+        print(json.dumps({"runs": told, "against": against}, default=repr))
+        return 0
     rows = [
         (
             str(run.path),
@@ -57,17 +69,12 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
         )
         for i, run in enumerate(runs)
     ]
-    print(table(rows, ("run", args.metric, "seed", *varying)))
-    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
-    told = {name: of for name, of in values.items() if of}
-    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
-    for name in ranked[1:]:
-        found = paired_bootstrap(told[ranked[0]], told[name])
-        if found is not None:
-            print(
-                f"\n{name} against {ranked[0]}, {len(found.seeds)} seeds: {found.difference:+.4g} "
-                f"[{found.low:+.4g}, {found.high:+.4g}]"
-            )
+    print(fitted(rows, ("run", args.metric, "seed", *varying)))
+    for name, best, found in pairs:
+        print(
+            f"\n{name} against {best}, {len(found.seeds)} seeds: {found.difference:+.4g} "
+            f"[{found.low:+.4g}, {found.high:+.4g}]"
+        )
     return 0
 
 
@@ -109,6 +116,20 @@ def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
             near = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             raise ArgumentError(f"No run has the metric {name!r}. {hint}Metrics: {', '.join(sorted(known))}.")
+
+
+def _described(run: RunRecord, args: argparse.Namespace) -> dict[str, Any]:
+    best = run.best(args.metric, args.mode)
+    return {"run": str(run.path), args.metric: best, "seed": run.seed, "tags": list(run.tags)}
+
+
+def _against_best(runs: Sequence[RunRecord], args: argparse.Namespace) -> list[tuple[str, str, Paired]]:
+    """Each configuration with the best one, and their difference over the seeds that both were run with."""
+    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
+    told = {name: of for name, of in values.items() if of}
+    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
+    pairs = [(name, ranked[0], paired_bootstrap(told[ranked[0]], told[name])) for name in ranked[1:]]
+    return [(name, best, found) for name, best, found in pairs if found is not None]
 
 
 def _rank(value: float | None, mode: str) -> float:
