@@ -298,6 +298,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("report {dir}/empty", "has no results of evaluations. Evaluate first"),
     ("report {dir}/run --name nope", "has no results of evaluations"),
     ("tabular train --csv {dir}/absent.csv --label a --model-dir {dir}/m", "No file matches"),
+    ("tabular train --csv {dir}/data.csv --label b --model-dir {dir}/data.csv", "is a file, not a directory"),
     ("tabular train --csv {dir}/data.csv --label c --model-dir {dir}/m", "there is no column 'c'. Columns: a, b."),
     ("tabular train --csv {dir}/data.csv --label a --model lniear --model-dir {dir}/m", "did you mean linear?"),
     ("tabular train --csv {dir}/data.csv --label b --model-dir {dir}/m --shuffle-rows 0", "should be positive"),

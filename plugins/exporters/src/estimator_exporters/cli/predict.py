@@ -19,15 +19,11 @@ by the same paths or URLs.
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 import shlex
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import is_url
 
 if TYPE_CHECKING:
     from estimator_exporters.scoring.engines import Engine
@@ -60,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
 
     if args.batch_size is not None and args.batch_size < 1:
         raise ArgumentError(f"--batch-size must be positive, given: {args.batch_size}.")
-    check_apart(args.input, args.output)
     job = Job(
         export=args.export,
         inputs=tuple(args.input),
@@ -77,22 +72,6 @@ def run(args: argparse.Namespace) -> int:
     left_out = f", {done.left_out} left out" if done.left_out else ""
     print(f"{done.rows} rows scored{left_out}; {args.output}")
     return 0
-
-
-def check_apart(inputs: Sequence[str], output: str) -> None:
-    """Refuses an output that is one of the inputs: its rows would be replaced by their scores.
-
-    Raises:
-        ArgumentError: the output is one of the files that are read.
-    """
-    for place in inputs:
-        found = [place] if is_url(place) else glob.glob(place, recursive=True)
-        if output in found or (not is_url(output) and any(_same_file(one, output) for one in found)):
-            raise ArgumentError(f"--output {output} is also read as --input. Choose another file.")
-
-
-def _same_file(one: str, other: str) -> bool:
-    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _engine(args: argparse.Namespace) -> Engine:
