@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +36,36 @@ def faults(bill: Mapping[str, Any], required: list[str]) -> list[str]:
     return wrong + [f"{name} has no version" for name, version in components.items() if not version]
 
 
+def address_check(of_iris: Callable[[object], bool], of_uris: Callable[[str], object]) -> Callable[[object], bool]:
+    """A check of addresses that asks the grammar of IRIs only where a text is not ASCII.
+
+    An IRI in ASCII is a URI. The check of IRIs in jsonschema parses with a general grammar, 0.3 s an address: half an
+    hour for the thousands of files that the bills name. The check of URIs is a regular expression.
+
+    Args:
+        of_iris: the check of jsonschema for the format "iri-reference".
+        of_uris: whether a text is a URI reference.
+    """
+    return lambda value: bool(of_uris(value)) if isinstance(value, str) and value.isascii() else of_iris(value)
+
+
 def main() -> int:
     """Prints what is wrong with the files; 1 where something is."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
+    from jsonschema.validators import Draft7Validator
+    from rfc3986_validator import validate_rfc3986
 
+    formats = Draft7Validator.FORMAT_CHECKER
+    slow, _ = formats.checkers["iri-reference"]
+    quick = address_check(slow, lambda text: validate_rfc3986(text, rule="URI_reference"))
+    formats.checks("iri-reference", raises=ValueError)(quick)
     validator, required, wrong = JsonStrictValidator(SchemaVersion.V1_5), packages(), list[str]()
     for path in map(Path, sys.argv[1:]):
         text = path.read_text(encoding="utf-8")
         bill = json.loads(text)
         invalid = validator.validate_str(text)
-        wrong += [f"{path.name}: {invalid}"] if invalid else []
+        wrong += [f"{path.name}: {str(invalid).splitlines()[0]}"] if invalid else []
         wrong += [f"{path.name}: {one}" for one in faults(bill, required[bill["metadata"]["component"]["name"]])]
     print(*wrong, f"{len(sys.argv) - 1} bills, {len(wrong)} faults", sep="\n")
     return 1 if wrong else 0

@@ -80,6 +80,9 @@ def release(session: nox.Session) -> None:
         session.run(*export, "--package", name, "-o", str(files / f"{name}.cdx.json"), env=env, external=True)
     listed = sorted(map(str, files.glob("*.cdx.json")))
     session.run(*RELEASE_RUN, ".ci/bills.py", *listed, env=env, external=True)
+    wrong = folder / "wrong.cdx.json"
+    wrong.write_text(Path(listed[0]).read_text(encoding="utf-8").replace("https://", "https:// ", 1), encoding="utf-8")
+    session.run(*RELEASE_RUN, ".ci/bills.py", str(wrong), env=env, external=True, success_codes=[1])
     key = os.environ.get("RELEASE_KEY") or str(folder / "local-key.pem")
     told = ("--repository", REPOSITORY, "--commit", commit, "--epoch", epoch)
     signing = (*RELEASE_RUN, ".ci/provenance.py")

@@ -206,7 +206,7 @@ class JournalShelf:
         except OSError as error:
             _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
             return False
-        _log.info("Deleted checkpoint %s: no retention rule keeps it.", path)
+        _log.debug("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True
 
 

@@ -1,4 +1,4 @@
-"""List installed plugins with what they give; `estimator plugins doctor NAME` examines one."""
+"""List installed plugins with their components. `estimator plugins doctor NAME` examines one."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _changed(name: str, then: Mapping[str, str], now: Mapping[str, str] | None, 
         return [f"{made}; here it is {now['version']}"]
     before, after = then.get("hash", ""), now.get("hash", "")
     if before and before != after:
-        return [f"{made}; here its code is another ({before[:15]} then, {after[:15] or 'unknown'} here)"]
+        return [f"{made}; here its code differs ({before[:15]} then, {after[:15] or 'unknown'} here)"]
     return []
 
 

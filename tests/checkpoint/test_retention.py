@@ -37,12 +37,13 @@ def test_the_newest_stay(tmp_path, small_items, keep_max, kept):
 
 def test_a_lower_limit_shrinks_the_backlog_of_an_earlier_run(tmp_path, small_items, caplog):
     save(tmp_path, small_items, 1, 2, 3, 4, keep_max=None)
-    with caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
+    with caplog.at_level(logging.DEBUG, "estimator_core.checkpoint"):
         save(tmp_path, small_items, 5, keep_max=2)
     assert steps(tmp_path) == [4, 5]
     assert [step for step in "1234" if f"Deleted checkpoint {tmp_path / 'checkpoints' / step}:" in caplog.text] == list(
         "123"
     )
+    assert {record.levelname for record in caplog.records if "Deleted" in record.message} == {"DEBUG"}  # too many lines
 
 
 def test_one_an_hour_stays_over_restarts(tmp_path, small_items, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import posixpath
 import re
 from pathlib import Path
 
@@ -90,6 +91,42 @@ def test_links_become_links_between_pages() -> None:
     assert "](tutorial.md)" in text
     assert "](packages/heads.md)" in text
     assert f"]({api.TREE}examples)" in text
+
+
+def lost_places(texts: dict[str, str]) -> list[str]:
+    """Links of pages to headings that no page has, as `page: target`."""
+    places = {page: anchors(text) for page, text in texts.items()}
+    found: list[str] = []
+    for page, text in texts.items():
+        for target in re.findall(r"\]\(([^)\s:]*#[^)\s]+)\)", text):
+            file, _, place = target.partition("#")
+            known = places.get(posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page)
+            if known is not None and place not in known:
+                found.append(f"{page}: {target}")
+    return found
+
+
+def anchors(text: str) -> set[str]:
+    """The names of the headings of a page, as the site builds them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.M):
+        words = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)).strip().lower()
+        name = re.sub(r"[-\s]+", "-", words)
+        found.add(name if name not in found else f"{name}_{sum(one.startswith(name) for one in found)}")
+    return found
+
+
+def test_links_lead_to_headings_that_exist() -> None:
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *ROOT.glob("plugins/*/README.md"),
+    ]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in pages}
+    assert lost_places(texts) == []
+    texts["docs/faq.md"] += "[gone](training.md#what-is-compilde) [here](#running)"
+    assert lost_places(texts) == ["docs/faq.md: training.md#what-is-compilde"]
 
 
 @pytest.mark.parametrize(

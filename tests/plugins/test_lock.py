@@ -139,7 +139,7 @@ def test_changed_code_is_refused_before_it_is_imported(site, tmp_path, how):
     lock = write(tmp_path / "lock", plugins_to_lock({"ESTIMATOR_PLUGINS": "acme"}))
     (site.path / "acme" / "plugin.py").write_text(EXPLOSIVE)
     arguments = {"lock": lock} if how == "argument" else {"environ": {"ESTIMATOR_PLUGINS_LOCK": lock}}
-    with pytest.raises(PluginError, match=r"the lock was made with acme 1\.0; here its code is another \(sha256:"):
+    with pytest.raises(PluginError, match=r"the lock was made with acme 1\.0; here its code differs \(sha256:"):
         site.plugins(**arguments).records()
     assert "acme.plugin" not in sys.modules
 
@@ -221,7 +221,7 @@ def test_a_restored_run_tells_what_was_added_changed_and_is_missing(site, tmp_pa
     (site.path / "edited" / "plugin.py").write_text("ESTIMATOR_PLUGIN_API = (1, 0)\nchanged = 1\n")
     site.add("stranger", "")
     changed, missing, added = train()
-    assert "made with edited 1.0; here its code is another" in changed
+    assert "made with edited 1.0; here its code differs" in changed
     assert "made with gone 1.0, which is not in use here" in missing
     assert "made without stranger 1.0, which is in use here" in added
     site.remove("stranger")
@@ -249,7 +249,7 @@ def test_an_object_that_was_pickled_is_locked_as_before(site, tmp_path):
     site.add("stranger", "")
     (site.path / "acme" / "plugin.py").write_text(EXPLOSIVE)
     importlib.invalidate_caches()
-    with pytest.raises(PluginError, match="here its code is another"):
+    with pytest.raises(PluginError, match="here its code differs"):
         pickle.loads(sent).records()
 
 

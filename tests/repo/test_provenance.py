@@ -62,6 +62,19 @@ def test_a_bill_lists_what_the_package_requires() -> None:
     assert bills.faults(bill, ["numpy"]) == ["numpy is required and not listed", "jax has no version"]
 
 
+def test_addresses_in_ascii_are_not_given_to_the_slow_grammar() -> None:
+    asked: list[object] = []
+
+    def slow(value: object) -> bool:
+        asked.append(value)
+        return value != "https://\u00e9 x"
+
+    check = bills.address_check(slow, lambda text: None if " " in text else "a match")
+    addresses: list[object] = ["https://a/b", "https://a b", "https://\u00e9/x", "https://\u00e9 x", 7]
+    assert [check(one) for one in addresses] == [True, False, True, False, True]
+    assert asked == addresses[2:]
+
+
 def test_every_package_has_a_bill_to_be_checked() -> None:
     packages = bills.packages()
     assert len(packages) == 1 + len(list(ROOT.glob("plugins/*/pyproject.toml")))

@@ -141,14 +141,14 @@ def story(
     install(acme_heads(wheels, "return None"))  # the same version, other code
     refused = python("train.py")
     assert refused.returncode == 1, refused
-    assert "the lock was made with acme-heads 2.0; here its code is another" in refused.stderr
+    assert "the lock was made with acme-heads 2.0; here its code differs" in refused.stderr
     assert "head:" not in refused.stdout
     yield "a run is refused after one package has changed"
 
     assert estimator("plugins", "lock").returncode == 0  # on purpose now
     resumed = python("train.py", environ={"PYTHONWARNINGS": "default"})
     assert resumed.returncode == 0, resumed.stderr
-    assert "this checkpoint was made with acme-heads 2.0; here its code is another" in resumed.stderr
+    assert "this checkpoint was made with acme-heads 2.0; here its code differs" in resumed.stderr
     yield "locked anew, it goes on and names what changed"
 
 

@@ -138,6 +138,25 @@ def test_a_bad_row_is_named_and_nothing_is_left(plain, tmp_path, capsys, name, c
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out.csv"])
 
 
+def test_an_input_is_never_written_over(plain, tmp_path, monkeypatch):
+    """Neither by its own name, nor by another one, nor by a pattern that finds what an earlier run has written."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "rows.csv", table(3))
+    before = (tmp_path / "rows.csv").read_bytes()
+    (tmp_path / "again.csv").symlink_to("rows.csv")
+    for inputs, output in [
+        ("rows.csv", "rows.csv"),
+        ("rows.csv", str(tmp_path / "rows.csv")),
+        ("rows.csv", "again.csv"),
+        ("*.csv", "rows.csv"),
+        ("*.csv", Path("rows.csv")),
+    ]:
+        with pytest.raises(ArgumentError, match="is also read as --input"):
+            score_files(Job(export=str(plain), inputs=(inputs,), output=output))
+    assert (tmp_path / "rows.csv").read_bytes() == before
+    assert score_files(Job(export=str(plain), inputs=("rows.csv",), output="scores.csv")).rows == 3
+
+
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
 def test_rows_are_treated_as_in_training(imputing, plain, tmp_path, name):
     """An empty `b` is scored as 7 where training made 7 of it; elsewhere it is a bad row."""

@@ -55,6 +55,28 @@ def test_configurations_are_compared_over_the_same_seeds(runs, capsys):
     assert "rate=0.1 against rate=0.3, 3 seeds: +0.5 [+0.5, +0.5]" in text
 
 
+def test_the_same_as_json(runs, capsys):
+    assert main(["runs", "list", "runs", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["run"], row["loss"], row["seed"]) for row in rows[:2]] == [
+        ("runs/fast/1", 0.6, 1),
+        ("runs/fast/2", 0.7, 2),
+    ]
+    assert rows[0]["ended"]["step"] == 30
+    assert main(["--json", "runs", "compare", "runs"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["settings"] for row in told["runs"]] == [{"hparams.rate": 0.3}] * 3 + [{"hparams.rate": 0.1}] * 3
+    (pair,) = told["against"]
+    assert (pair["settings"], pair["best"], pair["seeds"]) == ("rate=0.1", "rate=0.3", [1, 2, 3])
+
+
+def test_a_metric_that_no_run_has_is_refused_with_those_there_are(runs):
+    for words in (["list", "runs"], ["compare", "runs"]):
+        assert main(["runs", *words, "--metric", "los"]) == 2
+    leave("none", [], seed=1, rate=0.1)
+    assert main(["runs", "list", "none", "--metric", "los"]) == 0  # nobody knows yet what it will have
+
+
 def test_the_bootstrap_needs_pairs_and_covers_the_mean():
     assert paired_bootstrap({1: 0.5}, {1: 0.6}) is None
     assert paired_bootstrap({1: 0.5, 2: 0.1}, {3: 0.6, 4: 0.1}) is None

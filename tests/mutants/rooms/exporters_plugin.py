@@ -219,4 +219,13 @@ MUTANTS = (
         new="while len(waiting) >= 1000:",
         in_cut=False,
     ),
+    Mutant(
+        name="scores-replace-their-rows",
+        guarantee="rule 140",
+        file=_ROOM + "scoring/run.py",
+        old="        if output in found or any(_same_file(one, output) for one in found):",
+        new="        if output in found:",
+        tests=("test_an_input_is_never_written_over",),
+        in_cut=False,
+    ),
 )

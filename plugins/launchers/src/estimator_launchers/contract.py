@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
@@ -73,11 +74,13 @@ class JobSpec:
             raise ArgumentError(
                 f"min_processes should be from 1 to the {self.processes} processes, given: {self.min_processes}."
             )
-        if self.max_restarts < 0 or self.grace_secs <= 0:
+        if self.max_restarts < 0 or not 0 < self.grace_secs < math.inf:
             raise ArgumentError(
                 f"max_restarts must not be negative and grace_secs must be positive, given: {self.max_restarts} and "
                 f"{self.grace_secs}."
             )
+        if self.time_limit_secs is not None and not 0 < self.time_limit_secs < math.inf:
+            raise ArgumentError(f"time_limit_secs must be positive, given: {self.time_limit_secs}.")
         if not self.name.replace("-", "").isalnum() or self.name != self.name.lower() or self.name[0] == "-":
             raise ArgumentError(f"name should be of lower-case letters, digits and hyphens, given: {self.name!r}.")
 

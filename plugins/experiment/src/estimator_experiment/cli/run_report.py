@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import re
+import shutil
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+#: Characters that every column of a table keeps.
+_NARROWEST = 8
+_NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?")
 
 
 def show(experiment: Any, result: Any, *, predictions: int) -> None:
@@ -24,7 +31,7 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
         rows = list(itertools.islice(estimator.predict(experiment.eval_input_fn), predictions))
         print("\nPredictions of the first evaluation examples")
         print(
-            table([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0])))
+            fitted([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0])))
         )
     print("\n" + places(estimator))
 
@@ -57,6 +64,46 @@ def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
+
+
+def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | None = None) -> str:
+    """The same table, with the middle of long cells left out where a line is wider than the terminal.
+
+    Args:
+        rows: the cells.
+        head: the names of the columns.
+        width: characters of a line; None: those of the terminal. Into a file or a pipe the table goes whole.
+
+    Example:
+        >>> print(fitted([("runs/of/a/long/name", "1")], ("run", "value"), width=18))
+        run          value
+        -----------  -----
+        runs...name  1
+    """
+    if width is None:
+        if not sys.stdout.isatty():
+            return table(rows, head)
+        width = shutil.get_terminal_size().columns
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    least = [
+        max([_NARROWEST, *(len(row[column]) for row in rows if _is_number(row[column]))]) for column in range(len(head))
+    ]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        room = [have - need for have, need in zip(widths, least, strict=True)]
+        if max(room) <= 0:
+            break  # a number is never cut
+        widths[room.index(max(room))] -= 1
+    cut = [tuple(map(_shortened, row, widths)) for row in [head, *rows]]
+    return table(cut[1:], cut[0])
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _shortened(cell: str, width: int) -> str:
+    left = max(width - 3, 2)
+    return cell if len(cell) <= width else f"{cell[: left - left // 2]}...{cell[len(cell) - left // 2 :]}"
 
 
 def number(value: Any) -> str:

@@ -70,7 +70,7 @@ def _described(directory: str, manifest: dict[str, Any]) -> str:
     ]
     for name, signature in manifest["signatures"].items():
         lines += [f"signature {name} ({signature['method']})", *_features("takes", signature["inputs"])]
-        lines += _features("gives", signature["outputs"])
+        lines += _features("returns", signature["outputs"])
     if manifest["receiver"]:
         lines += ["raw requests", *_features("carry", manifest["receiver"])]
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,13 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--grpc-port needs grpcio. Install it: pip install 'estimator-exporters[serve,grpc]'")
     sizes = _sizes(args.batch_sizes)
     for name in ("versions", "max_requests", "max_body_mb", "memory_mb", "max_values", "body_seconds", "poll_seconds"):
-        if not getattr(args, name) > 0:
+        if not 0 < getattr(args, name) < math.inf:
             raise ArgumentError(f"--{name.replace('_', '-')} must be positive, given: {getattr(args, name)}.")
+    if args.drain_seconds < 0:
+        raise ArgumentError(f"--drain-seconds must not be negative, given: {args.drain_seconds}.")
+    for name in ("port", "grpc_port"):
+        if not 0 <= (getattr(args, name) or 0) < 2**16:
+            raise ArgumentError(f"--{name.replace('_', '-')} must be from 0 to 65535, given: {getattr(args, name)}.")
     from estimator_exporters.serving.access import check_reachable, everybody, renewed_access
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of

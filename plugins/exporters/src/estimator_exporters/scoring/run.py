@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +70,22 @@ def score_files(job: Job) -> Done:
         ArgumentError, InputError: files, columns or rows that cannot be used, named; no output is left.
         ExportError: the export cannot be read.
     """
+    _check_apart(job)
     with published_file(job.output) as output:
         return _score(job, output)
+
+
+def _check_apart(job: Job) -> None:
+    """Refuses an output that is one of the inputs: its rows would be replaced by their scores."""
+    output = os.fspath(job.output)
+    for place in job.inputs:
+        found = [place] if is_url(place) else glob.glob(place, recursive=True)
+        if output in found or any(_same_file(one, output) for one in found):
+            raise ArgumentError(f"--output {output} is also read as --input. Choose another file.")
+
+
+def _same_file(one: str, other: str) -> bool:
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _score(job: Job, path: Path) -> Done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from estimator_core.errors import ArgumentError
 from estimator_core.plugins import LOCK_FILE, plugins_to_lock
 from estimator_policy.locking import write_lock
 
@@ -20,6 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the file. None of the plugins is imported."""
     rows = plugins_to_lock(os.environ)
-    write_lock(args.file, rows)
+    try:
+        write_lock(args.file, rows)
+    except OSError as error:
+        raise ArgumentError(f"{args.file} cannot be written: {error}.") from error
     print(f"{args.file}: {', '.join(' '.join(filter(None, (row['distribution'], row['version']))) for row in rows)}")
     return 0

@@ -13,6 +13,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,15 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     import tempfile
 
+    from estimator_core.errors import ArgumentError
     from estimator_experiment import open_program
 
+    if args.output is not None and not args.output.endswith(".html"):
+        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
+    for name in ("memory", "largest"):
+        value = getattr(args, name, None)
+        if value is not None and not 0 < value < math.inf:
+            raise ArgumentError(f"--{name} must be positive, given: {value}.")
     with tempfile.TemporaryDirectory(prefix="estimator-budget-") as folder:
         opened: Any = open_program(args.file, model_dir=folder, hparams=args.hparams, settings=args.settings)
         return {"rate": _rate, "batch": _batch, "data": _data}[args.action](args, opened.experiment)

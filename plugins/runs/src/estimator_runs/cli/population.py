@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     import numpy as np
 
-    from estimator_experiment.cli.run_report import number, table
+    from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.population.driving import open_population, run_population
 
     trials = open_population(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         shown = [number(metrics[index][name]) if name in metrics[index] else "-" for name in names]
         lines.append((str(index), *(number(values[key]) for key in keys), *shown))
         groups.setdefault(", ".join(f"{key} {values[key]}" for key in keys[1:]), []).append(index)
-    print(table(lines, ("trial", *keys, *names)) + "\n")
+    print(fitted(lines, ("trial", *keys, *names)) + "\n")
     told: list[tuple[str, ...]] = []
     for said, members in groups.items():
         for name in names:

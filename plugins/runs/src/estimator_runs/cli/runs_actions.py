@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.cli.run_report import table
-from estimator_runs.records.comparing import by_configuration, differences, of_seeds, paired_bootstrap
+from estimator_experiment.cli.run_report import fitted, table
+from estimator_runs.records.comparing import Paired, by_configuration, differences, of_seeds, paired_bootstrap
 from estimator_runs.records.page import write_page
 from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_run
 
@@ -17,11 +21,15 @@ from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_r
 def list_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints a line for each run, the best first."""
     runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
+    _check_metrics(runs, [args.metric])
     ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
+    if args.json:
+        print(json.dumps([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
+        return 0
     rows = [
         (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
     ]
-    print(table(rows, ("run", args.metric, "ended", "tags")))
+    print(fitted(rows, ("run", args.metric, "ended", "tags")))
     return 0
 
 
@@ -43,7 +51,15 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
 def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints how runs differ, and whether the difference is more than chance."""
     runs = read_runs(places)
+    _check_metrics(runs, [args.metric])
     varying = differences(runs)
+    pairs = _against_best(runs, args)
+    if args.json:
+        differing = [{key: values[place] for key, values in varying.items()} for place in range(len(runs))]
+        told = [_described(run, args) | {"settings": one} for run, one in zip(runs, differing, strict=True)]
+        against = [{"settings": name, "best": best, **asdict(found)} for name, best, found in pairs]
+        print(json.dumps({"runs": told, "against": against}, default=repr))
+        return 0
     rows = [
         (
             str(run.path),
@@ -53,23 +69,21 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
         )
         for i, run in enumerate(runs)
     ]
-    print(table(rows, ("run", args.metric, "seed", *varying)))
-    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
-    told = {name: of for name, of in values.items() if of}
-    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
-    for name in ranked[1:]:
-        found = paired_bootstrap(told[ranked[0]], told[name])
-        if found is not None:
-            print(
-                f"\n{name} against {ranked[0]}, {len(found.seeds)} seeds: {found.difference:+.4g} "
-                f"[{found.low:+.4g}, {found.high:+.4g}]"
-            )
+    print(fitted(rows, ("run", args.metric, "seed", *varying)))
+    for name, best, found in pairs:
+        print(
+            f"\n{name} against {best}, {len(found.seeds)} seeds: {found.difference:+.4g} "
+            f"[{found.low:+.4g}, {found.high:+.4g}]"
+        )
     return 0
 
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
     """Writes one HTML page with the curves of all runs."""
+    if not args.output.endswith(".html"):
+        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     runs = read_runs(places)
+    _check_metrics(runs, args.metrics)
     print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
     return 0
 
@@ -93,6 +107,29 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
         shutil.rmtree(run.path)
         print(f"removed {run.path}")
     return 0
+
+
+def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
+    known = {name for run in runs for name in run.metric_names()}
+    for name in names:
+        if known and name not in known:  # runs without any evaluation are shown without a value
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise ArgumentError(f"No run has the metric {name!r}. {hint}Metrics: {', '.join(sorted(known))}.")
+
+
+def _described(run: RunRecord, args: argparse.Namespace) -> dict[str, Any]:
+    best = run.best(args.metric, args.mode)
+    return {"run": str(run.path), args.metric: best, "seed": run.seed, "tags": list(run.tags)}
+
+
+def _against_best(runs: Sequence[RunRecord], args: argparse.Namespace) -> list[tuple[str, str, Paired]]:
+    """Each configuration with the best one, and their difference over the seeds that both were run with."""
+    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
+    told = {name: of for name, of in values.items() if of}
+    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
+    pairs = [(name, ranked[0], paired_bootstrap(told[ranked[0]], told[name])) for name in ranked[1:]]
+    return [(name, best, found) for name, best, found in pairs if found is not None]
 
 
 def _rank(value: float | None, mode: str) -> float:

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     import json
 
-    from estimator_experiment.cli.run_report import number, table
+    from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.sweep.driving import open_search, run_search
     from estimator_runs.sweep.results import best_trials, importances, write_winner
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         (str(trial.number), *map(number, trial.values), *(number(trial.params[name]) for name in search.space))
         for trial in best
     ]
-    print(table(rows, head))
+    print(fitted(rows, head))
     if mattered:
         print("\n" + table([(name, f"{share:.2f}") for name, share in mattered.items()], ("value", "importance")))
     print(f"\nwinner  {winner}        next: estimator run {winner}")

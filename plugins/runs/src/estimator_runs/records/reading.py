@@ -59,13 +59,20 @@ class RunRecord:
 
     def digest(self, metric: str, evaluation: str = "") -> Digest | None:
         """The extremes, the last value and some points of a metric; None: the run has none. Results are read once."""
+        return self._all_digests(evaluation).get(metric)
+
+    def metric_names(self, evaluation: str = "") -> frozenset[str]:
+        """The metrics of an evaluation that are numbers; empty: nothing was evaluated."""
+        return frozenset(self._all_digests(evaluation))
+
+    def _all_digests(self, evaluation: str) -> dict[str, Digest]:
         if evaluation not in self._digests:
             known = self.evaluations
             if isinstance(known, _Results):
                 self._digests[evaluation] = known.digests(evaluation)
             else:
                 self._digests[evaluation] = digests(known.get(evaluation, {}).items())
-        return self._digests[evaluation].get(metric)
+        return self._digests[evaluation]
 
     def best(self, metric: str, mode: str, evaluation: str = "") -> float | None:
         """The best value of a metric; None: the run has none."""
@@ -131,10 +138,13 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
     """Adds tags to a run, or removes them; returns its tags afterwards.
 
     Raises:
-        ArgumentError: the directory holds no run.
+        ArgumentError: the directory holds no run, or a tag is empty or has a comma in it.
     """
     read_run(model_dir)
     given = set(tags)
+    for tag in sorted(given):
+        if not tag.strip() or "," in tag:
+            raise ArgumentError(f"A tag needs a letter or a digit, and no comma, given: {tag!r}.")
     kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
     draft = model_dir / f".{_TAGS}.draft"
     draft.write_text(json.dumps(kept) + "\n")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Kind, default_plugins
 from estimator_testing.migration import lacking, migrate_file, source_files
 from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module
@@ -22,6 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Looks for old forms in the plugin's sources, then examines the plugin as it is installed."""
+    absent = [str(path) for path in args.also if not path.exists()]
+    if absent:
+        raise ArgumentError(f"--also: there is no file or folder {', '.join(absent)}.")
     module, distribution = installed_module(args.name)
     old = show_old_forms(module, args.also, fix=args.fix)
     lacks = show_lacking(module, distribution, args.also)
