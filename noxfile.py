@@ -434,9 +434,8 @@ def formats(session: nox.Session, extra: str) -> None:
 def export_matrix(session: nox.Session) -> None:
     """Every kind of model in every format, read by the oldest and the newest reader; writes docs/export_matrix.md.
 
-    Rows stay in .nox, as long as nothing changes that decides them: a call goes on where an earlier one ended. With
-    `-- --seconds N` no row begins after N seconds of writing, nor of a reader. With `-- --cut` a part of the cells is
-    tried, and compared with the page.
+    Rows stay in .nox while nothing that decides them changes: a call continues where an earlier one ended. With
+    `-- --seconds N` no row begins later than that. With `-- --cut` a part is tried, and compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
     seconds = session.posargs[session.posargs.index("--seconds") + 1] if "--seconds" in session.posargs else "inf"
@@ -453,7 +452,6 @@ def export_matrix(session: nox.Session) -> None:
         "onnx": (FORMATS["onnx"].oldest, FORMATS["onnx"].readers),
         "stablehlo": (FORMATS["stablehlo"].readers,),
     }
-    page = ROOT / "docs" / "export_matrix.md"
     with outside(session, "tests/export_matrix") as env:
         kept = ("tests.export_matrix.kept", str(ROOT / ".nox" / "matrix_rows"))
         cells = session.run("python", "-m", *kept, *cut, env=env, silent=True).strip()
@@ -467,8 +465,8 @@ def export_matrix(session: nox.Session) -> None:
                 session.run(UV, "pip", "install", "--quiet", "--python", name, *wanted, external=True)
                 reader = str(Path(name, "bin", "python").absolute())
                 session.run(reader, script, form, cells, seconds, env=ISOLATED, external=True)
-        compare = ("--compare",) if cut else ()
-        session.run("python", "-m", "tests.export_matrix.page", cells, str(page), *compare, env=env)
+        page = (cells, str(ROOT / "docs" / "export_matrix.md"), *(("--compare",) if cut else ()))
+        session.run("python", "-m", "tests.export_matrix.page", *page, env=env)
 
 
 @nox.session(python=OLDEST, default=False)

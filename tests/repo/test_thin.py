@@ -21,7 +21,7 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 554,  # meshes that follow the hardware and names of axes included
+    "_backends": 578,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2650,  # the catalog, the audit, incremental saves and checkpoints of others included
     "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
@@ -29,13 +29,13 @@ BUDGETS = {
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 778,  # the end of a killed call, looked up, and what killed evaluations leave, included
-    "_loop": 4393,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4402,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1595,  # the code of plugins named and locked, policies, included
-    "_step": 1368,
+    "_step": 1371,
     "_storage": 362,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2537,  # arguments and names of tf.estimator answered, also those by position, included
@@ -121,7 +121,7 @@ def test_no_room_is_over_its_budget() -> None:
 
 
 def test_a_room_over_its_budget_is_named() -> None:
-    assert over_budget({"_step": 1368, "attic": 1, "_cli": 5}, {"_step": 1368, "_cli": 5}) == [
+    assert over_budget({"_step": 11, "attic": 1, "_cli": 5}, {"_step": 10, "_cli": 5}) == [
         "_step has 11 code lines; its budget is 10",
         "attic has 1 code lines; its budget is 0",
     ]
@@ -129,7 +129,7 @@ def test_a_room_over_its_budget_is_named() -> None:
 
 def test_flat_modules_count_together() -> None:
     one = Count(lines=3, any_names=0)
-    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 2537, "_room": 3}
+    assert by_room({"a.py": one, "b.py": one, "_room": one}) == {"flat": 6, "_room": 3}
 
 
 def test_the_contracts_are_few() -> None:
