@@ -2,13 +2,16 @@
 
     python _two_trees_worker.py BENCHMARKS_FOLDER WORKLOAD
 
-The workloads come from the scripts of BENCHMARKS_FOLDER, so that each tree is measured by its own.
+The workloads come from the scripts of BENCHMARKS_FOLDER, so that each tree is measured by its own. Those of the disk
+are here, since both trees can run them.
 """
 
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -63,6 +66,91 @@ def evaluation() -> Callable[[], object]:
     return lambda: estimator.evaluate(source)
 
 
+class OnDisk:
+    """A model with one large variable in a new model_dir.
+
+    Args:
+        megabytes: the size of its variable.
+        config: fields of the RunConfig.
+    """
+
+    def __init__(self, megabytes: float, **config: Any) -> None:
+        self._rows, self._config = int(megabytes * 1e6 / 4 / 128), config
+        self._folder = tempfile.mkdtemp()
+
+    def end(self) -> None:
+        """Removes the folder."""
+        shutil.rmtree(self._folder)
+
+    def estimator(self) -> Any:
+        """A new one, in a folder of its own."""
+        import estimator_core as ec
+
+        config = ec.RunConfig(model_dir=tempfile.mkdtemp(dir=self._folder), tf_random_seed=1, **self._config)
+        return ec.Estimator(self._model_fn, config=config)
+
+    def inputs(self, *, epochs: int | None = 1) -> Any:
+        """Batches of 32 rows; one, or without end."""
+        import numpy as np
+
+        import estimator_core as ec
+
+        ids = np.arange(32, dtype=np.int32)
+        return ec.inputs.numpy_input_fn(
+            {"id": ids}, ids.astype(np.float32), batch_size=32, num_epochs=epochs, shuffle=False
+        )
+
+    def _model_fn(self, features: Any, labels: Any, mode: str) -> Any:
+        import jax.numpy as jnp
+        import optax
+
+        import estimator_core as ec
+
+        table = ec.get_variable("table", (self._rows, 128))
+        predictions = table[features["id"]].sum(1)
+        loss = None if labels is None else jnp.mean((predictions - labels) ** 2)
+        return ec.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=optax.sgd(0.01))
+
+
+class Saves(OnDisk):
+    """Ten steps with a save of 40 MB after each."""
+
+    def __init__(self) -> None:
+        super().__init__(40, save_checkpoints_steps=1, keep_checkpoint_max=2)
+        self._trained = self.estimator()
+
+    def __call__(self) -> None:
+        self._trained.train(self.inputs(epochs=None), steps=10)
+
+
+class Restores(OnDisk):
+    """Eight evaluations of a batch, each of another checkpoint of 40 MB."""
+
+    def __init__(self) -> None:
+        super().__init__(40, save_checkpoints_steps=1)
+        self._trained = self.estimator().train(self.inputs(epochs=None), steps=3)
+
+    def __call__(self) -> None:
+        for _ in range(4):
+            for step in (1, 2):
+                path = f"{self._trained.model_dir}/checkpoints/{step}"
+                self._trained.evaluate(self.inputs(), checkpoint_path=path)
+
+
+class ShortRuns(OnDisk):
+    """Three new runs of 20 steps, each with two checkpoints and two evaluations."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1, save_checkpoints_steps=10)
+
+    def __call__(self) -> None:
+        import estimator_core as ec
+
+        for _ in range(3):
+            train = ec.TrainSpec(self.inputs(epochs=None), max_steps=20)
+            ec.train_and_evaluate(self.estimator(), train, ec.EvalSpec(self.inputs(), throttle_secs=0))
+
+
 WORKLOADS: dict[str, Callable[[], Callable[[], object]]] = {
     "mlp_steps": mlp_steps,
     "mlp_steps, no hooks": lambda: mlp_steps(default_hooks=False, log_step_count_steps=None, save_summary_steps=None),
@@ -74,6 +162,9 @@ WORKLOADS: dict[str, Callable[[], Callable[[], object]]] = {
     "predict, whole batches": lambda: predict(False),
     "predict, single examples": lambda: predict(True),
     "evaluation": evaluation,
+    "saves": Saves,
+    "restores": Restores,
+    "short runs": ShortRuns,
 }
 
 
