@@ -431,7 +431,7 @@ def formats(session: nox.Session, extra: str) -> None:
 def export_matrix(session: nox.Session) -> None:
     """Every kind of model in every format, read by the oldest and the newest reader; writes docs/export_matrix.md.
 
-    Rows stay in .nox, as long as nothing changes that decides them: a call goes on where an earlier one ended. With
+    Rows stay in .nox, as long as nothing changes that decides them: a call continues where an earlier one ended. With
     `-- --seconds N` no row begins after N seconds of writing, nor of a reader. With `-- --cut` a part of the cells is
     tried, and compared with the page.
     """
