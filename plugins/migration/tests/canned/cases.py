@@ -21,7 +21,7 @@ COMBINED = "DNNLinearCombinedClassifier"
 RECORDED = (
     ("2.15.1", COMBINED, "Adam"),
     ("1.15.0", COMBINED, "RMSProp"),
-    ("2.15.1", COMBINED, "Momentum"),
+    ("2.15.1", "DNNClassifier", "Momentum"),
     ("2.15.1", COMBINED, "Ftrl"),
     ("1.15.0", COMBINED, "Adagrad"),
     ("1.15.0", COMBINED, "Adam"),

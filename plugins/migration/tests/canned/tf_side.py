@@ -15,12 +15,12 @@ FIRST = tf.__version__.startswith("1.")
 
 
 def optimizer_of(name):
-    """As a program writes it: a name, or a class where there is no name."""
+    """As a program writes it: a name, or what makes an optimizer for each part of a model where there is no name."""
     if name != "Momentum":
         return name
     if FIRST:
-        return tf.train.MomentumOptimizer(cases.RATE, cases.MOMENTUM)
-    return tf.keras.optimizers.legacy.SGD(cases.RATE, cases.MOMENTUM)
+        return lambda: tf.train.MomentumOptimizer(cases.RATE, cases.MOMENTUM)
+    return lambda: tf.keras.optimizers.legacy.SGD(cases.RATE, cases.MOMENTUM)
 
 
 def train(estimator, optimizer, model_dir):

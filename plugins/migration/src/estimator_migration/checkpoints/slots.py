@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
 }
 #: Before the ending: the slots of a variable that a partitioner made are in a scope of their own.
 _PLACES = ("", "t_0/", "part_0/")
-_NUMBER = re.compile(r"_\d+$")
 _COUNTERS = ("count", "step")
 
 
@@ -101,12 +99,6 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
     """
     if slot.word != "trace" or not name.startswith("training/"):
         return 1.0
-    optimizer = name.split("/")[1]
-    # An optimizer that two parts of a model share keeps its numbers under the first of its names.
-    numbers = next((f"training/{one}" for one in (optimizer, _NUMBER.sub("", optimizer)) if _rate(one) in tensors), "")
-    rate, decay = (float(tensors.get(f"{numbers}/{word}", 0.0)) for word in ("learning_rate", "decay"))
+    optimizer = "/".join(name.split("/")[:2])
+    rate, decay = (float(tensors.get(f"{optimizer}/{word}", 0.0)) for word in ("learning_rate", "decay"))
     return -1.0 / rate if rate and not decay else math.nan
-
-
-def _rate(optimizer: str) -> str:
-    return f"training/{optimizer}/learning_rate"
