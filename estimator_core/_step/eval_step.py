@@ -19,6 +19,7 @@ from estimator_core._metrics.mean import mean
 from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
 from estimator_core._model.rng import step_key
 from estimator_core._model.scope import applying
+from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks, report_padded_loss
 from estimator_core._step.model_fn import BoundModelFn
@@ -165,7 +166,7 @@ class EvalStep:
         has_effects = bool(jaxpr.effects)
         if self._placement is None:
             empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-            return _Program(jax.jit(run), jax.jit(several), empty, has_effects)
+            return _Program(SharedJit(run), SharedJit(several), empty, has_effects)
         empty = self._placement.replicate(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), metrics))
         whole = self._placement.replicated
         return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
