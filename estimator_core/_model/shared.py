@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.extend.core import Literal, jaxpr_as_fun
 
 from estimator_core._model.program_key import program_key
@@ -81,7 +82,7 @@ class SharedJit:
         leaves, structure = jax.tree.flatten(args)
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
             return None
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
             return None
         traced = self._jit.trace(*args)
         digest = program_key(traced)
@@ -112,7 +113,7 @@ def computed_once(function: Callable[..., Any], *args: Any) -> Any:
     """
     traced = jax.jit(function).trace(*args)
     results, structure = traced.jaxpr.jaxpr.outvars, jax.tree.structure(traced.out_info)
-    known = [isinstance(one, Literal) and not one.aval.weak_type for one in results]
+    known = [isinstance(one, Literal) and not getattr(one.aval, "weak_type", False) for one in results]
     run = jaxpr_as_fun(traced.jaxpr)
 
     def unknown(*leaves: Any) -> list[Any]:

@@ -70,7 +70,8 @@ PAGE_STATEMENTS = 30
 #: Occurrences of `Any` a thousand code lines.
 ANY_DENSITY = 45.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
-#: model_dir, one to the contract with the data, which the face of inputs names, one to policies, two to shared programs.
+#: model_dir, one to the contract with the data, which the face of inputs names, one to policies, two to programs that
+#: Estimators share.
 ENTERED = 180
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
