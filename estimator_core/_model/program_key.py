@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
+
+#: A part of a jaxpr: jax names the types of few.
+_Part: TypeAlias = Any
 
 #: The equations and the bytes of constants up to which a program is looked at.
 _MOST_EQUATIONS, _MOST_BYTES = 4000, 1 << 22
@@ -30,9 +33,9 @@ class _Digest:
     def value(self) -> bytes:
         return self._hash.digest()
 
-    def program(self, found: Any) -> None:
+    def program(self, found: _Part) -> None:
         """Adds a program, those within it included."""
-        jaxpr, numbers = getattr(found, "jaxpr", found), dict[Any, int]()
+        jaxpr, numbers = getattr(found, "jaxpr", found), dict[object, int]()
         self._equations += len(jaxpr.eqns)
         if jaxpr.effects or self._equations > _MOST_EQUATIONS:
             raise _UnknownError
@@ -54,13 +57,13 @@ class _Digest:
     def _text(self, *words: str) -> None:
         self._hash.update("\0".join(words).encode() + b"\1")
 
-    def _declared(self, variables: Sequence[Any], numbers: dict[Any, int]) -> None:
+    def _declared(self, variables: Sequence[_Part], numbers: dict[object, int]) -> None:
         for variable in variables:
             numbers[variable] = len(numbers)
             aval = variable.aval
             self._text(str(aval), str(getattr(aval, "weak_type", "")))
 
-    def _used(self, variables: Sequence[Any], numbers: Mapping[Any, int]) -> None:
+    def _used(self, variables: Sequence[_Part], numbers: Mapping[object, int]) -> None:
         for variable in variables:
             if isinstance(variable, Literal):
                 self._text(str(variable.aval), str(getattr(variable.aval, "weak_type", "")))
@@ -68,7 +71,7 @@ class _Digest:
             else:
                 self._text(str(numbers[variable]))
 
-    def _parameter(self, value: Any) -> None:
+    def _parameter(self, value: _Part) -> None:
         if hasattr(getattr(value, "jaxpr", value), "eqns"):
             self.program(value)
         elif isinstance(value, tuple | list):
@@ -87,7 +90,7 @@ class _Digest:
                 raise _UnknownError
             self._text(type(value).__name__, text)
 
-    def _constant(self, constant: Any) -> None:
+    def _constant(self, constant: _Part) -> None:
         dtype = getattr(constant, "dtype", None)
         keys = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
         values = np.asarray(jax.random.key_data(constant) if keys else constant)
@@ -98,10 +101,10 @@ class _Digest:
         self._hash.update(values.tobytes())
 
 
-def _needed(jaxpr: Any) -> list[Any]:
+def _needed(jaxpr: _Part) -> list[_Part]:
     """The equations that the results need. A number that no result needs makes no other program."""
     wanted = {variable for variable in jaxpr.outvars if not isinstance(variable, Literal)}
-    found: list[Any] = []
+    found: list[_Part] = []
     for equation in reversed(jaxpr.eqns):
         if not wanted.isdisjoint(equation.outvars):
             found.append(equation)
@@ -109,7 +112,7 @@ def _needed(jaxpr: Any) -> list[Any]:
     return found[::-1]
 
 
-def program_key(traced: Any) -> bytes | None:
+def program_key(traced: _Part) -> bytes | None:
     """A digest that two traced programs share only if they compute the same; None: this one cannot be compared.
 
     Programs of thousands of equations, of large constants, and those that call the host or hold functions are not.

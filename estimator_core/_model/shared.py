@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +11,14 @@ from jax.core import Tracer
 from jax.extend.core import Literal, jaxpr_as_fun
 
 from estimator_core._model.program_key import program_key
+from estimator_core._types import PyTree
 
 #: Programs that are kept; the one that was asked for longest ago goes first.
 _MOST = 64
 #: Calls with other shapes after which a program leaves them, and its own, to `jax.jit`.
 _PATIENCE = 16
 
-_known: OrderedDict[Any, Any] = OrderedDict()
+_known: OrderedDict[object, PyTree] = OrderedDict()
 
 
 class SharedJit:
@@ -37,14 +37,14 @@ class SharedJit:
         (Array(2., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True), True)
     """
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        self._jit: Any = jax.jit(function, **options)
+    def __init__(self, function: Callable[..., PyTree], **options: PyTree) -> None:
+        self._jit: PyTree = jax.jit(function, **options)
         self._options = tuple(sorted((name, str(value)) for name, value in options.items()))
         self._asked = False
         self._others = 0
-        self.compiled: Any = None
+        self.compiled: PyTree = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> PyTree:
         if self.compiled is not None:
             try:
                 return self.compiled(*args)
@@ -59,7 +59,7 @@ class SharedJit:
                 return self.compiled(*args)
         return self._jit(*args)
 
-    def direct(self, *args: Any) -> Callable[..., Any]:
+    def direct(self, *args: PyTree) -> Callable[..., PyTree]:
         """What to call in a long loop, without running it: `jax.jit` itself, the quickest, where no other function with
         this program has been compiled before; then others may share it.
         """
@@ -68,17 +68,17 @@ class SharedJit:
             self.compiled = self._found(args, alone=True)
         return self._jit if self.compiled is None else self
 
-    def trace(self, *args: Any) -> Any:
+    def trace(self, *args: PyTree) -> PyTree:
         """As that of `jax.jit`."""
         return self._jit.trace(*args)
 
-    def lower(self, *args: Any) -> Any:
+    def lower(self, *args: PyTree) -> PyTree:
         """As that of `jax.jit`."""
         return self._jit.lower(*args)
 
-    def _found(self, args: tuple[Any, ...], *, alone: bool = False) -> Any:
+    def _found(self, args: tuple[PyTree, ...], *, alone: bool = False) -> PyTree:
         """The compiled program for these arguments; None: it is not shared, or the first of its kind is `alone`."""
-        config: Any = jax.config
+        config: PyTree = jax.config
         leaves, structure = jax.tree.flatten(args)
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
             return None
@@ -102,7 +102,7 @@ class SharedJit:
         return _known[key]
 
 
-def computed_once(function: Callable[..., Any], *args: Any) -> Any:
+def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     """`jax.jit(function)(*args)` for a function that is called once. Its program does not hold results that are numbers
     known already, so functions that differ in these alone share it.
 
@@ -116,7 +116,7 @@ def computed_once(function: Callable[..., Any], *args: Any) -> Any:
     known = [isinstance(one, Literal) and not getattr(one.aval, "weak_type", False) for one in results]
     run = jaxpr_as_fun(traced.jaxpr)
 
-    def unknown(*leaves: Any) -> list[Any]:
+    def unknown(*leaves: PyTree) -> list[PyTree]:
         return [value for value, told in zip(run(*leaves), known, strict=True) if not told]
 
     rest = iter([] if all(known) else SharedJit(unknown)(*jax.tree.leaves(args)))

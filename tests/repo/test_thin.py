@@ -31,7 +31,7 @@ BUDGETS = {
     "_journal": 744,  # the end of a killed call, looked up, included
     "_loop": 4651,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
-    "_model": 1196,  # programs that the Estimators of a process share, included
+    "_model": 1198,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1592,  # the code of plugins named and locked, policies, included
