@@ -59,6 +59,10 @@ def test_what_computes_otherwise_has_another_key(other, args):
     assert key_of(other, *args) not in (None, key_of(lambda x: x * 2, X))
 
 
+def test_operations_count():
+    assert None is not key_of(jax.lax.sin, X) != key_of(jax.lax.cos, X)
+
+
 def test_constants_count_at_any_depth():
     def inner(table):
         return lambda x: jax.lax.scan(lambda carry, row: (carry + row * table.sum(), None), x.sum(), x)[0]

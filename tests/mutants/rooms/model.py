@@ -188,7 +188,7 @@ MUTANTS = (
         file=_ROOM + "program_key.py",
         old="            self._text(name, repr(equation.ctx))",
         new="            self._text(repr(equation.ctx))",
-        tests=("test_what_computes_otherwise_has_another_key",),
+        tests=("test_operations_count",),
         in_cut=False,
     ),
 )
