@@ -79,9 +79,11 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
     logits = logits_of(variables, features["x"])
     if mode == ec.ModeKeys.PREDICT:
         return ec.EstimatorSpec(mode, predictions=logits)
+    # What does not vary stays a constant of the step, as in optax.adam: so both sides compute the same bits.
+    adam = optax.inject_hyperparams(optax.adam, static_args=("b1", "b2", "eps", "eps_root"))
     return ec.EstimatorSpec(
         mode,
         loss=optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(),
-        train_op=optax.inject_hyperparams(optax.adam)(learning_rate=params.rate),
+        train_op=adam(learning_rate=params.rate),
         eval_metric_ops={"accuracy": ec.metrics.mean(jnp.argmax(logits, axis=1) == labels)},
     )

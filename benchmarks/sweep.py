@@ -5,8 +5,9 @@
 By hand it is what the examples of Optuna do: `study.optimize` calls an objective, which jits a step, loops over
 batches, reports the accuracy at two steps, and returns it. It writes nothing. The sweep is a configuration file.
 It leaves a model_dir for each trial, with checkpoints and evaluations. Optuna samples the trials of the sweep. The loop
-by hand is given these, so both run the same ones. It compiles each trial, as in the examples. For orientation it
-also runs with the compile cache that the sweep has. A first sweep and a first loop fill the cache and do not count.
+by hand is given these, so both run the same ones, and come to the same bits. It compiles each trial, as in the
+examples. For orientation it also runs with the compile cache that the sweep has. A first sweep and a first loop fill
+the cache and do not count.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import optuna
 from _report import report, write
 from _side_by_side import compared
 from _sweep_code import Batches, initial, logits_of, loss_of
+from jax.experimental.compilation_cache import compilation_cache
 from population import seconds
 
 from estimator_runs import open_search, run_search
@@ -93,10 +95,15 @@ def by_hand(rates: list[float], steps: int, *, cached: bool = False) -> Trials:
     study = optuna.create_study(direction="maximize")
     for rate in rates:
         study.enqueue_trial({"rate": rate})
-    jax.config.update("jax_enable_compilation_cache", cached)
+    _use_cache(cached)
     study.optimize(objective, n_trials=len(rates))
-    jax.config.update("jax_enable_compilation_cache", True)
+    _use_cache(True)
     return [(one.params["rate"], float(one.values[0])) for one in study.get_trials()]
+
+
+def _use_cache(used: bool) -> None:
+    jax.config.update("jax_enable_compilation_cache", used)
+    compilation_cache.reset_cache()  # jax remembers the first answer
 
 
 def main() -> None:

@@ -293,6 +293,8 @@ class TrainRun:
             )
             batches.group(self._k)
             programs = {count: program(count) for count in {1, self._k}}
+            if self._k == 1 and not config.debug:
+                programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
             with run.summaries.collecting():
                 reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)
             if self._checkpointer is None and reason != INTERRUPTED:

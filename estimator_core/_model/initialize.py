@@ -13,6 +13,7 @@ import numpy as np
 from estimator_core._model.memory import computed_by_host
 from estimator_core._model.module_values import ModuleInitializer
 from estimator_core._model.rng import seed_words, variable_key
+from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
 
@@ -47,11 +48,11 @@ def initialize(
     """
     words = np.array(seed_words(seed), np.uint32)
     computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
-    compute = jax.jit(
-        functools.partial(_first_values, computed),
-        out_shardings={path: out_shardings[path] for path in computed} if out_shardings is not None else None,
-        compiler_options=_QUICK if jax.default_backend() == "cpu" else None,
-    )
+    first, options = functools.partial(_first_values, computed), _QUICK if jax.default_backend() == "cpu" else None
+    compute: Any = SharedJit(first, compiler_options=options)
+    if out_shardings is not None:
+        shardings = {path: out_shardings[path] for path in computed}
+        compute = jax.jit(first, out_shardings=shardings, compiler_options=options)
     try:
         values = compute(words) if computed else {}
     except jax.errors.UnexpectedTracerError as error:

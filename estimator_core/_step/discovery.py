@@ -15,6 +15,7 @@ from estimator_core._inputs.padding import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.scope import Scope, declaring
+from estimator_core._model.shared import computed_once
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn
@@ -262,5 +263,10 @@ def initial_opt_state(
     if discovery.train_op is None:
         return ()
     train_op, tables = discovery.train_op, discovery.tables
-    compute = jax.jit(lambda values: init_opt_state(train_op, values, tables, scaled=scaled), out_shardings=shardings)
-    return compute(dict(variables))
+
+    def compute(values: Mapping[str, jax.Array]) -> PyTree:
+        return init_opt_state(train_op, values, tables, scaled=scaled)
+
+    if shardings is None:
+        return computed_once(compute, dict(variables))
+    return jax.jit(compute, out_shardings=shardings)(dict(variables))

@@ -19,6 +19,7 @@ from estimator_core._metrics.mean import mean
 from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
 from estimator_core._model.rng import step_key
 from estimator_core._model.scope import applying
+from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks, report_padded_loss
 from estimator_core._step.model_fn import BoundModelFn
@@ -175,7 +176,7 @@ class EvalStep:
         has_effects = bool(jaxpr.effects)
         if self._placement is None:
             empty = tuple(jnp.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree_util.tree_leaves(metrics))
-            return _Program(jax.jit(run), jax.jit(several), empty, has_effects)
+            return _Program(SharedJit(run), SharedJit(several), empty, has_effects)
         leaves = jax.tree_util.tree_leaves(metrics)
         empty = self._placement.replicate(tuple(np.zeros(leaf.shape, leaf.dtype) for leaf in leaves))
         whole = self._placement.replicated

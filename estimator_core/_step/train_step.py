@@ -14,6 +14,7 @@ from estimator_core._backends import Placement
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.rng import step_key
 from estimator_core._model.scope import Scope, applying
+from estimator_core._model.shared import SharedJit
 from estimator_core._step import accumulate, sparse
 from estimator_core._step.accumulate import rematerialised
 from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover
@@ -94,8 +95,14 @@ class TrainStep:
             whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
             self._jit["out_shardings"] = (state_shardings, whole)
         self.packing = packing
-        self.step: Callable[..., Any] = jax.jit(self._packed(self._step), **self._jit)
+        self._made: Callable[..., Any] = SharedJit if self._placement is None else jax.jit
+        self.step: Callable[..., Any] = self._made(self._packed(self._step), **self._jit)
         self._scans: dict[int, Callable[..., Any]] = {}
+
+    def direct(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> Callable[..., Any]:
+        """`step`, or what is quicker to call, for batches like this one and others."""
+        step = self.step
+        return step.direct(state, features, labels, weights) if isinstance(step, SharedJit) else step
 
     def scan(self, k: int) -> Callable[..., Any]:
         """The step over k stacked batches."""
@@ -106,7 +113,7 @@ class TrainStep:
                     lambda state, batch: self._step(state, *batch), state, (features, labels, weights), length=k
                 )
 
-            self._scans[k] = jax.jit(self._packed(steps), **self._jit)
+            self._scans[k] = self._made(self._packed(steps), **self._jit)
         return self._scans[k]
 
     def _packed(self, steps: Callable[..., tuple[TrainState, Arrays]]) -> Callable[..., tuple[PyTree, Arrays]]:

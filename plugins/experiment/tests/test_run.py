@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from estimator_core.cli import main
+from estimator_experiment.program import load_module
 
 PROGRAM = """
 import jax.numpy as jnp, numpy as np, optax
@@ -117,3 +119,17 @@ def test_roles_are_set_from_the_shell(tmp_path, capsys):
         main(["run", str(program), "--set", "run_config.components={'log': None, 'export_check': 'acme_loose'}"])
     assert main(["run", str(program), "--set", "run_config.components={'lgo': None}"]) != 0
     assert "no role 'lgo'; did you mean 'log'?" in capsys.readouterr().err
+
+
+def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials of a sweep load their program again and again; another path is looked through for plugins again."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "again_code.py").write_text("import again_beside\n")
+    (tmp_path / "again_beside.py").write_text("")
+    before = len(sys.path)
+    for _ in range(3):
+        load_module(tmp_path / "again_code.py")
+    assert sys.path[0] == str(tmp_path.resolve())
+    assert len(sys.path) == before + 1

@@ -173,4 +173,22 @@ MUTANTS = (
         new="if False:",
         tests=("test_a_written_state_is_read_again_in_the_same_step",),
     ),
+    Mutant(
+        name="constants-of-a-program-do-not-count",
+        guarantee="rule 142",
+        file=_ROOM + "program_key.py",
+        old="        self._hash.update(values.tobytes())",
+        new="        pass",
+        tests=("test_constants_count_at_any_depth",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="operations-of-a-program-do-not-count",
+        guarantee="rule 142",
+        file=_ROOM + "program_key.py",
+        old="            self._text(name, repr(equation.ctx))",
+        new="            self._text(repr(equation.ctx))",
+        tests=("test_operations_count",),
+        in_cut=False,
+    ),
 )

@@ -128,7 +128,9 @@ def load_module(path: Path) -> ModuleType:
     Raises:
         ArgumentError: it is not a Python file.
     """
-    sys.path.insert(0, str(path.parent.resolve()))
+    folder = str(path.parent.resolve())
+    if sys.path[:1] != [folder]:  # a path that grows with every program is another path for who looks for plugins
+        sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{path} is not a Python file.")

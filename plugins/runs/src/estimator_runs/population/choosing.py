@@ -9,14 +9,13 @@ from typing import Any
 
 import jax
 
-from estimator_core.inputs import Batch
-from estimator_runs.population.program import Way
+from estimator_runs.population.program import Row, Way
 
 _log = logging.getLogger("estimator_core")
 _REPEATS, _STEPS = 3, 10
 
 
-def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Sequence[Batch]) -> str:
+def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Row) -> str:
     """The name of the fastest way, tried on copies of the states.
 
     Args:
@@ -31,7 +30,7 @@ def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Sequence[Batch]
     return best
 
 
-def _seconds(way: Way, states: Sequence[Any], row: Sequence[Batch]) -> float:
+def _seconds(way: Way, states: Sequence[Any], row: Row) -> float:
     """Seconds of a step of all runs, the best of several measurements; what compiles is not counted."""
     carried, values = way.step(way.enter(states), row)
     jax.block_until_ready(values)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,26 @@ from estimator_runs.population.member import Member
 
 #: Names of primitives whose result under `vmap` differs from that of each run alone.
 _NOT_ALIKE = ("rng_bit_generator", "rng_uniform")
+#: Programs whose ways are kept; the first goes first.
+_MOST = 8
+_made: OrderedDict[Any, dict[str, Way]] = OrderedDict()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class Row(NamedTuple):
+    """A batch of each run, all of the same shapes.
+
+    Args:
+        batches: one for each run.
+        leaves: the arrays of each batch.
+        tree: their structure.
+        shapes: of the arrays of one batch, with dtypes.
+    """
+
+    batches: Sequence[Batch]
+    leaves: Sequence[Sequence[Any]]
+    tree: Any
+    shapes: tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +50,11 @@ class Way:
     Args:
         enter: from the states of the runs, on the host, to what `step` takes.
         step: takes that and a batch for each run; returns it after a step, and what the step computed.
-        each: from what `enter` or `step` returns, and the number of runs, to a tree for each run.
+        each: from what `enter` or `step` returns, on the host, and the number of runs, to a tree for each run.
     """
 
     enter: Callable[[Sequence[Any]], Any]
-    step: Callable[[Any, Sequence[Batch]], tuple[Any, Any]]
+    step: Callable[[Any, Row], tuple[Any, Any]]
     each: Callable[[Any, int], Sequence[Any]]
 
 
@@ -46,11 +66,13 @@ class Step:
         function: `(state, batch) -> (state, scalars by name)`.
         text: the program as text.
         constants: digest of the arrays that it holds, at any depth.
+        form: the structures of what it takes and returns.
     """
 
     function: Callable[[Any, Any], tuple[Any, dict[str, Any]]]
     text: str
     constants: str
+    form: Any
 
 
 def trace(member: Member, batch: Batch) -> Step:
@@ -89,7 +111,8 @@ def trace(member: Member, batch: Batch) -> Step:
     digest = hashlib.sha256()
     for constant in _constants(closed):
         digest.update(_bytes(constant))
-    return Step(function=function, text=_ADDRESS.sub("", str(closed.jaxpr)), constants=digest.hexdigest())
+    text, form = _ADDRESS.sub("", str(closed.jaxpr)), (jax.tree.structure(traced.in_avals), out_tree)
+    return Step(function=function, text=text, constants=digest.hexdigest(), form=form)
 
 
 def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
@@ -114,18 +137,30 @@ def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
 
 
 def ways(step: Step) -> dict[str, Way]:
-    """The ways to make a step of all runs: mapped over them, or of one after the other. Both compute the same."""
+    """The ways to make a step of all runs: mapped over them, or of one after the other. Both compute the same. Steps of
+    one program get the same ways, which are compiled once.
+    """
+    key = step.text, step.constants, step.form
+    if key not in _made:
+        _made[key] = _ways(step)
+        while len(_made) > _MOST:
+            _made.popitem(last=False)
+    return _made[key]
+
+
+def _ways(step: Step) -> dict[str, Way]:
     mapped = jax.jit(jax.vmap(step.function), donate_argnums=0)
     single = jax.jit(step.function, donate_argnums=0)
 
-    def stacked_step(states: Any, row: Sequence[Batch]) -> tuple[Any, Any]:
-        return mapped(states, stacked([arrays(batch) for batch in row]))
+    def stacked_step(states: Any, row: Row) -> tuple[Any, Any]:
+        columns = [np.stack(column) for column in zip(*row.leaves, strict=True)]
+        return mapped(states, jax.tree.unflatten(row.tree, columns))
 
     def unstacked(states: Any, count: int) -> list[Any]:
-        return [jax.tree.map(lambda leaf, index=index: leaf[index], states) for index in range(count)]
+        return [jax.tree.map(lambda leaf, index=index: leaf[index, ...], states) for index in range(count)]
 
-    def each_step(states: Sequence[Any], row: Sequence[Batch]) -> tuple[Any, Any]:
-        done = [single(state, arrays(batch)) for state, batch in zip(states, row, strict=True)]
+    def each_step(states: Sequence[Any], row: Row) -> tuple[Any, Any]:
+        done = [single(state, arrays(batch)) for state, batch in zip(states, row.batches, strict=True)]
         return [state for state, _ in done], [values for _, values in done]
 
     return {

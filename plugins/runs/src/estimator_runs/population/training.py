@@ -16,7 +16,7 @@ from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.population.choosing import fastest
 from estimator_runs.population.member import Member, Standing, check_member, save, start
-from estimator_runs.population.program import Way, arrays, common_step, ways
+from estimator_runs.population.program import Row, Way, arrays, common_step, ways
 from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
@@ -136,7 +136,7 @@ class Population:
             at += 1
             if any(at % every == 0 for every in cadences):
                 records[at] = found
-            for one, batch in zip(group, row, strict=True):
+            for one, batch in zip(group, row.batches, strict=True):
                 positions[one.member.name] = batch.position
             recent.append(found)
             if len(recent) > _AHEAD:
@@ -144,11 +144,11 @@ class Population:
         self._land(group, way, carried, records, at, positions)
         return ended
 
-    def _way(self, group: list[Standing], row: Sequence[Batch]) -> Way:
-        key = _shapes(row[0])
+    def _way(self, group: list[Standing], row: Row) -> Way:
+        key = row.tree, row.shapes
         if key not in self._ways:
             others = [one for one in self._standing.values() if one not in group and self._may_follow(one)]
-            batches = [*row, *(self._like(one, row[0]) for one in others)]
+            batches = [*row.batches, *(self._like(one, row.batches[0]) for one in others)]
             self._ways[key] = ways(common_step([one.member for one in (*group, *others)], batches))
         if self.way is None:
             self.way = fastest(self._ways[key], [one.state for one in group], row)
@@ -173,17 +173,18 @@ class Population:
             self._next[name] = one.draw()
         return self._next[name]
 
-    def _row(self, group: list[Standing]) -> list[Batch]:
+    def _row(self, group: list[Standing]) -> Row:
         """The next batch of each run; all have some."""
-        row = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
-        shapes = [_shapes(batch) for batch in row]
-        for one, shape in zip(group, shapes, strict=True):
-            if shape != shapes[0]:
+        batches = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
+        flat = [jax.tree.flatten(arrays(batch)) for batch in batches]
+        forms = [(tree, tuple([(leaf.shape, leaf.dtype) for leaf in leaves])) for leaves, tree in flat]
+        for one, form in zip(group, forms, strict=True):
+            if form != forms[0]:
                 raise ArgumentError(
                     f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
-                    f"shapes {_told(shape)}, and {_told(shapes[0])} there."
+                    f"shapes {_told(form)}, and {_told(forms[0])} there."
                 )
-        return row
+        return Row(batches, [leaves for leaves, _ in flat], *forms[0])
 
     def _land(
         self,
@@ -197,8 +198,8 @@ class Population:
         """Brings each run to a step in its model_dir, unless its loss is not finite."""
         if way is None:
             return
-        states = jax.device_get(way.each(carried, len(group)))
-        values = {step: jax.device_get(way.each(value, len(group))) for step, value in records.items()}
+        states = way.each(jax.device_get(carried), len(group))
+        values = {step: way.each(value, len(group)) for step, value in jax.device_get(records).items()}
         for index, one in enumerate(group):
             if bad := int(states[index].clock[_FIRST_BAD]):
                 self.failed[one.member.name] = bad
