@@ -24,19 +24,19 @@ BUDGETS = {
     "_backends": 554,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2641,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
+    "_cli": 608,  # options of all commands anywhere, errors of one line with a suggestion, commands that are none
     "_cluster": 461,  # every environment read and refused by name
     "_export": 1154,  # words of host transforms, requests made of them, metrics of what an export gives
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 744,  # the end of a killed call, looked up, included
-    "_loop": 4649,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4654,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1592,  # the code of plugins named and locked, policies, included
+    "_plugins": 1649,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1365,
-    "_storage": 362,  # files at URLs, for plugins, included
+    "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 304,
     "flat": 2517,  # arguments and names of tf.estimator answered included
 }
