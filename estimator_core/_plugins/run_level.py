@@ -110,7 +110,8 @@ class RunLevel:
         """What an implementation returned, which is a list or None."""
         if given is None or isinstance(given, Iterable):
             return cast("Iterable[Any]", given or ())
-        self._report(name, implementation, PluginError(f"returned {given!r}; it must return a list of {what}"))
+        wrong = f"returned an object of type {type(given).__name__}; it must return a list of {what}"
+        self._report(name, implementation, PluginError(wrong))
         return ()
 
     def _report(self, name: str, implementation: Implementation, error: BaseException) -> None:

@@ -196,8 +196,8 @@ def test_what_is_no_list_is_refused_by_name(site, caplog):
         assert plugins.rehearse(run, None, []) == []
     hooks, faults = [record.getMessage() for record in caplog.records]
     assert "estimator_run_hooks of broken 1.0 failed" in hooks
-    assert "it must return a list of hooks" in hooks
-    assert "returned 7; it must return a list of exceptions" in faults
+    assert "returned an object of type FakeRun; it must return a list of hooks" in hooks
+    assert "type int; it must return a list of exceptions" in faults
 
 
 def test_a_fault_says_who_reports_it(site):

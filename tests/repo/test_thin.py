@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1024,
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1649,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
+    "_plugins": 1650,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1365,
     "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 304,
