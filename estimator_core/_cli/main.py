@@ -20,7 +20,14 @@ from estimator_core._cli.display_options import applied
 from estimator_core._cli.plugin_switches import add_plugin_switches
 from estimator_core._cli.run_module import module_parser, run_parsed
 from estimator_core._plugins.records import Command
-from estimator_core.errors import ArgumentError, ArgumentTypeError, EstimatorError, PluginLookupError, PreemptedError
+from estimator_core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    EstimatorError,
+    PluginError,
+    PluginLookupError,
+    PreemptedError,
+)
 
 COMMANDS = (
     Command(
@@ -82,8 +89,10 @@ def command_names() -> dict[str, str]:
     from estimator_core._plugins import default_plugins
 
     own = {command.name: command.summary for command in COMMANDS}
-    return own | {
-        name: f"{command.summary} ({record.label})" for name, command, record in default_plugins().commands().listed()
+    rows = default_plugins().commands().listed()
+    return own | {  # whoever types the name of one of ours gets ours
+        f"{record.owner}:{name}" if name in own else name: f"{command.summary} ({record.label})"
+        for name, command, record in rows
     }
 
 
@@ -129,8 +138,16 @@ def _module(command: Command) -> Any:
     """What defines a command: its module, or what a call of its target returns."""
     from estimator_core._plugins.targets import import_target
 
-    found = import_target(command.target)
-    return found() if ":" in command.target else found
+    try:
+        found = import_target(command.target)
+    except ImportError as error:
+        why = f"{type(error).__name__}: {error}"
+        raise PluginError(f"command {command.name!r}: {command.target} cannot be imported: {why}") from error
+    found = found() if ":" in command.target else found
+    for member in ("configure(parser)", "run(args)"):
+        if not hasattr(found, member.partition("(")[0]):
+            raise PluginError(f"command {command.name!r}: {command.target} has no {member}")
+    return found
 
 
 def _guarded(given: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from estimator_core._cli.command_parser import CommandParser
 from estimator_core._cli.display_options import applied
+from estimator_core.errors import PluginError
 
 
 def module_parser(module: Any, program: str) -> CommandParser:
@@ -38,4 +39,7 @@ def run_module(module: object, program: str, arguments: Sequence[str]) -> int:
 def run_parsed(module: Any, args: argparse.Namespace) -> int:
     """Runs a command under the options of all commands that stand among its arguments; returns its exit code."""
     with applied(args):
-        return int(module.run(args) or 0)
+        status = module.run(args)
+        if status is not None and not isinstance(status, int):
+            raise PluginError(f"run(args) of {module!r} returned {status!r}; it must return an exit status: 0, 1, ...")
+        return int(status or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from estimator_core._hook_members import refuse_shadowed
 from estimator_core._loop.outputs import unknown_name
@@ -76,7 +76,12 @@ class HookCalls:
 
     def states(self) -> dict[str, dict[str, Any]]:
         """The state of every hook that has one, by its stable name."""
-        states = {name: dict(self.ask(hook, "state")) for name, hook in self._named()}
+        states: dict[str, dict[str, Any]] = {}
+        for name, hook in self._named():
+            state: object = self.ask(hook, "state")
+            if not isinstance(state, Mapping):
+                raise HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
+            states[name] = dict(cast("Mapping[str, Any]", state))
         return {name: state for name, state in states.items() if state}
 
     def end(self, error: BaseException | None, first: Sequence[Callable[[], None]] = ()) -> None:

@@ -28,16 +28,16 @@ class CommandTable:
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
-        """(name to type, command, plugin), sorted; `plugin:name` if two plugins declare one name."""
+        """(name to type, command, plugin), sorted; `distribution:name` if two plugins declare one name."""
         rows = [
-            (command.name if len(owners) == 1 else f"{record.name}:{command.name}", command, record)
+            (command.name if len(owners) == 1 else f"{record.owner}:{command.name}", command, record)
             for owners in self._owners.values()
             for command, record in owners
         ]
         return sorted(rows, key=lambda row: row[0])
 
     def find(self, name: str, others: Iterable[str] = ()) -> Command:
-        """The command of a name, or of `plugin:name`.
+        """The command of a name, or of `distribution:name`.
 
         Args:
             name: what the user typed.
@@ -57,7 +57,7 @@ class CommandTable:
         if len(found) == 1:
             return found[0][0]
         if found:
-            names = " or ".join(f"'{record.name}:{command.name}' ({record.label})" for command, record in found)
+            names = " or ".join(f"'{record.owner}:{command.name}'" for command, record in found)
             raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
         if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))

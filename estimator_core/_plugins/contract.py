@@ -34,7 +34,7 @@ def checked_api(plugin: object) -> tuple[int, int]:
         cure = "upgrade estimator-core" if (major, minor) > hookspecs.PLUGIN_API else "upgrade the plugin"
         raise PluginError(
             f"it was written for plugin contract {major}.{minor}; this core offers {own_major}.{own_minor}: "
-            f"{cure}, or uninstall the plugin"
+            f"{cure}, or uninstall {'the plugin' if cure.endswith('core') else 'it'}"
         )
     return major, minor
 
@@ -67,6 +67,24 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
             raise PluginError(f"there is no hook specification {name}; {hint}")
     return tuple(names)
+
+
+def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:
+    """Refuses an implementation that takes an argument which its specification does not have.
+
+    Args:
+        plugin: its module or object.
+        name: the specification.
+        known: the arguments of the specification.
+
+    Raises:
+        PluginError: there is no such argument.
+    """
+    taken = inspect.signature(getattr(plugin, name)).parameters.values()
+    for one in taken:
+        if one.name not in known and one.default is one.empty and one.kind < one.VAR_POSITIONAL:
+            there = ", ".join(known) or "none"
+            raise PluginError(f"{name} takes the argument {one.name!r}, which the specification lacks; it has: {there}")
 
 
 def is_implementation(plugin: object, name: str) -> bool:

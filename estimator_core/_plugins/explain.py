@@ -54,9 +54,11 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
         for record in records
         if record.status == "failed"
     )
-    blocked = [record.label for record in records if record.status == "blocked"]
-    if blocked:
-        lines.append(f"Not loaded because they are blocked, not allowed, or plugins are off: {', '.join(blocked)}.")
+    blocked: dict[str, list[str]] = {}
+    for record in records:
+        if record.status == "blocked":
+            blocked.setdefault(record.error, []).append(record.label)
+    lines.extend(f"Not loaded ({why}): {', '.join(labels)}." for why, labels in blocked.items())
     return "\n  ".join(lines)
 
 

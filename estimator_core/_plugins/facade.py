@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from estimator_core._plugins.discovery import (
 from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
-from estimator_core._plugins.log import logger, warn_unmatched
+from estimator_core._plugins.log import logger, warn_of_options, warn_unmatched
 from estimator_core._plugins.options import options_by_owner, resolve_options
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.records import PluginRecord
@@ -103,6 +104,7 @@ class Plugins:
         self._candidates: list[Candidate] = []
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
+        self._told: set[str] = set()
 
     # Look-up. The contracts of other kinds live above plugins, so their callers annotate the type of the result.
 
@@ -256,6 +258,11 @@ class Plugins:
 
             require_locked(config.plugins_lock, self.versions())
         logger.info("%s", self.opening_line())
+        if not logger.isEnabledFor(logging.INFO):  # who reads warnings alone is told once of what takes no part
+            failed = {one.label: one.error for one in self.records() if one.status == "failed"}
+            for label in failed.keys() - self._told:
+                logger.warning("%s failed to load and takes no part: %s", label, failed[label])
+            self._told |= failed.keys()
 
     def used(self) -> list[dict[str, str]]:
         """The components that `get` has returned so far, for manifests: `{"kind", "name", "distribution"}`, sorted."""
@@ -283,14 +290,9 @@ class Plugins:
 
     def rehearse(self, estimator: Configured, train_spec: object, eval_specs: Sequence[object]) -> list[Exception]:
         """What plugins expect to fail in a run that has not begun."""
-        told = self._ready()[2].notify(
-            "estimator_rehearse",
-            estimator.config,
-            estimator=estimator,
-            train_spec=train_spec,
-            eval_specs=eval_specs,
+        return self._ready()[2].rehearse(
+            estimator.config, estimator=estimator, train_spec=train_spec, eval_specs=eval_specs
         )
-        return [fault for faults in told for fault in faults or ()]
 
     def run_start(self, run: Run) -> None:
         """Tells plugins that a train, evaluate or predict call starts."""
@@ -366,10 +368,15 @@ class Plugins:
                     for record in loaded.records
                     if record.usable
                 }
+                warn_of_options(self._environ, loaded.records)
                 self._candidates = candidates
                 self._registry = Registry(loaded.records)
                 for override in self._settings.policy.overrides:
-                    self._registry.names(override.partition(".")[0])  # refuses a kind that nobody defines
+                    try:
+                        self._registry.names(override.partition(".")[0])  # refuses a kind that nobody defines
+                    except ArgumentError as error:
+                        files = ", ".join(self._settings.policy.files)
+                        raise ArgumentError(f"{files} overrides {override}: {error}") from error
                 self._run_level = RunLevel(loaded.implementations, options, self._settings)
                 self._loaded = loaded
             return self._loaded, self._registry, self._run_level

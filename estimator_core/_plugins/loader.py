@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pluggy
 
 from estimator_core import hookspecs
 from estimator_core._plugins.capabilities import capabilities_of
-from estimator_core._plugins.contract import HOOK_NAMES, checked_api, checked_hook_names, is_implementation
+from estimator_core._plugins.contract import (
+    HOOK_NAMES,
+    check_arguments,
+    checked_api,
+    checked_hook_names,
+    is_implementation,
+)
 from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
 from estimator_core._plugins.discovery import Candidate
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.observed_import import observe
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
 from estimator_core._plugins.settings import PluginSettings
-from estimator_core.errors import PluginError
+from estimator_core.errors import ArgumentError, PluginError
 
 _DECLARATIONS: tuple[tuple[str, str, type], ...] = (
     ("estimator_components", "components", Component),
@@ -177,6 +183,8 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
     with observe() as observed:
         try:
             names = checked_hook_names(plugin, known)
+            for name in names:
+                check_arguments(plugin, name, getattr(manager.hook, name).spec.argnames)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
             stated = declared.pop("capabilities", ())
@@ -191,14 +199,21 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
 
 
 def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
-    given = getattr(plugin, name)()
-    if given is None:
-        raise PluginError(f"{name}() returned None; it must return a list of {type_.__name__} records")
-    declared: tuple[Any, ...] = tuple(given)
+    what = "names" if type_ is str else f"{type_.__name__} records"
+    try:
+        given = getattr(plugin, name)()
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise PluginError(f"{name}() returned {given!r}; it must return a list of {what}")
+        declared: tuple[Any, ...] = tuple(cast("Iterable[Any]", given))
+    except (PluginError, ArgumentError):  # they say what is wrong
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename}, line {frame.lineno}"
+        raise PluginError(f"{name}() raised {type(error).__name__}: {error} ({where})") from error
     seen: set[tuple[str, str]] = set()
     for item in declared:
         if not isinstance(item, type_):
-            what = "names" if type_ is str else f"{type_.__name__} records"
             raise PluginError(f"{name}() returned {item!r}; it must return {what}")
         key = (getattr(item, "kind", ""), getattr(item, "name", item if isinstance(item, str) else ""))
         if key in seen:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from estimator_core._plugins.capabilities import observed, read_only, without_batches
 from estimator_core._plugins.kinds import KINDS
@@ -45,16 +45,16 @@ class RunLevel:
         hooks: list[Any] = []
         for implementation in self._enabled("estimator_run_hooks", run.config):
             given = self._call("estimator_run_hooks", implementation, {"run": run})
-            for hook in given or ():
+            for hook in self._listed("estimator_run_hooks", implementation, given, "hooks"):
                 if isinstance(hook, contract):
                     if "changes_batches" not in implementation.record.capabilities:
                         without_batches(hook, f"{type(hook).__name__} of {implementation.record.label}")
                     hooks.append(hook)
                 else:
-                    what = f"class {hook.__qualname__}; return an object" if isinstance(hook, type) else repr(hook)
-                    self._report(
-                        "estimator_run_hooks", implementation, PluginError(f"returned {what}, which is not a Hook")
-                    )
+                    wrong = f"returned {hook!r}, which is not a Hook"
+                    if isinstance(hook, type):
+                        wrong = f"returned class {hook.__qualname__}; return an object"
+                    self._report("estimator_run_hooks", implementation, PluginError(wrong))
         return hooks
 
     def notify(self, name: str, config: Any, **arguments: Any) -> list[Any]:
@@ -68,6 +68,17 @@ class RunLevel:
                 seen["metrics"] = read_only(seen["metrics"])
             results.append(self._call(name, implementation, seen))
         return results
+
+    def rehearse(self, config: Any, **arguments: Any) -> list[Exception]:
+        """The faults that plugins expect of a run; each says whose it is."""
+        found: list[Exception] = []
+        for implementation in self._enabled("estimator_rehearse", config):
+            given = self._call("estimator_rehearse", implementation, arguments)
+            for fault in self._listed("estimator_rehearse", implementation, given, "exceptions"):
+                told = fault if isinstance(fault, Exception) else PluginError(str(fault))
+                told.add_note(f"reported by estimator_rehearse of {implementation.record.label}")
+                found.append(told)
+        return found
 
     def call(self, name: str, arguments: Mapping[str, object]) -> list[Any]:
         """The results of all implementations of a specification that a plugin defines, without None."""
@@ -94,6 +105,14 @@ class RunLevel:
                 logger.info(
                     "%s of %s took %.1f ms", name, implementation.record.label, 1e3 * (time.perf_counter() - start)
                 )
+
+    def _listed(self, name: str, implementation: Implementation, given: Any, what: str) -> Iterable[Any]:
+        """What an implementation returned, which is a list or None."""
+        if given is None or isinstance(given, Iterable):
+            return cast("Iterable[Any]", given or ())
+        wrong = f"returned an object of type {type(given).__name__}; it must return a list of {what}"
+        self._report(name, implementation, PluginError(wrong))
+        return ()
 
     def _report(self, name: str, implementation: Implementation, error: BaseException) -> None:
         label, owner = implementation.record.label, implementation.record.owner

@@ -64,7 +64,10 @@ class PluginSettings:
     def unmatched(self, installed: Iterable[str]) -> list[str]:
         """Names on the lists that no installed distribution with a plugin has."""
         known = {normalise(name) for name in installed}
-        return [name for name in (*(self.only or ()), *self.block) if normalise(name) not in known]
+        policy, hooks = self.policy, self.policy.default_hooks
+        said = (self.only, self.block, policy.allow, policy.block, () if isinstance(hooks, bool) else hooks)
+        names = dict.fromkeys(name for each in said for name in each or ())
+        return [name for name in names if normalise(name) not in known]
 
 
 def resolve_settings(

@@ -43,7 +43,12 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
             raise StorageError(f"{path} cannot be used as a directory: {error.strerror}.") from error
         return LocalStorage(path)
     name, found = _served(scheme, plugins)
-    return found.get("storage", name)(text, options=found.options("storage", name))
+    try:
+        return found.get("storage", name)(text, options=found.options("storage", name))
+    except TypeError as error:
+        label = found.find("storage", name).plugin.label
+        error.add_note(f"storage {name!r} of {label} is called with a URL and options=")
+        raise
 
 
 def at_url(location: str, plugins: Plugins | None) -> Any:
@@ -79,7 +84,13 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
     try:
         found.get("storage", name)
     except PluginLookupError as error:
-        schemes = ", ".join(f"{one}://" for one in ("file", *found.names("storage")))
+        names = found.names("storage")
+        if several := [one for one in names if one.endswith(f":{name}")]:
+            raise ArgumentError(
+                f"several packages bring storage for {scheme}://: {', '.join(several)}. Block all but one by name, or "
+                f"let the policy choose: storage.{name} = {several[0].partition(':')[0]!r}."
+            ) from error
+        schemes = ", ".join(f"{one}://" for one in ("file", *names))
         raise ArgumentError(
             f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
         ) from error

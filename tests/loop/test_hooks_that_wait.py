@@ -28,6 +28,7 @@ from estimator_core._loop.train import train_loop
 from estimator_core._step.state import TrainState, initial_clock
 from estimator_core.errors import HookError
 from estimator_core.testing import drive as fake_drive
+from estimator_core.testing import tiny_estimator, tiny_input_fn
 
 
 class Every(ec.Hook):
@@ -360,3 +361,12 @@ def test_a_step_that_is_none_or_is_not_later_is_refused(wanted: Any) -> None:
 
     with pytest.raises(HookError, match=r"Wrong.*: next_step\(3\) returned .*must return a later step"):
         fake_drive([Wrong()], steps=6)
+
+
+def test_a_state_that_is_no_mapping_names_its_hook(tmp_path: Any) -> None:
+    class Forgets(ec.Hook):
+        def state(self) -> Any: ...
+
+    estimator = tiny_estimator(tmp_path)
+    with pytest.raises(HookError, match=r"hook Forgets.*: state\(\) returned None; it must return a mapping"):
+        estimator.train(tiny_input_fn(), steps=1, hooks=[Forgets()])

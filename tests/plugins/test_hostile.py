@@ -5,6 +5,7 @@ import json
 import pytest
 
 from estimator_core.errors import PluginError, PluginLookupError
+from estimator_core.testing import tiny_estimator, tiny_input_fn
 
 COMPONENT = """
 from estimator_core._plugins import Component
@@ -20,8 +21,13 @@ BROKEN = {
     "exits": ("import sys\nsys.exit(3)\n", "sys.exit(3) was called"),
     "raises": ("raise ValueError('no licence')\n", "ValueError: no licence"),
     "misspelt-hook": ("def estimator_componets():\n    return []\n", "did you mean estimator_components?"),
-    "renamed-argument": ("def estimator_run_hooks(the_run):\n    return []\n", "the_run"),
+    "renamed-argument": (
+        "def estimator_run_hooks(the_run):\n    return []\n",
+        "estimator_run_hooks takes the argument 'the_run', which the specification lacks; it has: run, options",
+    ),
     "declares-none": ("def estimator_components():\n    return None\n", "estimator_components() returned None"),
+    "declares-one": (COMPONENT.replace("[", "").replace("]", ""), "it must return a list of Component records"),
+    "declares-a-text": ("def estimator_capabilities():\n    return 'network'\n", "it must return a list of names"),
     "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() returned {}"),
     "unknown-kind": (
         COMPONENT.replace('kind="head"', 'kind="haed"'),
@@ -32,7 +38,7 @@ BROKEN = {
         COMPONENT + "    \nfirst = estimator_components\ndef estimator_components():\n    return first() * 2\n",
         "twice",
     ),
-    "fails-when-asked": ("def estimator_components():\n    raise OSError('disk')\n", "OSError: disk"),
+    "fails-when-asked": ("def estimator_components():\n    raise OSError('disk')\n", "raised OSError: disk ("),
     "exits-when-asked": ("def estimator_components():\n    raise SystemExit\n", "sys.exit(None) was called"),
     "wrapper": (
         "from estimator_core._plugins import hookimpl\n"
@@ -152,3 +158,41 @@ def test_slow_and_heavy_imports_are_noted(site):
     (notes,) = [row["notes"] for row in json.loads(done.stdout) if row["name"] == "hostile"]
     assert any("pandas" in note and "at start-up" in note for note in notes), notes
     assert any(note.startswith("importing it took") for note in notes), notes
+
+
+def test_a_program_that_shows_warnings_alone_is_told_once_of_what_takes_no_part(site, tmp_path, caplog):
+    site.add("hostile-tracker", "raise ValueError('no licence')\n")
+    estimator = tiny_estimator(tmp_path / "model", plugins=site.plugins())
+    with caplog.at_level("WARNING", logger="estimator_core.plugins"):
+        estimator.train(tiny_input_fn(), steps=1).evaluate(tiny_input_fn(epochs=1))
+    told = [record.getMessage() for record in caplog.records if "hostile-tracker" in record.getMessage()]
+    assert told == ["hostile-tracker 1.0 failed to load and takes no part: ValueError: no licence"]
+
+
+COMMANDS = """
+from estimator_core._plugins import Command, Option
+
+def estimator_commands():
+    return [Command(name="plugins", target="acme.cli", summary="Takes a name of the core.")]
+
+def estimator_options():
+    return [Option(name="every", type=int, default=5, help="Steps.")]
+"""
+
+
+def test_a_command_does_not_take_the_name_of_one_of_the_core(site):
+    site.add("acme", COMMANDS, files={"cli.py": "def configure(parser): ...\n"})
+    listed = site.run("--help").stdout
+    assert "  plugins  " in listed
+    assert "acme:plugins  " in listed
+    done = site.run("acme:plugins")
+    assert "command 'plugins': acme.cli has no run(args)" in done.stderr
+
+
+def test_an_option_that_nobody_has_is_told(site):
+    site.add("acme", COMMANDS)
+    typed = site.run("--plugin-option", "acme.evry=2", "plugins").stderr
+    inherited = site.run("plugins", environ={"ESTIMATOR_OPTION_ACME_EVRY": "2"}).stderr
+    for told in (typed, inherited):
+        assert "ESTIMATOR_OPTION_ACME_EVRY" in told
+        assert "did you mean ESTIMATOR_OPTION_ACME_EVERY?" in told

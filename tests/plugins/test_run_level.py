@@ -37,6 +37,7 @@ def estimator_evaluation_finished(run, metrics):
 def estimator_export_written(estimator, path, format_name):
     seen.append(("exported", path, format_name))
 """
+V3 = "ESTIMATOR_PLUGIN_API = (1, 3)\ndef estimator_capabilities():\n    return ['adds_hooks', 'rehearses']\n"
 FAILING = """
 from estimator_core.hooks import Hook
 
@@ -183,3 +184,23 @@ def test_a_module_given_in_code_takes_part():
         "Given (given in code)",
         "Given#2 (given in code)",
     ]
+
+
+def test_what_is_no_list_is_refused_by_name(site, caplog):
+    site.add(
+        "broken", "def estimator_run_hooks(run):\n    return run\n\ndef estimator_rehearse():\n    return 7\n", api=V3
+    )
+    run, plugins = FakeRun(), site.plugins()
+    with caplog.at_level(logging.WARNING, logger="estimator_core.plugins"):
+        assert plugins.run_hooks(run) == []
+        assert plugins.rehearse(run, None, []) == []
+    hooks, faults = [record.getMessage() for record in caplog.records]
+    assert "estimator_run_hooks of broken 1.0 failed" in hooks
+    assert "returned an object of type FakeRun; it must return a list of hooks" in hooks
+    assert "type int; it must return a list of exceptions" in faults
+
+
+def test_a_fault_says_who_reports_it(site):
+    site.add("cluster", "def estimator_rehearse():\n    return [ValueError('too long')]\n", api=V3)
+    (fault,) = site.plugins().rehearse(FakeRun(), None, [])
+    assert fault.__notes__ == ["reported by estimator_rehearse of cluster 1.0"]

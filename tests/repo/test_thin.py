@@ -24,21 +24,21 @@ BUDGETS = {
     "_backends": 578,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2650,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 587,  # options of all commands anywhere, errors of one line with a suggestion
+    "_cli": 608,  # options of all commands anywhere, errors of one line with a suggestion, commands that are none
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 778,  # the end of a killed call, looked up, included
-    "_loop": 4404,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4409,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1198,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1595,  # the code of plugins named and locked, policies, included
+    "_plugins": 1653,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
-    "_storage": 362,  # files at URLs, for plugins, included
-    "_summaries": 318,  # the lock of an event file included
-    "flat": 2537,  # arguments and names of tf.estimator answered, also those by position, included
+    "_storage": 373,  # files at URLs, for plugins, included
+    "_summaries": 318,
+    "flat": 2537,  # arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.testing import run_with_devices
 from estimator_plan import report
-from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, planned
+from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, LentCPUs, planned
 
 PARAMETERS = LAYERS * WIDTH * WIDTH * 4
 FORWARD = LAYERS * 2 * 64 * WIDTH * WIDTH
@@ -79,8 +80,6 @@ def test_without_a_compiler_the_plan_says_what_it_can():
 
 
 def test_without_a_compiler_the_state_is_split_all_the_same():
-    import estimator_core as ec
-
     rules = [(".*", ec.FullySharded())]
     for count in (8, 64):
         assert planned(f"lostx{count}", partition_rules=rules).memory.variables == PARAMETERS // count
@@ -135,3 +134,15 @@ def test_eight_devices():
 
     root = Path(__file__).parents[3]
     assert run_with_devices(8, EIGHT % {"parameters": PARAMETERS}, str(root)).endswith("checked")
+
+
+def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
+    assert planned("lostx1").memory.at_most is None
+    monkeypatch.setattr(LentCPUs, "workspace_bytes", 4096, raising=False)
+    plan, there = planned("lostx1"), planned("cpux1").memory
+    assert plan.memory.at_most == plan.memory.needed + there.temporary + 4096
+    assert plan.memory.fits is True
+    assert "It fits by an upper bound" in report(plan)
+    assert planned("lostx1", memory_bytes=plan.memory.at_most - 1).memory.fits is None
+    split = planned("lostx8", partition_rules=[(".*", ec.FullySharded())]).memory
+    assert there.state / 8 < split.at_most < plan.memory.at_most

@@ -206,3 +206,11 @@ def test_without_the_package_that_reads_it_nothing_goes_on(policy):
     assert done.returncode == 1
     assert "this project has a policy: the reader of" in done.stderr
     assert "pip install estimator-policy" in done.stderr
+
+
+def test_a_name_that_nobody_has_is_told(site, policy, caplog):
+    policy('[plugins]\nallow = ["acme-head"]\nblock = ["free-widget"]\ndefault_hooks = ["acme-trak"]\n')
+    with caplog.at_level("WARNING", logger="estimator_core.plugins"):
+        Plugins(environ={}).names("head")
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert all(f"plugin '{name}' is named" in told for name in ("acme-head", "free-widget", "acme-trak"))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 import sys
+import time
 from typing import Any
 
 import jax
@@ -53,6 +55,7 @@ def held_bytes() -> int:
 
 
 def main(model_dir: str, optimizer: str, steps: str, rows: str) -> None:
+    began = time.perf_counter()
     saves = 1 if optimizer == "sgd" else None
     config = ec.RunConfig(
         model_dir=model_dir,
@@ -66,7 +69,8 @@ def main(model_dir: str, optimizer: str, steps: str, rows: str) -> None:
     batch = {"ids": ids(int(rows))}, np.zeros(BATCH, np.float32)
     estimator = ec.Estimator(model_fn, config=config, params={"optimizer": optimizer, "rows": int(rows)})
     estimator.train(lambda: [batch] * 10, max_steps=int(steps), hooks=[observer])
-    print(json.dumps(observer.found))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # kilobytes on Linux
+    print(json.dumps({**observer.found, "peak": peak, "seconds": time.perf_counter() - began}))
 
 
 if __name__ == "__main__":

@@ -119,3 +119,6 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     unknown = site.run("plugins", "doctor", "nobody")
     assert unknown.returncode == 2
     assert "no plugin 'nobody' is installed" in unknown.stderr
+    elsewhere = site.run("plugins", "doctor", "numpy")
+    assert elsewhere.returncode == 2
+    assert "is installed and has no entry point in the group 'estimator.plugins', only in: " in elsewhere.stderr

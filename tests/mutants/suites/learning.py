@@ -44,10 +44,6 @@ MUTANTS = (
         gradient_is_cut=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.round(logits[:, 0])"),
         cannot_be_served=("predictions=predictions, export_outputs=outputs)", "predictions=predictions)"),
         weights_are_squared=(".reshape(-1)\n        mask =", ".reshape(-1) ** 2\n        mask ="),
-        draws_from_the_global_generator=(
-            "return optax.huber_loss(logits[:, 0]",
-            "__import__('random').random()\n        return optax.huber_loss(logits[:, 0]",
-        ),
     ),
     *faults(
         "model",
@@ -70,10 +66,6 @@ MUTANTS = (
         has_a_metric_without_a_number=("ec.metrics.mean(losses)", "ec.metrics.mean(jax.numpy.log(-1 - losses))"),
         needs_labels_to_predict=('predictions = {"predictions": y}', 'predictions = {"predictions": y + 0 * labels}'),
         loss_of_the_labels=("losses = (y - labels) ** 2", "losses = (labels - labels) ** 2 + 0 * y"),
-        seeds_the_generator=(
-            "losses = (y - labels) ** 2",
-            "losses = (y - labels) ** 2\n    __import__('random').seed(1)",
-        ),
     ),
     *faults(
         "adapter",
@@ -89,7 +81,6 @@ MUTANTS = (
         ),
         rounds=("return lambda x: x @ kernel + bias", "return lambda x: x @ kernel.round(1) + bias"),
         changes_the_module=("layer = binding.module", "layer = binding.module\n        layer.kernel += 1"),
-        seeds_the_generator=("layer = binding.module", "layer = binding.module\n        np.random.seed(1)"),
     ),
     *faults(
         "adapter",
@@ -116,6 +107,5 @@ MUTANTS = (
         ),
         has_another_method=("def initial_values(", "def values("),
         returns_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
-        seeds_the_generator=("value=value, origin", "value=value + 0 * (np.random.seed(1) or 1), origin"),
     ),
 )

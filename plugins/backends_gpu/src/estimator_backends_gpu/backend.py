@@ -19,6 +19,8 @@ from estimator_core.errors import ArgumentError, BackendUnavailableError
 
 _log = logging.getLogger("estimator_core")
 _FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+#: jax asks CUPTI for its version before it registers its plugin, and CUPTI 13.5 does not answer without a driver.
+_SKIP_CHECK = "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"
 _NODE = 8
 
 
@@ -34,6 +36,9 @@ class GPUBackend:
     """
 
     name = "gpu"
+    #: What cuBLAS takes beside the temporaries of a program: estimator-plan adds it to those on processors, which bound
+    #: the temporaries on cards from above.
+    workspace_bytes = 32 * 2**20
 
     def probe(self) -> Available | Unavailable:
         """Whether there is a GPU that jax can use; looks at settings, packages and the driver, and starts no device."""
@@ -105,6 +110,8 @@ class GPUBackend:
             raise BackendUnavailableError(f"compiling for {topology.name} needs jax's CUDA plugin (no GPU): {INSTALL}.")
         from jax.experimental import topologies
 
+        if find_driver() is None:
+            os.environ.setdefault(_SKIP_CHECK, "1")
         target = next(target for target in TARGETS.values() if target.kind == topology.figures.kind)
         shape = f"1x{topology.host_count}x{topology.device_count // topology.host_count}"
         try:

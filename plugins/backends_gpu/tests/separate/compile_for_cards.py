@@ -11,6 +11,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_backends_gpu import GPUBackend
+from estimator_core.errors import BackendUnavailableError
 from estimator_core.inputs import Batch, InputPosition
 from estimator_plan import TrainingPlan, find_topology, plan_training
 
@@ -79,3 +80,16 @@ def test_a_step_that_does_not_fit_is_told_so() -> None:
     plan = planned("bert_base", "h100x1", batch_size=2048)
     assert plan.memory.fits is False
     assert plan.memory.shortfall == plan.memory.needed - plan.memory.limit > 0
+
+
+def test_the_bound_of_who_has_no_compiler_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(*arguments: object) -> None:
+        raise BackendUnavailableError("there is no compiler. Install it.")
+
+    compiled = {model: planned(model, "h100x8").memory.needed for model in ("digits", "bert_base")}
+    planned.cache_clear()
+    monkeypatch.setattr(GPUBackend, "topology_devices", lacking)
+    bounds = {model: planned(model, "h100x8").memory.at_most for model in compiled}
+    planned.cache_clear()
+    assert all(compiled[model] <= bounds[model] for model in compiled), (compiled, bounds)
+    assert bounds["bert_base"] <= 1.5 * compiled["bert_base"]

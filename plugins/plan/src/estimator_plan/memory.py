@@ -27,6 +27,7 @@ class Memory:
         needed: the total of the compiled step: arguments, results that are not donated, temporaries and code. If
             nothing was compiled, a lower bound: state and batch.
         compiled: whether the figures come from a compiler.
+        at_most: an upper bound of `needed` if nothing was compiled; None: there is none.
     """
 
     limit: int
@@ -40,6 +41,7 @@ class Memory:
     donated: int | None
     needed: int
     compiled: bool
+    at_most: int | None = None
 
     @property
     def state(self) -> int:
@@ -53,17 +55,22 @@ class Memory:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the step fits; None if only a lower bound is known, which fits."""
-        return None if not self.compiled and self.shortfall == 0 else self.shortfall == 0
+        """Whether the step fits; None if nothing was compiled, and it fits by the lower bound and not by the upper."""
+        if self.compiled or self.shortfall:
+            return self.shortfall == 0
+        return True if self.at_most is not None and self.at_most <= self.limit else None
 
 
-def measure_memory(step: TracedStep, compiled: CompiledStep | None, limit: int) -> Memory:
+def measure_memory(
+    step: TracedStep, compiled: CompiledStep | None, limit: int, temporaries_at_most: int | None = None
+) -> Memory:
     """The memory of a step.
 
     Args:
         step: the traced step.
         compiled: the compiled step, or None.
         limit: the bytes that programs can use on one device.
+        temporaries_at_most: an upper bound of the temporaries if nothing was compiled; None: there is none.
     """
     parts = {
         "variables": _on_one_device(step.state.variables),
@@ -82,6 +89,7 @@ def measure_memory(step: TracedStep, compiled: CompiledStep | None, limit: int) 
             donated=None,
             needed=sum(parts.values()),
             compiled=False,
+            at_most=None if temporaries_at_most is None else sum(parts.values()) + temporaries_at_most,
         )
     if compiled.program is None:
         assert compiled.needed_bytes is not None

@@ -75,6 +75,7 @@ def _memory_rows(memory: Memory) -> list[tuple[str, str, str]]:
         ("temporaries", memory.temporary),
         ("program", memory.code),
         ("needed" if memory.compiled else "needed at least", memory.needed),
+        *([("needed at most", memory.at_most)] if memory.at_most is not None else []),
         ("usable", memory.limit),
     ]
     return [
@@ -88,6 +89,8 @@ def _verdict(memory: Memory) -> str:
         return f"DOES NOT FIT: {gib(memory.shortfall)} are missing on each device."
     if memory.fits is None:
         return "It may fit: what is known takes less than there is."
+    if memory.at_most is not None:
+        return f"It fits by an upper bound, with at least {gib(memory.limit - memory.at_most)} to spare on each device."
     return f"It fits, with {gib(memory.limit - memory.needed)} to spare on each device."
 
 

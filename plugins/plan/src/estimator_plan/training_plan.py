@@ -13,6 +13,7 @@ from estimator_core.errors import ArgumentError, BackendUnavailableError
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
 from estimator_core.lowering import TracedStep, trace_step
+from estimator_plan.bound import temporaries_on_processors
 from estimator_plan.collectives import Collective, find_collectives
 from estimator_plan.compiling import CompiledStep, compile_step
 from estimator_plan.flops import count_flops
@@ -132,9 +133,17 @@ def plan_training(
     if len(devices) != topology.device_count:
         raise ArgumentError(f"{topology.name} has {len(devices)} devices, its backend says {topology.device_count}.")
     step = trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
+    bound = None
+    if not compiles and (workspace := getattr(found.backend, "workspace_bytes", None)) is not None:
+
+        def for_processors(devices: Sequence[Any]) -> TracedStep:
+            return trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
+
+        temporaries = temporaries_on_processors(for_processors, topology.device_count)
+        bound = None if temporaries is None else temporaries + workspace
     counted = count_flops(step.traced.jaxpr)
     compiled = compile_step(step) if compiles else None
-    memory = measure_memory(step, compiled, topology.figures.memory_bytes)
+    memory = measure_memory(step, compiled, topology.figures.memory_bytes, bound)
     collectives, traffic = _of_program(compiled, step, topology, notes)
     if step.examples % step.placement.batch_parts:
         notes.append(

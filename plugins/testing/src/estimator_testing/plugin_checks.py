@@ -211,6 +211,8 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_requires_the_core,
 )
 
+#: Where a package names its plugin module.
+_GROUP = "estimator.plugins"
 _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_options")
 
 
@@ -220,7 +222,21 @@ def installed_module(name: str) -> tuple[str, str | None]:
     for candidate in candidates:
         if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
             return candidate.module, candidate.distribution
-    raise ArgumentError(f"no plugin {name!r} is installed; installed are {', '.join(one.name for one in candidates)}")
+    raise ArgumentError(_why_absent(name, [candidate.distribution or candidate.name for candidate in candidates]))
+
+
+def _why_absent(name: str, installed: list[str]) -> str:
+    """Why there is no plugin of this name: nothing of it is installed, or its entry point is in no group of plugins."""
+    try:
+        found = metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError):
+        return f"no plugin {name!r} is installed; installed are {', '.join(installed)}"
+    groups = sorted({entry.group for entry in found.entry_points})
+    return (
+        f"{name} {found.version} is installed and has no entry point in the group {_GROUP!r}, only in: "
+        f"{', '.join(groups) or 'none'}. Its pyproject.toml needs [project.entry-points.{_GROUP!r}], and it must be "
+        "installed again."
+    )
 
 
 def _of_the_core(examined: Examined) -> list[str]:

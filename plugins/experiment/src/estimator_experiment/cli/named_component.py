@@ -34,8 +34,8 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
         inspect.signature(make).bind(*arguments, **named)
     except TypeError as error:
         raise ArgumentError(
-            f"--{kind} {text}: it needs arguments, or other ones ({error}). Write {name}(a=1, b=word); what "
-            "cannot be written so is added in the program."
+            f"--{kind} {text}: it needs arguments, or other ones ({error}). It takes {_taken(make, len(arguments))}. "
+            f"Write {name}(a=1, b=word); what cannot be written so is added in the program."
         ) from error
     return make(*arguments, **named)
 
@@ -59,7 +59,15 @@ def parsed(text: str, option: str) -> tuple[str, dict[str, Any]]:
             raise ValueError("arguments have names")
         return name.strip(), {_named(keyword): _value(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError) as error:
-        raise ArgumentError(f"{option} {text}: it must have the form NAME or NAME(a=1, b=word) ({error}).") from error
+        why = error.msg if isinstance(error, SyntaxError) else error
+        raise ArgumentError(f"{option} {text}: it must have the form NAME or NAME(a=1, b=word) ({why}).") from error
+
+
+def _taken(make: Any, given: int) -> str:
+    """The arguments of a component, without those that the command adds."""
+    signature = inspect.signature(make)
+    taken = list(signature.parameters.values())[given:]
+    return ", ".join(str(one) for one in taken) or "none"
 
 
 def _named(keyword: ast.keyword) -> str:
