@@ -9,9 +9,8 @@ from typing import Any
 #: Dispatches in flight: two keep the device busy; more only where they are short, since each wait costs the host a
 #: sleep and a wake-up.
 LEAST, MOST = 2, 32
-#: The host is ahead by no more than this many seconds, or by two dispatches. It sleeps until half of them are computed.
-#: A thread that wakes up on a busy machine waits several milliseconds for a core, and the other half lasts as long.
-AHEAD_SECS = 0.016
+#: The host is ahead by no more than this many seconds, or by two dispatches.
+AHEAD_SECS = 0.004
 
 
 class InFlightLimiter:

@@ -82,8 +82,8 @@ class _Digest:
             self._constant(value)
         elif isinstance(value, jax.sharding.Mesh):
             self._text(repr(value), repr(value.devices.tolist()))
-        elif isinstance(value, FunctionType) and "<" not in value.__qualname__:
-            self._text(value.__module__, value.__qualname__)  # of a module: there is one of this name
+        elif isinstance(value, FunctionType) and value.__module__.startswith("jax.") and "<" not in value.__qualname__:
+            self._text(value.__module__, value.__qualname__)  # a user's function may be defined again, with this name
         else:
             text = repr(value)
             if " at 0x" in text or (callable(value) and not isinstance(value, type | jax.sharding.AbstractMesh)):

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.extend.core import Primitive
 
 import estimator_core as ec
 from estimator_core._model.program_key import program_key
@@ -97,6 +98,13 @@ def test_what_no_result_needs_does_not_count():
 )
 def test_what_cannot_be_compared_has_no_key(function):
     assert key_of(function, X) is None
+
+
+def test_a_function_of_a_user_is_not_compared_by_its_name():
+    named = Primitive("named")
+    named.def_abstract_eval(lambda x, function: x)
+    assert key_of(lambda x: named.bind(x, function=jax.lax.sort), X) is not None
+    assert key_of(lambda x: named.bind(x, function=key_of), X) is None
 
 
 def test_equal_functions_are_compiled_once(compiled):
