@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -85,7 +86,7 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
     return content
 
 
-def file_of(directory: Path, manifest: dict[str, Any], name: Any) -> Path:
+def file_of(directory: Path, manifest: Mapping[str, Any], name: Any) -> Path:
     """The path of a file that the manifest names and whose checksum was verified.
 
     Raises:
