@@ -1,8 +1,8 @@
 """The train state as it passes from step to step: flat, and its small leaves in a few arrays where they are many.
 
 A dispatch flattens and rebuilds every dict and tuple of a state, which costs the host a part of a small step. Every
-array that enters and leaves a compiled program costs one to three microseconds more. A model with many small variables (a hundred feature columns with two optimizer slots
-each) spends more time on this than on its computation.
+array that enters and leaves a compiled program costs one to three microseconds more. A model with many small variables
+(a hundred feature columns with two optimizer slots each) spends more time on this than on its computation.
 """
 
 from __future__ import annotations
