@@ -200,11 +200,14 @@ def test_one_program_serves_all_rates(line, tmp_path, caplog):
             settings = [f"sweep.trials={trials}", "sweep.every_steps=20"]
             before = jax.config.jax_compilation_cache_dir
             jax.config.update("jax_compilation_cache_dir", str(tmp_path / "compiled"))
+            least = jax.config.jax_persistent_cache_min_compile_time_secs
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
             compilation_cache.reset_cache()
             try:
                 run_search(open_search(line, settings=settings))
             finally:
                 jax.config.update("jax_compilation_cache_dir", before)
+                jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
                 compilation_cache.reset_cache()
         counts.append([r.args[0] for r in caplog.records if "CACHE MISS" in r.getMessage()])
     first, others = counts
