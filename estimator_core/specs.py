@@ -197,11 +197,12 @@ class EvalSpec:
         )
 
 
-_SPEC = ("predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks")
-_SPEC += ("training_hooks", "scaffold", "evaluation_hooks", "prediction_hooks")
+_OF_A_MODE = ("predictions", "loss", "train_op", "eval_metric_ops", "export_outputs")
+_OF_A_RUN = ("training_chief_hooks", "training_hooks", "scaffold", "evaluation_hooks", "prediction_hooks")
 _EVALUATION = ("steps", "name", "hooks", "exporters", "start_delay_secs", "throttle_secs")
 _TRAINING = ("max_steps", "hooks", "saving_listeners")
-EstimatorSpec.__init__ = by_name("EstimatorSpec", ("mode", *_SPEC), 1)(EstimatorSpec.__init__)  # type: ignore[method-assign]
+_name_others = by_name("EstimatorSpec", ("mode", *_OF_A_MODE, *_OF_A_RUN), 1)
+EstimatorSpec.__init__ = _name_others(EstimatorSpec.__init__)  # type: ignore[method-assign]
 EvalSpec.__init__ = by_name("EvalSpec", ("input_fn", *_EVALUATION), 1)(EvalSpec.__init__)  # type: ignore[method-assign]
 TrainSpec.__init__ = by_name("TrainSpec", ("input_fn", *_TRAINING), 2)(TrainSpec.__init__)  # type: ignore[method-assign]
 

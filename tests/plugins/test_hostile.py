@@ -191,8 +191,8 @@ def test_a_command_does_not_take_the_name_of_one_of_the_core(site):
 
 def test_an_option_that_nobody_has_is_told(site):
     site.add("acme", COMMANDS)
-    typed = site.run("--plugin-option", "acme.evry=2", "plugins").stderr
-    inherited = site.run("plugins", environ={"ESTIMATOR_OPTION_ACME_EVRY": "2"}).stderr
+    typed = site.run("--plugin-option", "acme.ever_y=2", "plugins").stderr
+    inherited = site.run("plugins", environ={"ESTIMATOR_OPTION_ACME_EVER_Y": "2"}).stderr
     for told in (typed, inherited):
-        assert "ESTIMATOR_OPTION_ACME_EVRY" in told
+        assert "ESTIMATOR_OPTION_ACME_EVER_Y" in told
         assert "did you mean ESTIMATOR_OPTION_ACME_EVERY?" in told
