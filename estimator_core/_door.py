@@ -103,10 +103,18 @@ def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[E
 
 @contextlib.contextmanager
 def outermost(estimator: Estimator) -> Generator[RunContext]:
-    """A context for evaluations and exports that belong to no training call; its event files are closed at the end."""
+    """A context for evaluations and exports that belong to no training call. At the end its event files are closed, and
+    what they have written is published.
+    """
     context = estimator._context(ModeKeys.EVAL)
     with contextlib.closing(context.results):
         yield context
+    publish(estimator)
+
+
+def publish(estimator: Estimator) -> None:
+    """Publishes what a call outside of training has written, if model_dir stands for a URL."""
+    estimator._place.written(estimator._devices.processes.index)
 
 
 def train_within(

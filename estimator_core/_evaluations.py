@@ -11,7 +11,7 @@ from typing import Any
 
 from estimator_core._checkpoint.layout import checkpoint_path, checkpoint_step
 from estimator_core._cluster.together import chief_says
-from estimator_core._door import entered, evaluate_within, outermost
+from estimator_core._door import entered, evaluate_within, outermost, publish
 from estimator_core._export import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
@@ -175,11 +175,12 @@ class Evaluations:
                     self.export(spec, context, path, final=True)
 
     def wait(self) -> None:
-        """Waits until exports in the background are complete."""
+        """Waits until exports in the background are complete, and publishes them."""
         for spec in self._specs:
             for index, exporter in enumerate(spec.exporters):
                 if isinstance(exporter, ExportsInBackground):
                     self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
+        publish(self._estimator)
 
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
         """One evaluation, of the newest state or of the checkpoint at a path."""

@@ -79,9 +79,13 @@ def trim_leftovers(root: Path, lineage: Lineage) -> None:
     if lineage.ended is None:
         return
     before = lineage.epoch + 1
-    for path, epoch in event_files(root):
-        if re.match(r"eval(_|$)", path.relative_to(root).parts[0]):
-            _trim(root, lineage, path, epoch, before=before, ended=True, sure=True)
+    for folder in (name for name in os.listdir(root) if re.match(r"eval(_|$)", name)):
+        for found in list(os.scandir(root / folder)) if (root / folder).is_dir() else ():
+            match = _EVENT_FILE.fullmatch(found.name)
+            told = lineage.marks.get((folder, found.name))
+            with contextlib.suppress(FileNotFoundError):
+                if match and found.stat().st_size > (told[-1].size if told else 0):
+                    _trim(root, lineage, Path(found.path), int(match[1]), before=before, ended=True, sure=True)
 
 
 def is_written(path: Path) -> bool:

@@ -143,13 +143,14 @@ def take_over(
             return Journal(storage, lineage, epoch=epoch)
 
 
-def observe(storage: Storage, observer: str, *entries: Entry) -> int:
+def observe(storage: Storage, observer: str, *entries: Entry, known: Lineage | None = None) -> int:
     """Records the results of a process that is not the writer: evaluations, event files and exports.
 
     Args:
         storage: the storage of the model_dir.
         observer: the identity of the process, for people.
         entries: what happened.
+        known: what this process has just read of the journal; changed. By default it is read here.
 
     Returns:
         The number of the record.
@@ -159,7 +160,7 @@ def observe(storage: Storage, observer: str, *entries: Entry) -> int:
     """
     if not observer:
         raise JournalError("An observer needs a name.")
-    lineage = _begun(storage)
+    lineage = _begun(storage) if known is None else known
     while True:
         number = _append(storage, lineage, entries, epoch=lineage.epoch, observer=observer)
         if number is not None:

@@ -159,7 +159,7 @@ class ObserverLedger:
             below = results_dir(self._model_dir, result.name)
             told = segments(self._model_dir, below, result.step)
             sync_event_files(self._model_dir, told)
-            observe(LocalStorage(self._model_dir), this_process(), result, *told)
+            observe(LocalStorage(self._model_dir), this_process(), result, *told, known=lineage)
 
 
 def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:

@@ -105,11 +105,18 @@ class Runs:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
 
-    def run(self, directory: Path, moment: dict[str, Any] | None = None, steps_per_dispatch: Any = 1) -> int:
-        """One run; its exit status."""
+    def run(
+        self,
+        directory: Path,
+        moment: dict[str, Any] | None = None,
+        steps_per_dispatch: Any = 1,
+        *,
+        model_dir: str | None = None,
+    ) -> int:
+        """One run; its exit status. Its model_dir may be a URL."""
         directory.mkdir(exist_ok=True)
         asked = {
-            "model_dir": str(directory / "run"),
+            "model_dir": model_dir or str(directory / "run"),
             "hparams": self.example.hparams,
             "steps_per_dispatch": steps_per_dispatch,
             "trace": str(directory / "trace"),

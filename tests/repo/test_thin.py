@@ -28,17 +28,17 @@ BUDGETS = {
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 778,  # the end of a killed call, looked up, included
+    "_journal": 782,  # the end of a killed call, looked up, and what killed evaluations leave, included
     "_loop": 4409,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1198,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1653,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
+    "_plugins": 1653,  # the code of plugins named and locked, policies, included
     "_step": 1381,
     "_storage": 373,  # files at URLs, for plugins, included
-    "_summaries": 318,
-    "flat": 2537,  # arguments and names of tf.estimator answered included
+    "_summaries": 318,  # the lock of an event file included
+    "flat": 2542,  # what evaluators publish, arguments and names of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

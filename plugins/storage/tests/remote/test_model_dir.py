@@ -1,7 +1,9 @@
 """A model_dir in an object store: trained, resumed, evaluated and served as one on disk."""
 
+import json
 import shutil
 import time
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import estimator_core as ec
+from estimator_core._continuous_eval import evaluate_continuously
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError, SupersededError
 from estimator_core.journal import Retired, read_lineage, take_over
 from estimator_core.plugins import using_plugins
@@ -262,3 +265,121 @@ def test_an_event_file_that_is_removed_from_the_copy_ends_no_run(url, plugins):
     config = {"save_summary_steps": 1}
     estimator(url, plugins, **config).train(batches, max_steps=20, hooks=[RemovesEventFiles()])
     assert max(read_lineage(Shelf(url)).saved) == 20
+
+
+def by_an_evaluator(run, spec):
+    evaluate_continuously(run, [spec], max_steps=5, sleep=lambda seconds: None)
+
+
+def started_again(run, spec):
+    ec.train_and_evaluate(run, ec.TrainSpec(batches, max_steps=5), spec)
+
+
+def in_store(url):
+    """The event files of the evaluation, with how many bytes of each are there and how many count."""
+    storage = Shelf(url)
+    lineage = read_lineage(storage, whole=True)
+    counted = {f"{told.directory}/{told.name}": told.size for told in lineage.segments}
+    there = {entry.key: entry.size for entry in storage.list("eval") if "tfevents" in entry.key}
+    return there, {key: size for key, size in counted.items() if key.startswith("eval/")}
+
+
+@pytest.mark.parametrize("evaluated", [by_an_evaluator, started_again])
+def test_what_is_evaluated_and_exported_after_the_end_is_in_the_store(url, plugins, forget, evaluated):
+    estimator(url, plugins).train(batches, max_steps=5)
+    forget()
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
+    final = FinalArrays(receiver)
+    spec = ec.EvalSpec(held_out, exporters=[final], start_delay_secs=0, throttle_secs=0)
+    evaluated(estimator(url, plugins), spec)
+    there, counted = in_store(url)
+    assert there == counted != {}
+    lineage = read_lineage(Shelf(url))
+    assert set(lineage.evaluations) == {("", 5)}
+    assert [place.split("/")[1] for place in lineage.exports] == ["final"]
+
+
+class FinalArrays:
+    """An exporter of the last state."""
+
+    name = "final"
+
+    def __init__(self, receiver):
+        self._receiver = receiver
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        return estimator.export_saved_model(export_path, self._receiver, format="arrays")
+
+
+def test_evaluations_killed_after_the_end_leave_nothing_in_the_store(url, plugins, forget, monkeypatch):
+    """Twice in a row; the kill comes before the record, or before what it counts is uploaded."""
+    estimator(url, plugins).train(batches, max_steps=5)
+    for module, name in (("working_copy", "observe"), ("beside", "upload_file")):
+        forget()
+        with monkeypatch.context() as patch:
+            patch.setattr(import_module(f"estimator_storage.at_urls.{module}"), name, killed)
+            with pytest.raises(Killed):
+                estimator(url, plugins).evaluate(held_out)
+    there, _ = in_store(url)
+    assert there == {}
+    forget()
+    estimator(url, plugins).evaluate(held_out)
+    there, counted = in_store(url)
+    assert len(there) == 1
+    assert there.items() <= counted.items()
+    assert [step for _, step in read_lineage(Shelf(url)).evaluations] == [5]
+
+
+class Killed(BaseException):
+    """As a kill: nothing is done any more."""
+
+
+def killed(*args, **kwargs):
+    raise Killed
+
+
+def test_two_evaluations_at_once_keep_their_points_and_a_run_that_takes_over_leaves_them(
+    url, plugins, forget, monkeypatch
+):
+    working_copy = import_module("estimator_storage.at_urls.working_copy")
+    estimator(url, plugins).train(batches, max_steps=5)
+    forget()
+    real = working_copy.observe
+    stopped = []
+
+    def meanwhile(*args):
+        if not stopped:
+            stopped.append(True)
+            forget()
+            estimator(url, plugins).evaluate(held_out)
+            take_over(Shelf(url), "host-b, process 2", lambda lineage: 5)
+        number = real(*args)
+        forget()
+        estimator(url, plugins).train(batches, max_steps=10) if len(stopped) == 1 else None
+        stopped.append(True)
+        return number
+
+    monkeypatch.setattr(working_copy, "observe", meanwhile)
+    estimator(url, plugins).evaluate(held_out)
+    there, counted = in_store(url)
+    assert len(there) == 2
+    assert there == counted
+
+
+def test_an_evaluator_sees_that_training_has_ended_elsewhere(url, plugins, forget):
+    estimator(url, plugins).train(batches, max_steps=5)
+    forget()
+    waiting = estimator(url, plugins)
+    waiting.latest_checkpoint()
+    forget()
+    estimator(url, plugins).train(batches, max_steps=10, hooks=[StopsAt7()])
+    assert waiting.latest_checkpoint().endswith("/7")
+    assert json.loads(Path(waiting.model_dir, "run.json").read_text())["ended"]["step"] == 7
+
+
+class StopsAt7(ec.Hook):
+    def next_step(self, step):
+        return 7 if step < 7 else None
+
+    def after_step(self, run, step, out):
+        run.request_stop("the rule says so")

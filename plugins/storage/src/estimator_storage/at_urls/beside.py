@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from estimator_core.journal import (
     results_in,
     write_results_files,
 )
-from estimator_core.storage import Storage
+from estimator_core.storage import ObjectMissingError, Storage
 from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
 from estimator_storage.at_urls.side_files import (
     RESERVED,
@@ -35,8 +37,8 @@ _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
 class Beside:
     """Copies these files from and to the store. The store's journal counts complete bytes. Others are never read.
 
-    In the store, the key of an event file contains the epoch of the store's journal. Two processes never write the same
-    key.
+    In the store, the key of an event file contains the epoch of the store's journal. That of an observer, which has no
+    epoch, ends in random digits. Two processes never write the same key.
 
     Args:
         storage: the storage of the model_dir.
@@ -47,6 +49,7 @@ class Beside:
         self._storage, self._path = storage, path
         self._sent: dict[str, tuple[int, int]] = {}
         self._keys: dict[str, str] = {}  # keys in the store of the event files written here
+        self._due: dict[str, int] = {}  # event files that are recorded, and not in the store yet
         self._exports: set[str] = set()
         self._brought: dict[tuple[str, int], Evaluated] = {}
 
@@ -63,6 +66,12 @@ class Beside:
                 self._keys[key] = key
             self._sent[key] = _stamp(self._path / key)
         self._derive(lineage)
+
+    def renew(self, name: str) -> None:
+        """Brings a file that another process may have replaced."""
+        with contextlib.suppress(ObjectMissingError):
+            (self._path / name).write_bytes(self._storage.get(name))
+            self._sent[name] = _stamp(self._path / name)
 
     def trim(self, lineage: Lineage) -> None:
         """Removes what the journal no longer counts from the copy and the store, when a run continues from a step."""
@@ -83,7 +92,8 @@ class Beside:
         self._derive(lineage)
 
     def send(self, lineage: Lineage, step: int, *, epoch: int) -> list[Entry]:
-        """Writes what the store lacks.
+        """Writes what the store lacks. An observer's event files follow with `send_recorded`: a run that takes over
+        removes those that are not recorded.
 
         Args:
             lineage: the sum of the store's journal.
@@ -106,13 +116,20 @@ class Beside:
             if grown and one.size <= _size(self._path / name):  # it is smaller if it was removed during the run
                 entries.append(one)
                 sizes[name] = one.size
-        for name, size in sizes.items():
-            self._upload(name, self._keys[name], size)
+        self._due.update(sizes)
+        if epoch:
+            self.send_recorded()
         names = {name for name, _ in segments}
         for name in sorted(side_files(self._path)):
             if name not in names and not (is_event_file(name) and _EPOCH.search(name)):
                 self._upload(name, name, (self._path / name).stat().st_size)
         return [*entries, *self._send_exports(step)]
+
+    def send_recorded(self) -> None:
+        """Uploads event files that are recorded."""
+        for name, size in self._due.items():
+            self._upload(name, self._keys[name], size)
+        self._due.clear()
 
     def _told(self, step: int) -> Iterator[Evaluated | Segment]:
         """Results, and event files up to the bytes that belong to them, from the journal of the copy.
@@ -134,7 +151,8 @@ class Beside:
     def _in_store(self, segment: Segment, epoch: int) -> tuple[str, Segment]:
         """The file's name in the copy, and the segment for the store's journal."""
         name = _key(segment)
-        key = self._keys.setdefault(name, _EPOCH.sub(rf"\g<1>{epoch:06d}", name))
+        own = "" if epoch else f".{uuid.uuid4().hex[:12]}"
+        key = self._keys.setdefault(name, _EPOCH.sub(rf"\g<1>{epoch:06d}{own}", name))
         return name, Segment(
             directory=segment.directory, name=key.rpartition("/")[2], size=segment.size, step=segment.step
         )

@@ -56,6 +56,8 @@ from estimator_storage.at_urls.scratch import scratch_directory
 _log = logging.getLogger("estimator_core.storage")
 #: From so many on, `keep_checkpoint_every_n_hours` keeps nothing; it is the default.
 _NEVER_HOURS = 10_000
+#: It says whether training has ended, for which an evaluator waits.
+_RUN_RECORD = "run.json"
 
 
 class WorkingCopy:
@@ -98,6 +100,8 @@ class WorkingCopy:
             if not self._brought:
                 self._beside.bring(lineage)
                 self._brought = True
+            else:
+                self._beside.renew(_RUN_RECORD)
             self._bring_newest(lineage, several=processes().count > 1)
 
     def agree(self, processes: Coordinator) -> None:
@@ -158,6 +162,7 @@ class WorkingCopy:
                 lineage = read_lineage(self._storage)
                 if entries := self._beside.send(lineage, self._newest_step(), epoch=0):
                     observe(self._storage, _writer(), *entries)
+                self._beside.send_recorded()
             except StorageDeniedError as error:
                 _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
 
