@@ -34,11 +34,11 @@ BUDGETS = {
     "_model": 1198,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1653,  # the code of plugins named and locked, policies, included
+    "_plugins": 1653,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
     "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2542,  # what evaluators publish, arguments and names of tf.estimator answered included
+    "flat": 2542,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
