@@ -80,7 +80,9 @@ class HookCalls:
         for name, hook in self._named():
             state: object = self.ask(hook, "state")
             if not isinstance(state, Mapping):
-                raise HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
+                error = HookError(f"{describe(hook)}: state() returned {state!r}; it must return a mapping.")
+                note_origin(error, f"in {describe(hook)}, state, step {self._run.step} of mode {self._run.mode!r}")
+                raise error
             states[name] = dict(cast("Mapping[str, Any]", state))
         return {name: state for name, state in states.items() if state}
 

@@ -85,7 +85,7 @@ class SharedJit:
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return None
         traced = self._jit.trace(*args)
-        digest = program_key(traced)
+        digest = None if _leaks(traced, len(leaves)) else program_key(traced)
         if digest is None:
             return None
         where = tuple(getattr(leaf, "sharding", None) for leaf in leaves)
@@ -112,6 +112,8 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         Array(0.1, dtype=float32)
     """
     traced = jax.jit(function).trace(*args)
+    if _leaks(traced, len(jax.tree.leaves(args))):
+        return jax.jit(function)(*args)  # raises what jax says of it
     results, structure = traced.jaxpr.jaxpr.outvars, jax.tree.structure(traced.out_info)
     known = [isinstance(one, Literal) and not getattr(one.aval, "weak_type", False) for one in results]
     run = jaxpr_as_fun(traced.jaxpr)
@@ -124,6 +126,11 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         jnp.array(one.val, one.aval.dtype) if told else next(rest) for one, told in zip(results, known, strict=True)
     ]
     return jax.tree.unflatten(structure, values)
+
+
+def _leaks(traced: PyTree, arguments: int) -> bool:
+    """Whether a function uses a value of another trace, which jax makes one more input of its program."""
+    return len(traced.jaxpr.jaxpr.invars) != arguments
 
 
 def forget_shared() -> None:

@@ -29,9 +29,9 @@ BUDGETS = {
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 782,  # the end of a killed call, looked up, and what killed evaluations leave, included
-    "_loop": 4409,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4411,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
-    "_model": 1198,  # programs that the Estimators of a process share, included
+    "_model": 1202,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1653,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
