@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from estimator_core._plugins.capabilities import CAPABILITIES
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.registry import Registry
+
+#: Packages of one version that are named one by one. A house with more releases them together, and a count says it.
+_NAMED = 5
 
 
 def with_collisions(records: Sequence[PluginRecord], registry: Registry) -> tuple[PluginRecord, ...]:
@@ -30,7 +34,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
     """
     loaded = [record for record in records if record.status == "loaded"]
     failed = [f"{record.label} ({record.error})" for record in records if record.status == "failed"]
-    parts = [f"plugins: {', '.join(record.label for record in loaded) or 'none'}"]
+    parts = [f"plugins: {', '.join(_labels(loaded)) or 'none'}"]
     for capability, words in CAPABILITIES.items():
         doing = [record for record in loaded if capability in record.capabilities]
         if doing:
@@ -40,3 +44,14 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
     if failed:
         parts.append(f"failed to load: {', '.join(failed)}")
     return "; ".join(parts)
+
+
+def _labels(records: Sequence[PluginRecord]) -> list[str]:
+    """The packages with their versions; of those that share a version with many, their number."""
+    counts = Counter(record.version for record in records if record.distribution)
+    many = {version: count for version, count in counts.items() if version and count > _NAMED}
+    alone = [record.label for record in records if not record.distribution or record.version not in many]
+    return [
+        *(f"{count} packages of version {version} (`estimator plugins`)" for version, count in many.items()),
+        *alone,
+    ]

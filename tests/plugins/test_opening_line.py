@@ -52,6 +52,14 @@ def test_a_run_opens_with_the_plugins_that_take_part(site, train):
     assert "nothing_of_this_name" in line
 
 
+def test_many_packages_of_one_version_are_counted(site, train):
+    for number in range(6):
+        site.add(f"house{number}", NO_HOOKS, version="1.5")
+    site.add("tracker", NO_HOOKS, version="2.0")
+    (line,) = [line for line in train() if line.startswith("plugins:")]
+    assert line == "plugins: 6 packages of version 1.5 (`estimator plugins`), tracker 2.0"
+
+
 def test_a_resumed_run_names_the_plugins_that_differ(site, train):
     site.add("tracker", NO_HOOKS, version="2.0")
     site.add("gone", NO_HOOKS, version="0.3")
