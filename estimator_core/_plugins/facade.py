@@ -259,7 +259,7 @@ class Plugins:
             require_locked(config.plugins_lock, self.versions())
         logger.info("%s", self.opening_line())
         if not logger.isEnabledFor(logging.INFO):  # who reads warnings alone is told once of what takes no part
-            failed = {one.label: one.error for one in self.records() if one.status == "failed"}
+            failed = {one.label: one.error for one in self._ready()[0].records if one.status == "failed"}
             for label in failed.keys() - self._told:
                 logger.warning("%s failed to load and takes no part: %s", label, failed[label])
             self._told |= failed.keys()
@@ -275,7 +275,7 @@ class Plugins:
 
     def opening_line(self) -> str:
         """The line that opens a run: plugins with versions, which of them add hooks, and which failed to load."""
-        line, overrides = opening_line(self.records()), self._settings.policy.overrides.items()
+        line, overrides = opening_line(self._ready()[0].records), self._settings.policy.overrides.items()
         replaced = ", ".join(f"{name} by {owner}" for name, owner in overrides)
         return f"{line}; the policy replaces {replaced}" if replaced else line
 
