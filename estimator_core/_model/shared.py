@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -19,6 +20,7 @@ _MOST = 64
 _PATIENCE = 16
 
 _known: OrderedDict[object, PyTree] = OrderedDict()
+_lock = threading.Lock()
 
 
 class SharedJit:
@@ -91,15 +93,22 @@ class SharedJit:
         where = tuple(getattr(leaf, "sharding", None) for leaf in leaves)
         given = config.jax_default_device, config.jax_enable_x64, self._options
         key = digest, structure, jax.tree.structure(traced.out_info), where, given
-        known = key in _known
-        if not known:
-            _known[key] = None
-            while len(_known) > _MOST:
-                _known.popitem(last=False)
-        _known.move_to_end(key)
-        if _known[key] is None and (known or not alone):
-            _known[key] = traced.lower().compile()
-        return _known[key]
+        with _lock:
+            known, compiled = key in _known, _known.get(key)
+            _keep(key, compiled)
+        if compiled is None and (known or not alone):
+            compiled = traced.lower().compile()
+            with _lock:
+                _keep(key, compiled)
+        return compiled
+
+
+def _keep(key: object, compiled: PyTree) -> None:
+    """Keeps a program, or the note that it has been asked for, as the newest."""
+    _known[key] = compiled
+    _known.move_to_end(key)
+    while len(_known) > _MOST:
+        _known.popitem(last=False)
 
 
 def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:

@@ -31,7 +31,7 @@ BUDGETS = {
     "_journal": 782,  # the end of a killed call, looked up, and what killed evaluations leave, included
     "_loop": 4411,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
-    "_model": 1202,  # programs that the Estimators of a process share, included
+    "_model": 1208,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name

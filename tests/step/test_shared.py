@@ -1,5 +1,7 @@
 """Estimators of one process share compiled programs where they trace to the same one, and only there."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -120,6 +122,17 @@ def test_other_shapes_are_served_and_in_time_left_to_jax():
     for size in [3, *range(20), 3]:
         assert function(jnp.ones(size)).tolist() == [2] * size
     assert function.compiled is None
+
+
+def test_threads_share_while_others_are_forgotten(monkeypatch):
+    monkeypatch.setattr("estimator_core._model.shared._MOST", 1)
+
+    def doubled_and_added(number):
+        return SharedJit(lambda x: x * 2 + number)(X).tolist()
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(doubled_and_added, [0, 1, 2, 3] * 8))
+    assert found == [[number, 2 + number, 4 + number] for number in [0, 1, 2, 3] * 8]
 
 
 def test_the_first_of_a_long_loop_is_called_without_a_detour(compiled):
