@@ -302,8 +302,8 @@ def wheels(session: nox.Session) -> None:
 def template(session: nox.Session, kind: str) -> None:
     """A package made by `estimator new-plugin`: built, installed beside core and kit alone, tested, examined."""
     packages = ("estimator_core", *DEFINED.get(kind, ()))
-    session.install("--no-sources", *map(wheel, packages), wheel(KIT))
-    session.run("python", CHECK_INSTALLED, *packages, "--tools", KIT, env=ISOLATED)
+    session.install("--no-sources", *map(wheel, packages), *map(wheel, TOOLS))
+    session.run("python", CHECK_INSTALLED, *packages, "--tools", *TOOLS, env=ISOLATED)
     name = f"acme-{kind.replace('_', '-')}"
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
         session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)

@@ -129,10 +129,14 @@ def _values(name: str, kind: str) -> dict[str, str]:
         "scheme": name,
         "summary": summary,
         "target": f"{package}_{ending}" if ending.islower() else f"{words}{ending}",
-        "test_requirement": f"estimator-testing{core}",
+        "test_requirements": ", ".join(f'"{one}{core}"' for one in ("estimator-testing", *_EXPORTING.get(kind, ()))),
     }
     usage = _templates_of(kind) / "usage.md.tmpl"
     return {**values, "usage": Template(usage.read_text(encoding="utf-8")).substitute(values)}
+
+
+#: What the suites of these kinds export with.
+_EXPORTING = {"exporter": ("estimator-signatures",), "format": ("estimator-signatures",)}
 
 
 def _core_requirement() -> str:
