@@ -117,6 +117,11 @@ def publish(estimator: Estimator) -> None:
     estimator._place.written(estimator._devices.processes.index)
 
 
+def complete_export(estimator: Estimator, path: str) -> None:
+    """Brings what is not here of an export that an earlier process has made, if model_dir stands for a URL."""
+    estimator._place.complete_export(path)
+
+
 def train_within(
     estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations, *, listeners: Sequence[CheckpointListener]
 ) -> None:

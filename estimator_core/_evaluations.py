@@ -11,7 +11,7 @@ from typing import Any
 
 from estimator_core._checkpoint.layout import checkpoint_path, checkpoint_step
 from estimator_core._cluster.together import chief_says
-from estimator_core._door import entered, evaluate_within, outermost, publish
+from estimator_core._door import complete_export, entered, evaluate_within, outermost, publish
 from estimator_core._export import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
@@ -200,6 +200,7 @@ class Evaluations:
             with entered(context.within(devices=devices.alone())):
                 written = exporter.export(self._estimator, export_path, path, metrics, final)
             if written is not None:
+                complete_export(self._estimator, written)
                 self.exports[spec.name][index] = written
 
 

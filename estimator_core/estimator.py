@@ -404,8 +404,12 @@ class Estimator:
         """The newest export below `<model_dir>/export`, or below that of one exporter."""
         from estimator_core._export.directories import latest_export
 
+        self._place.refresh(lambda: self._devices.processes)
         base = Path(self.model_dir) / "export"
-        return latest_export(base if name is None else base / name)
+        newest = latest_export(base if name is None else base / name)
+        if newest is not None:
+            self._place.complete_export(newest)
+        return newest
 
     def get_variable_names(self) -> list[str]:
         """Names of all variables of the newest state.

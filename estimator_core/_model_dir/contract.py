@@ -65,6 +65,14 @@ class ModelDir(Protocol):
         """
         ...
 
+    def complete_export(self, path: str) -> None:
+        """Brings what is not here of an export that an earlier process has made.
+
+        Args:
+            path: of the export.
+        """
+        ...
+
 
 class LocalModelDir:
     """A directory of this machine, which is what it stands for.
@@ -98,3 +106,6 @@ class LocalModelDir:
 
     def written(self, process: int) -> None:
         """What is written is published already."""
+
+    def complete_export(self, path: str) -> None:
+        """What an earlier process has made is here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 from collections import Counter
@@ -81,7 +82,11 @@ def what_was_left(url: str, directory: Path, runs: Runs) -> Left:
     for step, saved in lineage.saved.items():
         path: Any = download_directory(storage, saved.place, local / "checkpoints" / str(step))
         assert manifest_digest(Path(path)) == saved.digest
+    keys = {entry.key for entry in storage.list("")}
     for entry in storage.list(""):
+        export = re.match(r"export/[^/]+/\d{10}/", entry.key)
+        if export and f"{export[0]}manifest.json" not in keys:
+            continue  # a kill has left it of an upload, and no reader takes it
         if entry.key.split("/")[0] not in ("data", "identity", "journal", "leases", "snapshots"):
             (local / entry.key).parent.mkdir(parents=True, exist_ok=True)
             (local / entry.key).write_bytes(storage.get(entry.key))

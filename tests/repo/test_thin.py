@@ -32,13 +32,13 @@ BUDGETS = {
     "_loop": 4411,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1208,  # programs that the Estimators of a process share, included
-    "_model_dir": 78,
+    "_model_dir": 81,
     "_packs": 641,
     "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
     "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2542,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
+    "flat": 2549,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

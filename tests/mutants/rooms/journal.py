@@ -155,4 +155,22 @@ MUTANTS = (
         tests=("test_what_is_evaluated_and_exported_after_the_end_is_in_the_store",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-working-copy-knows-no-exports-of-earlier-processes",
+        guarantee="rule 121",
+        file="plugins/storage/src/estimator_storage/at_urls/beside.py",
+        old="        self.exports.bring(lineage)\n",
+        new="",
+        tests=("test_an_export_is_made_once_however_often_it_is_killed",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="what-was-uploaded-is-not-recorded-afterwards",
+        guarantee="rule 121",
+        file="plugins/storage/src/estimator_storage/at_urls/kept_exports.py",
+        old="            if key not in lineage.exports:\n                yield _entry(",
+        new="                yield _entry(",
+        tests=("test_an_export_of_a_run_that_is_killed_before_its_record_is_recorded_by_the_next",),
+        in_cut=False,
+    ),
 )

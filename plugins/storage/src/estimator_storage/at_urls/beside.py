@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import uuid
@@ -13,7 +12,6 @@ from pathlib import Path
 from estimator_core.journal import (
     Entry,
     Evaluated,
-    Exported,
     Lineage,
     Segment,
     lineage_of,
@@ -21,16 +19,10 @@ from estimator_core.journal import (
     write_results_files,
 )
 from estimator_core.storage import ObjectMissingError, Storage
-from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
-from estimator_storage.at_urls.side_files import (
-    RESERVED,
-    belongs_to_export,
-    complete_exports,
-    is_event_file,
-    side_files,
-)
+from estimator_storage.at_urls.directories import download_file, upload_file
+from estimator_storage.at_urls.kept_exports import KeptExports
+from estimator_storage.at_urls.side_files import RESERVED, export_of, is_event_file, side_files
 
-_EXPORT_MANIFEST = "manifest.json"
 _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
 
 
@@ -43,6 +35,9 @@ class Beside:
     Args:
         storage: the storage of the model_dir.
         path: the path of the working copy.
+
+    Attributes:
+        exports: those of the copy.
     """
 
     def __init__(self, storage: Storage, path: Path) -> None:
@@ -50,7 +45,7 @@ class Beside:
         self._sent: dict[str, tuple[int, int]] = {}
         self._keys: dict[str, str] = {}  # keys in the store of the event files written here
         self._due: dict[str, int] = {}  # event files that are recorded, and not in the store yet
-        self._exports: set[str] = set()
+        self.exports = KeptExports(storage, path)
         self._brought: dict[tuple[str, int], Evaluated] = {}
 
     def bring(self, lineage: Lineage) -> None:
@@ -65,6 +60,7 @@ class Beside:
                 os.truncate(self._path / key, counted[key])
                 self._keys[key] = key
             self._sent[key] = _stamp(self._path / key)
+        self.exports.bring(lineage)
         self._derive(lineage)
 
     def renew(self, name: str) -> None:
@@ -89,6 +85,7 @@ class Beside:
             path = self._path / name
             if path.is_file() and counted.get(key, 0) < path.stat().st_size:
                 os.truncate(path, counted[key]) if key in counted else path.unlink()
+        self.exports.remove_abandoned(lineage)
         self._derive(lineage)
 
     def send(self, lineage: Lineage, step: int, *, epoch: int) -> list[Entry]:
@@ -119,11 +116,13 @@ class Beside:
         self._due.update(sizes)
         if epoch:
             self.send_recorded()
+        entries += self.exports.send(lineage, step)  # before the side files, in which exporters name them
         names = {name for name, _ in segments}
         for name in sorted(side_files(self._path)):
             if name not in names and not (is_event_file(name) and _EPOCH.search(name)):
                 self._upload(name, name, (self._path / name).stat().st_size)
-        return [*entries, *self._send_exports(step)]
+        self.exports.remove_deleted()
+        return entries
 
     def send_recorded(self) -> None:
         """Uploads event files that are recorded."""
@@ -163,17 +162,6 @@ class Beside:
             upload_file(self._storage, key, self._path / name, size=size)
             self._sent[name] = stamp
 
-    def _send_exports(self, step: int) -> Iterator[Entry]:
-        exports = set(complete_exports(self._path))
-        for key in sorted(exports - self._exports):
-            upload_directory(self._storage, key, self._path / key, last=_EXPORT_MANIFEST)
-            manifest = self._path / key / _EXPORT_MANIFEST
-            digest = hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.is_file() else ""
-            yield Exported(place=key, step=step, digest=digest)
-        for key in sorted(self._exports - exports):
-            self._storage.delete([entry.key for entry in self._storage.list(key)])
-        self._exports = exports
-
     def _derive(self, lineage: Lineage) -> None:
         """Writes the results of the journal into the copy. Files that were put there by hand have no journal."""
         if lineage.number >= 0:
@@ -182,7 +170,7 @@ class Beside:
 
 
 def _is_other(key: str) -> bool:
-    return key.split("/")[0] in RESERVED or belongs_to_export(key)
+    return key.split("/")[0] in RESERVED or bool(export_of(key))
 
 
 def _key(segment: Segment) -> str:

@@ -44,14 +44,14 @@ def is_event_file(key: str) -> bool:
     return "tfevents" in key.rpartition("/")[2]
 
 
-def belongs_to_export(key: str) -> bool:
-    """Whether it is a file of an export.
+def export_of(key: str) -> str:
+    """The export that a file belongs to; "" if it belongs to none.
 
     Example:
-        >>> belongs_to_export("export/best/1700000000/manifest.json")
-        True
+        >>> export_of("export/best/1700000000/manifest.json")
+        'export/best/1700000000'
     """
-    return any(_is_export(parent) for parent in Path(key).parents)
+    return next((parent.as_posix() for parent in Path(key).parents if _is_export(parent)), "")
 
 
 def _is_export(path: Path) -> bool:

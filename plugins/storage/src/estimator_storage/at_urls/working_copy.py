@@ -166,6 +166,11 @@ class WorkingCopy:
             except StorageDeniedError as error:
                 _log.warning("What this call has written stays in the copy %s: %s", self._path, error)
 
+    def complete_export(self, path: str) -> None:
+        """Brings what the copy lacks of an export that an earlier process has uploaded."""
+        with self._lock:
+            self._beside.exports.complete(Path(path))
+
     def _step_to_go_on_from(self, several: bool, lineage: Lineage) -> int:
         """The newest that is recorded, brought here: another run may have saved since the copy was refreshed."""
         self._bring_newest(copy.deepcopy(lineage), several=several)
