@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from estimator_core._journal.entries import Entry, Evaluated, Segment
@@ -45,6 +46,14 @@ def sync_event_files(root: Path, entries: Iterable[Entry]) -> None:
         if isinstance(entry, Segment):
             with contextlib.suppress(FileNotFoundError), open(root / entry.directory / entry.name, "r+b") as file:
                 os.fsync(file.fileno())
+
+
+def begin_sync(root: Path, entries: Iterable[Entry]) -> Callable[[], None]:
+    """Begins the same in a thread. Returns what waits for it, and raises what went wrong."""
+    thread = ThreadPoolExecutor(1)
+    done = thread.submit(sync_event_files, root, entries)
+    thread.shutdown(wait=False)
+    return done.result
 
 
 def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) -> None:

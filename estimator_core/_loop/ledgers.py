@@ -15,7 +15,7 @@ from typing import Protocol
 from estimator_core._checkpoint.layout import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
-from estimator_core._journal.views import results_dir, results_line, sync_event_files, trim_leftovers
+from estimator_core._journal.views import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers
 from estimator_core._journal.writer import RunJournal
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._storage.local import LocalStorage
@@ -158,8 +158,8 @@ class ObserverLedger:
             trim_leftovers(self._model_dir, lineage)
             below = results_dir(self._model_dir, result.name)
             told = segments(self._model_dir, below, result.step)
-            sync_event_files(self._model_dir, told)
-            observe(LocalStorage(self._model_dir), this_process(), result, *told, known=lineage)
+            storage = LocalStorage(self._model_dir, ready=begin_sync(self._model_dir, told))
+            observe(storage, this_process(), result, *told, known=lineage)
 
 
 def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:

@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,6 +40,8 @@ class LocalStorage:
 
     Args:
         root: the directory.
+        ready: called before the name of a new object appears, whose bytes are flushed by then. If it raises an error,
+            there is no object.
 
     Raises:
         StorageGoneError: there is no such directory.
@@ -52,8 +54,8 @@ class LocalStorage:
         b'first'
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        self._root = Path(root).absolute()
+    def __init__(self, root: str | os.PathLike[str], *, ready: Callable[[], None] = lambda: None) -> None:
+        self._root, self._ready = Path(root).absolute(), ready
         self._require_root()
 
     @property
@@ -64,6 +66,7 @@ class LocalStorage:
     def put_new(self, key: str, data: bytes) -> None:
         """Writes a file that does not exist, and flushes it and its name to the disk."""
         with self._explained(key), self._draft(key, [data]) as (draft, path):
+            self._ready()
             try:
                 os.link(draft, path)
             except FileExistsError:

@@ -1,14 +1,18 @@
 """What a record counts is on the disk before the record is made; what nobody counts is not waited for."""
 
+import errno
 import os
+import stat
+import threading
 
 import pytest
 
 from estimator_core._checkpoint.journaled import JournalShelf
-from estimator_core._journal import Evaluated, take_over
+from estimator_core._journal import Evaluated, read_lineage, take_over
 from estimator_core._journal import Journal as RealJournal
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
+from estimator_core._storage import StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import open_summary_writer
 
@@ -42,7 +46,7 @@ def at_publish(monkeypatch, synced):
 
 
 def a_point(directory, step):
-    """Writes one, and gives the inode of its file."""
+    """Writes one, and returns the inode of its file."""
     writer = open_summary_writer(directory)
     writer.scalar("loss", 0.5, step)
     writer.flush()
@@ -75,6 +79,50 @@ def test_what_an_observer_records_is_on_the_disk(tmp_path, synced):
     writer.close()
 
 
+def flushed_in_pairs(monkeypatch):
+    """What is flushed and named from now on, in order. Two files are flushed at once, or not at all."""
+    told, both = [], threading.Barrier(2, timeout=20)
+    flush, name = os.fsync, os.link
+
+    def fsync(descriptor):
+        found = os.fstat(descriptor)
+        if not stat.S_ISDIR(found.st_mode):
+            both.wait()
+            flush(descriptor)
+            told.append(found.st_ino)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "link", lambda draft, path: (told.append("named"), name(draft, path)))
+    return told
+
+
+def test_an_observer_flushes_points_and_record_at_once_and_names_the_record_after_both(tmp_path, monkeypatch):
+    take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path / "eval", 0)
+    told = flushed_in_pairs(monkeypatch)
+    ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
+    assert file in told[:2]
+    assert told[2:] == ["named"]
+    writer.close()
+
+
+def test_a_result_whose_points_cannot_be_flushed_is_not_recorded(tmp_path, monkeypatch):
+    take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    writer, file = a_point(tmp_path / "eval", 0)
+    flush = os.fsync
+
+    def fsync(descriptor):
+        if os.fstat(descriptor).st_ino == file:
+            raise OSError(errno.EIO, "the disk is broken")
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(StorageError, match="the disk is broken"):
+        ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
+    assert read_lineage(LocalStorage(tmp_path), whole=True).evaluations == {}
+    writer.close()
+
+
 def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on_the_disk(tmp_path, at_publish):
     journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
     writer, file = a_point(tmp_path, 5)
@@ -89,8 +137,6 @@ def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on
 
 
 def test_a_run_that_takes_over_reads_what_is_new_to_it_and_nothing_else(tmp_path, monkeypatch):
-    from estimator_core._journal import read_lineage
-
     storage = LocalStorage(tmp_path)
     for number in range(5):
         take_over(storage, f"run {number}", lambda lineage: 0)

@@ -28,15 +28,15 @@ BUDGETS = {
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 782,  # the end of a killed call, looked up, and what killed evaluations leave, included
+    "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
     "_loop": 4411,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1208,  # programs that the Estimators of a process share, included
-    "_model_dir": 81,
+    "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
     "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
-    "_storage": 373,  # files at URLs, for plugins, included
+    "_storage": 374,  # files at URLs, for plugins, and what a record waits for, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2549,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
 }

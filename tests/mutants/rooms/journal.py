@@ -173,4 +173,13 @@ MUTANTS = (
         tests=("test_an_export_of_a_run_that_is_killed_before_its_record_is_recorded_by_the_next",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-record-does-not-wait-for-the-points-it-counts",
+        guarantee="rule 122",
+        file="estimator_core/_storage/local.py",
+        old="            self._ready()\n",
+        new="",
+        tests=("test_a_result_whose_points_cannot_be_flushed_is_not_recorded",),
+        in_cut=False,
+    ),
 )
