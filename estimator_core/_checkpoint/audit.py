@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from estimator_core._journal.views import (
     trim_event_files,
     write_results_files,
 )
-from estimator_core._storage import ObjectMissingError, StorageError
+from estimator_core._storage import ObjectMissingError, Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
 
@@ -49,10 +49,11 @@ class Audit:
     """What was checked, and what was found.
 
     Args:
-        model_dir: the directory.
+        model_dir: the directory or URL.
         records, epochs: how many of them the journal has.
         checkpoints, evaluations, event_files: how many of them the journal names.
-        under_way: whether a run is training there; what it has not recorded yet is not a finding.
+        under_way: whether a run is training there, at a URL also whether it was interrupted; what it has not recorded
+            yet is not a finding.
         findings: what is not as it should be.
     """
 
@@ -72,8 +73,7 @@ def audit(model_dir: Path) -> Audit:
     Raises:
         StorageGoneError: there is no such directory.
     """
-    storage = LocalStorage(model_dir)
-    lineage, findings = _replayed(storage)
+    lineage, findings = _replayed(LocalStorage(model_dir))
     under_way = is_held(model_dir)
     if not findings:
         findings += _of_checkpoints(model_dir, lineage, under_way)
@@ -83,8 +83,25 @@ def audit(model_dir: Path) -> Audit:
                 Finding(kind="results", path=_in(model_dir, path), text="is not what the journal says", mendable=True)
                 for path in differing_results(model_dir, lineage)
             ]
+    return _audit(str(model_dir), lineage, under_way, findings)
+
+
+def audit_in_store(storage: Storage, faults: Callable[[Storage, Lineage], Iterable[tuple[str, str, str]]]) -> Audit:
+    """Checks a model_dir in a store and changes nothing.
+
+    Args:
+        storage: of the model_dir.
+        faults: returns the kind, the key and what is wrong of whatever differs from the sum of the journal.
+    """
+    lineage, findings = _replayed(storage)
+    if not findings:
+        findings += [Finding(kind=kind, path=key, text=text) for kind, key, text in faults(storage, lineage)]
+    return _audit(storage.url, lineage, lineage.ended is None, findings)
+
+
+def _audit(where: str, lineage: Lineage, under_way: bool, findings: Iterable[Finding]) -> Audit:
     return Audit(
-        model_dir=str(model_dir),
+        model_dir=where,
         records=lineage.number + 1,
         epochs=lineage.epoch,
         checkpoints=len(lineage.saved),
@@ -122,7 +139,7 @@ def _highest_step(lineage: Lineage) -> int:
     return max([*steps, *lineage.saved, *(step for _, step in lineage.evaluations)], default=0)
 
 
-def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
+def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
     """The sum of all records, added one by one, and what is wrong with the chain."""
     lineage = Lineage()
     try:
@@ -157,7 +174,7 @@ def _replayed(storage: LocalStorage) -> tuple[Lineage, list[Finding]]:
     return lineage, findings
 
 
-def _is_right(storage: LocalStorage, key: str | None, whole: Lineage | None = None) -> bool:
+def _is_right(storage: Storage, key: str | None, whole: Lineage | None = None) -> bool:
     """Whether a snapshot (by default the newest) and the records after it have the same sum as all records."""
     try:
         whole = read_lineage(storage, whole=True) if whole is None else whole

@@ -7,25 +7,39 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from estimator_core._checkpoint.audit import Audit, audit, repair
+from estimator_core._checkpoint.audit import Audit, audit, audit_in_store, repair
+from estimator_core._paths import is_url
+from estimator_core._storage.opening import at_url, open_storage
+from estimator_core.errors import ArgumentError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator audit`."""
-    parser.add_argument("model_dir", metavar="MODEL_DIR", help="directory of a run")
+    parser.add_argument("model_dir", metavar="MODEL_DIR", help="directory of a run; a URL too")
     parser.add_argument("--repair", action="store_true", help="mend what can be mended without loss, then look again")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints what is not as it should be; 1 if there is anything."""
-    model_dir = Path(args.model_dir).absolute()
-    found = audit(model_dir)
-    if args.repair and any(finding.mendable for finding in found.findings):
-        repair(model_dir)
-        found = audit(model_dir)
+    found = _at_url(args.model_dir, args.repair) if is_url(args.model_dir) else _here(args.model_dir, args.repair)
     print(json.dumps(asdict(found), indent=2) if args.json else _text(found))
     return 1 if found.findings else 0
+
+
+def _here(location: str, mend: bool) -> Audit:
+    model_dir = Path(location).absolute()
+    found = audit(model_dir)
+    if mend and any(finding.mendable for finding in found.findings):
+        repair(model_dir)
+        found = audit(model_dir)
+    return found
+
+
+def _at_url(location: str, mend: bool) -> Audit:
+    if mend:
+        raise ArgumentError(f"--repair mends directories. What a kill has left at {location}, the next run mends.")
+    return audit_in_store(open_storage(location.rstrip("/")), at_url(location, None).faults_in_store)
 
 
 def _text(found: Audit) -> str:

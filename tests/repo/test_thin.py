@@ -23,8 +23,8 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 578,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2650,  # the catalog, the audit, incremental saves and checkpoints of others included
-    "_cli": 608,  # options of all commands anywhere, errors of one line with a suggestion, commands that are none
+    "_checkpoint": 2656,  # the catalog, the audit, also of a store, incremental saves and checkpoints of others included
+    "_cli": 618,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included

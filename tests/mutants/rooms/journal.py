@@ -182,4 +182,13 @@ MUTANTS = (
         tests=("test_a_result_whose_points_cannot_be_flushed_is_not_recorded",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-audit-of-a-store-looks-at-no-export",
+        guarantee="rule 123",
+        file="plugins/storage/src/estimator_storage/at_urls/audited.py",
+        old="    yield from _of_exports(storage, lineage, sizes)\n",
+        new="",
+        tests=("test_what_differs_is_found",),
+        in_cut=False,
+    ),
 )

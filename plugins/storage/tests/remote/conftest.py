@@ -16,10 +16,16 @@ def url(tmp_path: Path) -> str:
     return f"{shelves.PREFIX}{tmp_path / 'shelf' / 'run'}"
 
 
-@pytest.fixture
-def plugins() -> Plugins:
+@pytest.fixture(scope="module")
+def module_plugins() -> Plugins:
     """Brings the scheme, and an export format."""
     return Plugins(only=["estimator-storage"], extra=[shelves, array_format])
+
+
+@pytest.fixture
+def plugins(module_plugins: Plugins) -> Plugins:
+    """The same."""
+    return module_plugins
 
 
 @pytest.fixture
