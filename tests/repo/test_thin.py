@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 578,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2656,  # the catalog, the audit, also of a store, incremental saves and checkpoints of others included
+    "_checkpoint": 2656,  # the catalog, audits (stores too), incremental saves, checkpoints of others included
     "_cli": 618,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
