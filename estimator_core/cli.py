@@ -1,9 +1,11 @@
 """The command `estimator`."""
 
 from estimator_core._cli.main import command_names, command_parser, main
+from estimator_core._cli.places import local_path
 
 __all__ = [
     "command_names",
     "command_parser",
+    "local_path",
     "main",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 
 
@@ -46,7 +47,9 @@ def _model(group: Any) -> None:
     group.add_argument("--bert-config-file", help="config.json (default: beside the weights)")
     group.add_argument("--size", default="tiny", help="size of a model without pretrained weights (default: tiny)")
     group.add_argument("--vocab-size", type=int, default=8000, help="of a vocabulary made from train (default: 8000)")
-    group.add_argument("--model-dir", "--output-dir", dest="model_dir", required=True, help="where results go")
+    group.add_argument(
+        "--model-dir", "--output-dir", dest="model_dir", type=local_path, required=True, help="where results go"
+    )
     group.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of the computation")
     group.add_argument("--remat", action="store_true", help="compute layers again in the backward pass: less memory")
     group.add_argument("--backend", default="auto", help="device backend (default: auto)")

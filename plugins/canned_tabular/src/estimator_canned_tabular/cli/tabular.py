@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from estimator_core.cli import local_path
+
 MODELS = ("linear", "dnn", "dnn_linear_combined", "dcn", "baseline")
 
 
@@ -26,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--csv", "--rows", type=Path, required=True, help="the rows: CSV with a header, or Parquet")
     data.add_argument("--label", required=True, help="the column to predict")
     data.add_argument("--eval-csv", "--eval-rows", type=Path, help="rows to test (default: every tenth row of --csv)")
-    data.add_argument("--columns", type=Path, help="a columns.json (default: inferred)")
+    data.add_argument("--columns", type=_here, help="a columns.json (default: inferred)")
     data.add_argument("--weight-column", help="the column that tells how much a row counts")
     data.add_argument("--missing-category", action="store_true", help="rows without a word are a category of their own")
     data.add_argument(
@@ -37,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     model = train.add_argument_group("model")
     model.add_argument("--model", choices=MODELS, default="dnn_linear_combined", help="default: dnn_linear_combined")
-    model.add_argument("--model-dir", type=Path, required=True, help="where results go")
+    model.add_argument("--model-dir", type=_here, required=True, help="where results go")
     model.add_argument("--hidden-units", help="numbers of the hidden layers (default: by rows, 128,64 or more)")
     model.add_argument("--dropout", type=float, help="the share of numbers that training leaves out (default: 0.1)")
     training = train.add_argument_group("training")
@@ -56,6 +58,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     training.add_argument("--no-plots", action="store_true", help="no pictures of the evaluation")
     training.add_argument("--explain", action="store_true", help="importance of each column (estimator-explain)")
     training.add_argument("--no-export", action="store_true", help="no export")
+
+
+def _here(text: str) -> Path:
+    return Path(local_path(text))
 
 
 def run(args: argparse.Namespace) -> int:

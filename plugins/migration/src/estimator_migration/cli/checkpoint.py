@@ -12,6 +12,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 
 SUMMARY = "a checkpoint of TensorFlow as one that training continues from: weights, slots, global step"
@@ -20,7 +21,7 @@ SUMMARY = "a checkpoint of TensorFlow as one that training continues from: weigh
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator migrate checkpoint`."""
     parser.add_argument("source", metavar="TF_DIR", help="a model_dir of tf.estimator, or a prefix (model.ckpt-50)")
-    parser.add_argument("model_dir", metavar="OUT", help="the new model_dir")
+    parser.add_argument("model_dir", metavar="OUT", type=local_path, help="the new model_dir")
     parser.add_argument(
         "--program", required=True, metavar="FILE[:FUNCTION]", help="the program here, and what makes its Experiment"
     )

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 
 DOES_NOT_FIT = 3
@@ -27,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a Python file, and the function that makes the Experiment (default: that of the run record)",
     )
-    parser.add_argument("--model-dir", metavar="DIR", help="whose run record names the program, where no FILE does")
+    parser.add_argument(
+        "--model-dir", metavar="DIR", type=local_path, help="whose run record names the program, where no FILE does"
+    )
     parser.add_argument("--topology", required=True, help="v5e:4x4, v5p:4x4x4, v6e:8x8, h100x8, h100:2x8, ...")
     parser.add_argument(
         "--mesh", metavar="AXIS=SIZE,...", help="for example data=-1,model=4 (default: the RunConfig's)"

@@ -17,6 +17,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from estimator_core.cli import local_path
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator runs`."""
@@ -31,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         one = name in ("show", "tag")
-        action.add_argument("dirs", metavar="DIR", nargs=1 if one else "+", help="a model_dir, or what holds some")
+        action.add_argument(
+            "dirs", metavar="DIR", nargs=1 if one else "+", type=local_path, help="a model_dir, or what holds some"
+        )
         if name in ("list", "compare"):
             action.add_argument("--metric", default="loss", help="of the evaluations (default: loss)")
             action.add_argument("--mode", choices=("min", "max"), default="min", help="which way it is good")

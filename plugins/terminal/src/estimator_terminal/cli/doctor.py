@@ -10,13 +10,16 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator doctor`."""
     parser.add_argument("plugin", nargs="?", help=argparse.SUPPRESS)
-    parser.add_argument("--model-dir", metavar="DIR", help="where a run writes, or will (default: this directory)")
+    parser.add_argument(
+        "--model-dir", metavar="DIR", type=local_path, help="where a run writes, or will (default: this directory)"
+    )
     parser.add_argument("--devices", action="store_true", help="compute on each device, and compare the results")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
