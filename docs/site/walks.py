@@ -14,7 +14,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +27,12 @@ WALKS = {
     "own model_fn": ("docs/tutorial.md", ""),
     "own plugin": ("docs/plugins/tutorial.md", ""),
     "own job of two processes": ("docs/launch/local.md", ""),
+    "a run in an object store": ("docs/storage.md", "From an empty environment"),
 }
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"# ([\w./-]+\.\w+)$")
-#: A port that the pages name; a walk takes a free one.
-_PORT = "8080"
+#: Ports that the pages name; a walk takes free ones.
+_PORTS = ("8080", "5000")
 #: The program of the Python blocks that are no file.
 _PROGRAM = "page.py"
 
@@ -156,8 +157,8 @@ def main() -> int:
         if arguments.only and arguments.only not in name and name != FIRST:
             continue
         told = steps((ROOT / page).read_text(encoding="utf-8"), section)
-        port = _free_port()
-        own = [Step(command=re.sub(rf"\b{_PORT}\b", port, step.command), shown=step.shown) for step in told]
+        ports = {port: _free_port() for port in _PORTS}
+        own = [Step(command=_with_ports(step.command, ports), shown=step.shown) for step in told]
         try:
             seconds = walk([BEGIN, *own], folder / name.replace(" ", "-"), env)
         except RuntimeError as error:
@@ -167,6 +168,10 @@ def main() -> int:
             print(f"| {name} | {page} | {len(told)} | {seconds:.0f} |", flush=True)
         env |= {"PIP_FIND_LINKS": str(folder / FIRST / "wheels")}  # as the first walk says
     return int(bool(failed))
+
+
+def _with_ports(command: str, ports: Mapping[str, str]) -> str:
+    return re.sub(rf"\b({'|'.join(ports)})\b", lambda found: ports[found[0]], command)
 
 
 def _free_port() -> str:

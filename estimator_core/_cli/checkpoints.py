@@ -44,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
         rows, text = report.manifest(resolve_checkpoint(directory))
     else:
         rows, text = report.listing(_listed(directory))
-    print(json.dumps(rows, indent=2) if args.json else text)
+    told = json.dumps(rows, indent=2) if args.json else text
+    if directory != Path(args.directory):  # a copy of what a URL names, which goes with this process
+        told = told.replace(str(directory), args.directory.rstrip("/").removesuffix(f"/{CHECKPOINTS_DIR}"))
+    print(told)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`estimator audit URL` finds whatever differs from the journal of a store, and nothing where all is as it says."""
+"""Commands that read a model_dir at a URL: what differs from its journal is found, and checkpoints have URLs."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._cli import audit
+from estimator_core._cli import audit, checkpoints
 from estimator_core.errors import ArgumentError
 from estimator_core.journal import read_lineage
 from estimator_core.plugins import using_plugins
@@ -93,6 +93,16 @@ def added(key):
 def test_what_differs_is_found(url, plugins, capsys, change, kind):
     change(Shelf(url))
     assert {finding["kind"] for finding in audited(url, plugins, capsys)["findings"]} == {kind}
+
+
+@pytest.mark.parametrize("named", ["", "/checkpoints", "/checkpoints/5"])
+def test_checkpoints_are_listed_by_their_urls(url, plugins, capsys, named):
+    nothing = {"diff": None, "variables": False, "manifest": False}
+    with using_plugins(plugins):
+        checkpoints.run(Namespace(directory=url + named, json=True, **nothing))
+    paths = [row["path"] for row in json.loads(capsys.readouterr().out)]
+    steps = [5] if named.endswith("5") else [0, 5, 10]
+    assert paths == [f"{url}/checkpoints/{step}" for step in steps]
 
 
 def test_a_store_is_not_repaired_by_hand(url, plugins):
