@@ -250,13 +250,13 @@ def define_plugin_session(plugin: str) -> None:
     @nox.parametrize("resolution", RESOLUTIONS)
     def alone(session: nox.Session, resolution: str) -> None:
         """This plugin with the core and the packages that its pyproject names, and the kit; nothing else."""
-        groups = ("test", *own_tools)
-        install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=groups)
-        # Lower versions: what the plugin declares and whether its components keep their contracts.
+        install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=("test", *own_tools))
+        # Lower versions: what the plugin declares and whether sound components keep their contracts.
         chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
         tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
+        selected = ["-k=not are_caught", *tests] if tests else [f"{folder}/tests"]
         with outside(session, f"{folder}/tests", *SHARED) as env:
-            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *(tests or [f"{folder}/tests"]), env=env)
+            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *selected, env=env)
 
 
 for _plugin in PLUGINS:
@@ -339,7 +339,7 @@ def lint(session: nox.Session) -> None:
     """Style, layout and the rules of the repository."""
     session.run(*UV_RUN, "ruff", "check", ".", external=True)
     session.run(*UV_RUN, "ruff", "format", "--check", ".", external=True)
-    pytest(session, "tests/repo", "--ignore=tests/repo/test_import_contracts.py", runner=UV_RUN)
+    pytest(session, *PARALLEL, "tests/repo", "--ignore=tests/repo/test_import_contracts.py", runner=UV_RUN)
 
 
 @nox.session(venv_backend="none")
@@ -370,7 +370,7 @@ def docs(session: nox.Session) -> None:
         f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra, made in FORMATS.items() if made.extras
     ]
     left_to_formats += [f"--ignore=plugins/{module}" for module in IMPORT_ENGINES]
-    pytest(session, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
+    pytest(session, *PARALLEL, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
 
 
 @nox.session(venv_backend="none", default=False)

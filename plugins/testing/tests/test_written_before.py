@@ -33,8 +33,8 @@ FOUND_SINCE = {
     "format": ("test_has_raw_signatures",),
     "head": ("test_loss_leaves_padding_out",),
 }
-#: Kinds whose suites start processes of their own.
-TAKE_LONG = ("backend", "transform")
+#: Kinds whose suites take ten seconds and more; the others stand for them among the ordinary tests.
+TAKE_LONG = ("adapter", "backend", "exporter", "transform")
 
 
 def marks_of(kind: str) -> list[pytest.MarkDecorator]:

@@ -412,7 +412,7 @@ MUTANTS = (
         file=_ROOM + "fetched.py",
         old="return None if location is None else os.fspath(fetched(location, plugins=plugins))",
         new="return location",
-        tests=("test_evaluation_reads_the_checkpoint_of_the_url", "test_so_do_predictions_and_exports"),
+        tests=("test_evaluation_reads_the_checkpoint_of_the_url", "test_so_do_predictions", "test_so_do_exports"),
         in_cut=False,
     ),
 )
