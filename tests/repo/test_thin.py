@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1208,  # programs that the Estimators of a process share, included
     "_model_dir": 78,
     "_packs": 641,
-    "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
+    "_plugins": 1676,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
     "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
