@@ -41,7 +41,7 @@ sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
-from kit_sessions import define_kit_sessions  # noqa: E402
+from kit_sessions import DEFINED, define_kit_sessions  # noqa: E402
 from launcher_sessions import define_launcher_sessions  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
@@ -71,8 +71,6 @@ QUICK_AND_ALONE = "not plugins and not libraries and not slow"
 OLDEST = "3.11"
 KINDS = ["head", "hook", "exporter", "format", "backend", "model", "adapter", "input", "transform"]
 KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator", "storage"]
-# Kinds that a plugin defines, and the packages that a component of them is installed beside.
-DEFINED = {"command": ("estimator_terminal",), "schema": ("estimator_inputs",)}
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -597,4 +595,4 @@ def bench(session: nox.Session) -> None:
 HOUSE = House(OLDEST, wheel, outside, pytest)
 define_export_sessions(HOUSE)
 define_launcher_sessions(HOUSE)
-define_kit_sessions(HOUSE, [*KINDS, *DEFINED], DEFINED)
+define_kit_sessions(HOUSE, [*KINDS, *DEFINED])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -12,6 +12,14 @@ from export_sessions import House
 from uv import find_uv_bin
 
 CI = Path(__file__).parent
+#: Kinds that a plugin defines, and the packages that a component of them is installed beside.
+DEFINED = {
+    "command": ("estimator_terminal",),
+    "schema": ("estimator_inputs",),
+    "launcher": ("estimator_launchers",),
+    "report_section": ("estimator_report",),
+    "program_format": ("estimator_experiment",),
+}
 COMMAND = (find_uv_bin(), "run", "--quiet", "python", "-m", "tests.mutants.suites.run")
 
 
@@ -21,13 +29,12 @@ def suite_mutants(session: nox.Session) -> None:
     session.run(*COMMAND, *session.posargs, external=True)
 
 
-def define_kit_sessions(house: House, kinds: Sequence[str], defined: Mapping[str, Sequence[str]]) -> None:
+def define_kit_sessions(house: House, kinds: Sequence[str]) -> None:
     """Adds the sessions that need wheels.
 
     Args:
         house: what they take from the noxfile.
         kinds: of components that `estimator new-plugin` writes.
-        defined: the packages that define some of them.
     """
 
     @nox.session(python=house.python, default=False)
@@ -44,9 +51,9 @@ def define_kit_sessions(house: House, kinds: Sequence[str], defined: Mapping[str
     def author(session: nox.Session) -> None:
         """From an empty directory to a green plugin of each kind, by the tutorial: `-- --only KIND`, `-- --write`."""
         wheels = {name: house.wheel(name) for name in ("estimator_core", "estimator_testing")}
-        wheels |= {name: house.wheel(name) for names in defined.values() for name in names}
+        wheels |= {name: house.wheel(name) for names in DEFINED.values() for name in names}
         given = [f"--wheel={name}={path}" for name, path in wheels.items()]
-        given += [f"--kind={kind}:{','.join(defined.get(kind, ()))}" for kind in kinds]
+        given += [f"--kind={kind}:{','.join(DEFINED.get(kind, ()))}" for kind in kinds]
         session.run("python", str(CI / "author.py"), f"--uv={find_uv_bin()}", *given, *session.posargs)
 
     # By pip: what a user types, wherever pip is configured to look.

@@ -140,6 +140,24 @@ def core_version() -> str | None:
         return None
 
 
+def made_for(error: BaseException, distribution: str | None) -> str:
+    """The core that a plugin requires and the one that is here, where the plugin imports what this core lacks; else "".
+
+    Args:
+        error: what its import raised.
+        distribution: its package; None for code that is not installed.
+    """
+    if not isinstance(error, ImportError) or not (error.name or "").startswith("estimator_core") or not distribution:
+        return ""
+    needs = [
+        need
+        for found in metadata.distributions(name=distribution)
+        for need in found.requires or ()
+        if need.lower().replace("_", "-").startswith("estimator-core")
+    ]
+    return f" ({distribution} requires {needs[0]}; this is estimator-core {core_version()})" if needs else ""
+
+
 def _importer(entry: metadata.EntryPoint) -> Callable[[], Any]:
     return lambda: entry.load()
 

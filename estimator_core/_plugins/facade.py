@@ -20,6 +20,7 @@ from estimator_core._plugins.discovery import (
     code_of,
     given_candidates,
     installed_candidates,
+    made_for,
 )
 from estimator_core._plugins.kinds import Kind
 from estimator_core._plugins.listing import opening_line, with_collisions
@@ -136,7 +137,8 @@ class Plugins:
         try:
             target = import_target(registered.component.target)
         except (Exception, SystemExit) as error:
-            raise PluginError(f"{registered.describe()} cannot be imported: {type(error).__name__}: {error}") from error
+            words = f"{type(error).__name__}: {error}{made_for(error, registered.plugin.distribution)}"
+            raise PluginError(f"{registered.describe()} cannot be imported: {words}") from error
         with self._lock:
             self._used[kind, registered.qualified] = registered
         return target

@@ -19,7 +19,7 @@ from estimator_core._plugins.contract import (
     is_implementation,
 )
 from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
-from estimator_core._plugins.discovery import Candidate
+from estimator_core._plugins.discovery import Candidate, made_for
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.observed_import import observe
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
@@ -225,6 +225,7 @@ def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
 def _failed(record: PluginRecord, error: BaseException) -> PluginRecord:
     reason = f"sys.exit({error.code!r}) was called while it was loaded" if isinstance(error, SystemExit) else str(error)
     named = reason if isinstance(error, PluginError | SystemExit) else f"{type(error).__name__}: {reason}"
+    named += made_for(error, record.distribution)
     return replace(
         record,
         status="failed",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from estimator_core.errors import PluginError
 from tests.plugins.fake_site import Site
 
 HOOK = """
@@ -118,3 +121,18 @@ def test_a_plugin_for_another_core_is_left_out_in_the_words_of_its_author(
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.strip().startswith("failed:")]
     assert all(word in line for word in words), line
+
+
+def test_one_that_imports_what_this_core_lacks_says_which_core_it_is_for(site: Site) -> None:
+    old = "estimator-core<0.1,>=0.0.1"
+    site.add("acme-one", "from estimator_core.hooks import GoneHook\n", requires=old)
+    component = HOOK.format(name="two", target="acme_two.hook:Own")
+    site.add("acme-two", component, requires=old, files={"hook.py": "from estimator_core.gone import Own\n"})
+    site.add("acme-three", "import no_such_library\n", requires=old)
+    plugins = site.plugins()
+    errors = {one.distribution: one.error for one in plugins.records()}
+    words = f"requires {old}; this is estimator-core {metadata.version('estimator-core')})"
+    assert f"(acme-one {words}" in errors["acme-one"]
+    assert "requires" not in errors["acme-three"]  # another core would not help
+    with pytest.raises(PluginError, match=re.escape(f"(acme-two {words}")):
+        plugins.get("hook", "two")

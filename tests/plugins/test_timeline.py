@@ -1,5 +1,7 @@
 """When each hook specification and hook method is called in real runs: the order docs/plugins/timeline.md shows."""
 
+from importlib import metadata
+
 import pytest
 
 from estimator_core._plugins import Plugins
@@ -155,3 +157,16 @@ def test_the_manifest_names_the_plugins(estimator):
     assert estimator.latest_checkpoint()
     manifest = read_checkpoint(estimator.latest_checkpoint(), items=()).manifest
     assert ("estimator-core", "0.1.0") in [(row["distribution"], row["version"]) for row in manifest["plugins"]]
+
+
+def test_the_manifest_of_an_export_names_them_too(estimator, recorder, tmp_path):
+    from estimator_core.export import load
+
+    estimator.train(tiny_input_fn(), steps=1)
+    path = estimator.export_saved_model(str(tmp_path / "exports"), tiny_receiver_fn, format="arrays")
+    reader = Plugins(autoload=False, extra=[array_format], environ={})
+    rows = load(path, plugins=reader).manifest["provenance"]["plugins"]
+    (core,) = (row for row in rows if row["distribution"] == "estimator-core")
+    assert core["version"] == metadata.version("estimator-core")
+    assert all(row["hash"].startswith("sha256:") for row in rows)
+    assert f"code:{type(recorder).__name__}" in [row["distribution"] for row in rows]

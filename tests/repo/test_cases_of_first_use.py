@@ -122,6 +122,72 @@ CASES: dict[str, tuple[str, ...]] = {
         f"{HERE}::test_a_mode_may_be_annotated",
         "session types",
     ),
+    # What was asked for beside these
+    "the search finds ten words, light and dark, on a narrow screen, without an error of the console": (
+        "session site",
+    ),
+    "sixty sentences before and after": (
+        "tests/repo/test_words.py::test_the_page_on_style_shows_sixty_pairs_that_pass",
+    ),
+    "a new user's hour by the pages alone": (
+        "tests/docs/test_first_hour.py::test_every_walk_begins_with_what_it_installs",
+        "session first_hour",
+    ),
+    "tables of metrics, configurations, histories, checkpoints and exports": (
+        f"{NOTEBOOK}::test_metrics_and_other_dictionaries",
+        f"{NOTEBOOK}::test_the_table_of_a_config_begins_with_what_was_changed",
+        f"{NOTEBOOK}::test_history_and_estimator",
+    ),
+    "the terminal names what a call waits for, with its seconds": (
+        f"{HOOKS}test_waiting.py::test_the_stages_of_a_resumed_training",
+        f"{HOOKS}test_waiting.py::test_lines_tell_of_a_long_wait_only",
+    ),
+    "--quiet, -v and --log-level, before and after the command": (
+        f"{COMMANDS}::test_levels_after_the_command",
+        f"{HOOKS}test_waiting.py::test_quiet_shows_nothing",
+    ),
+    "--json, --debug and the switches of plugins, before and after the command": (
+        f"{COMMANDS}::test_json_before_and_after",
+        f"{COMMANDS}::test_debug_shows_the_traceback",
+        f"{COMMANDS}::test_plugin_switches_before_and_after",
+    ),
+    "--no-color and NO_COLOR": (f"{COMMANDS}::test_the_environment_is_put_back",),
+    "exit codes of wrong words, of failures and of what can continue": (
+        f"{COMMANDS}::test_a_wrong_argument_is_another_code_than_a_failure",
+        f"{COMMANDS}::test_a_failure_names_the_heading_that_explains_it",
+    ),
+    "120 bad usages end in one line": (
+        "tests/command_line/test_bad_usage.py::test_it_is_refused_in_one_line",
+        "tests/command_line/test_bad_usage.py::test_there_are_enough_cases_and_some_of_every_command",
+    ),
+    "completion in bash, fish and zsh": tuple(
+        f"plugins/terminal/tests/test_completion.py::test_{one}"
+        for one in ("bash_completes", "fish_completes", "zsh_completes")
+    ),
+    "evaluate and export take the program from the run record": (
+        "plugins/experiment/tests/test_evaluate.py::test_every_checkpoint_by_slice_as_the_run_record_says",
+        "plugins/experiment/tests/test_evaluate.py::test_an_export_of_the_program_that_the_run_record_names",
+    ),
+    "the doctor names versions, devices, directories and a package that was replaced": tuple(
+        f"plugins/terminal/tests/test_doctor.py::test_{one}"
+        for one in (
+            "versions_that_do_not_fit",
+            "each_device_computes",
+            "a_directory_that_cannot_be_written_to",
+            "packages_that_were_replaced",
+            "a_failure_names_what_was_replaced",
+        )
+    ),
+    "histograms of several steps in one picture": ("tests/builtin_hooks/test_event_hooks.py::test_summaries",),
+    "a page of a run, with curves, results, goodput, hooks, checkpoints, exports and environment": (
+        "plugins/report/tests/test_run_sections.py::test_where_the_time_went",
+        "plugins/report/tests/test_page.py::test_a_browser_shows_it",
+    ),
+    "bills of materials, and a statement that names a later change": (
+        "tests/repo/test_provenance.py::test_a_change_after_the_statement_is_named",
+        "tests/repo/test_provenance.py::test_a_bill_lists_what_the_package_requires",
+        "session release",
+    ),
 }
 
 

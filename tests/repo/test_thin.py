@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1208,  # programs that the Estimators of a process share, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
-    "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
+    "_plugins": 1676,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
     "_step": 1381,
     "_storage": 374,  # files at URLs, for plugins, and what a record waits for, included
     "_summaries": 318,  # the lock of an event file included

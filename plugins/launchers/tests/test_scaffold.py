@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow  # the session `template` installs and tests one, too
 def test_a_launcher_to_start_from(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "estimator_core._cli.main", "new-plugin", "acme-runner", "--kind", "launcher"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
@@ -35,4 +38,4 @@ def test_a_launcher_to_start_from(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 passed" in done.stdout
+    assert "15 passed" in done.stdout

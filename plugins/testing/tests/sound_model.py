@@ -23,9 +23,10 @@ def logistic_model_fn(features, labels, mode):
     if mode == ec.ModeKeys.PREDICT:
         return ec.EstimatorSpec(mode, predictions=predictions)
     losses = optax.sigmoid_binary_cross_entropy(logits, labels.astype(jnp.float32))
+    real = ec.example_weights()
     return ec.EstimatorSpec(
         mode,
-        loss=losses.mean(),
+        loss=losses.mean() if real is None else (losses * real).sum() / real.sum(),
         train_op=optax.adam(0.1),
         eval_metric_ops={"accuracy": ec.metrics.accuracy(labels, logits > 0), "average_loss": ec.metrics.mean(losses)},
     )

@@ -32,9 +32,10 @@ FOUND_SINCE = {
     "exporter": ("test_nan_is_not_an_improvement",),
     "format": ("test_has_raw_signatures",),
     "head": ("test_loss_leaves_padding_out",),
+    "model": ("test_padding_does_not_count",),
 }
 #: Kinds whose suites take ten seconds and more; the others stand for them among the ordinary tests.
-TAKE_LONG = ("adapter", "backend", "exporter", "transform")
+TAKE_LONG = ("adapter", "backend", "exporter", "model", "transform")
 
 
 def marks_of(kind: str) -> list[pytest.MarkDecorator]:

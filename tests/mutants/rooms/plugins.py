@@ -228,4 +228,22 @@ MUTANTS = (
         tests=("test_processors_bound_a_step_whose_compiler_is_not_installed",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-plugin-for-another-core-does-not-say-so",
+        guarantee="rule 125",
+        file=_ROOM + "discovery.py",
+        old=' if needs else ""',
+        new=' if not needs else ""',
+        tests=("test_one_that_imports_what_this_core_lacks_says_which_core_it_is_for",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-component-for-another-core-does-not-say-so",
+        guarantee="rule 125",
+        file=_ROOM + "facade.py",
+        old="{error}{made_for(error, registered.plugin.distribution)}",
+        new="{error}",
+        tests=("test_one_that_imports_what_this_core_lacks_says_which_core_it_is_for",),
+        in_cut=False,
+    ),
 )

@@ -44,6 +44,14 @@ MUTANTS = (
         gradient_is_cut=("return optax.huber_loss(logits[:, 0]", "return optax.huber_loss(jnp.round(logits[:, 0])"),
         cannot_be_served=("predictions=predictions, export_outputs=outputs)", "predictions=predictions)"),
         weights_are_squared=(".reshape(-1)\n        mask =", ".reshape(-1) ** 2\n        mask ="),
+        draws_from_the_global_generator=(
+            "return optax.huber_loss(logits[:, 0]",
+            "__import__('random').random()\n        return optax.huber_loss(logits[:, 0]",
+        ),
+        loss_of_a_hash=(
+            "return jnp.sum(weights * losses) /",
+            'return (1 + hash("loss") % 1000) * jnp.sum(weights * losses) /',
+        ),
     ),
     *faults(
         "model",
@@ -66,6 +74,15 @@ MUTANTS = (
         has_a_metric_without_a_number=("ec.metrics.mean(losses)", "ec.metrics.mean(jax.numpy.log(-1 - losses))"),
         needs_labels_to_predict=('predictions = {"predictions": y}', 'predictions = {"predictions": y + 0 * labels}'),
         loss_of_the_labels=("losses = (y - labels) ** 2", "losses = (labels - labels) ** 2 + 0 * y"),
+        seeds_the_generator=(
+            "losses = (y - labels) ** 2",
+            "losses = (y - labels) ** 2\n    __import__('random').seed(1)",
+        ),
+        loss_counts_padding=("losses.mean() if real is None else", "losses.mean() if True else"),
+        weights_of_a_hash=(
+            "jax.nn.initializers.lecun_normal())",
+            'lambda _, *of: jax.nn.initializers.lecun_normal()(jax.random.key(hash("kernel") % 1000), *of))',
+        ),
     ),
     *faults(
         "adapter",
@@ -81,6 +98,11 @@ MUTANTS = (
         ),
         rounds=("return lambda x: x @ kernel + bias", "return lambda x: x @ kernel.round(1) + bias"),
         changes_the_module=("layer = binding.module", "layer = binding.module\n        layer.kernel += 1"),
+        seeds_the_generator=("layer = binding.module", "layer = binding.module\n        np.random.seed(1)"),
+        values_of_a_hash=(
+            "layer.kernel.dtype, layer.kernel)",
+            'layer.kernel.dtype, layer.kernel + hash("kernel") % 1000)',
+        ),
     ),
     *faults(
         "adapter",
@@ -107,5 +129,7 @@ MUTANTS = (
         ),
         has_another_method=("def initial_values(", "def values("),
         returns_noise=("value=value, origin", "value=value + np.random.default_rng().normal(), origin"),
+        seeds_the_generator=("value=value, origin", "value=value + 0 * (np.random.seed(1) or 1), origin"),
+        values_of_a_hash=("value=value, origin", "value=value + hash(path) % 1000, origin"),
     ),
 )

@@ -80,6 +80,10 @@ MUTANTS = (
         name_is_no_name=('name, version = "acme_transform", 1', 'name, version = "acme-transform", 1'),
         version_is_a_text=('name, version = "acme_transform", 1', 'name, version = "acme_transform", "1"'),
         adds_noise=("/ np.float32(self.deviation)", "/ np.float32(self.deviation) + np.random.default_rng().normal()"),
+        draws_from_the_global_generator=(
+            "/ np.float32(self.deviation)",
+            "/ np.float32(self.deviation) + np.float32(0 * np.random.random())",
+        ),
     ),
     *faults(
         "storage",

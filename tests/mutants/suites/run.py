@@ -22,7 +22,7 @@ from tests.mutants.run import ROOT, Outcome, run_all
 from tests.mutants.suites import defined, learning, reading, running, serving
 
 #: Those of the core, and those of our plugins whose suite is as quick.
-SCORED = (*KINDS, "command", "schema")
+SCORED = (*KINDS, "command", "schema", "launcher", "report_section", "program_format")
 MUTANTS = (*running.MUTANTS, *learning.MUTANTS, *reading.MUTANTS, *serving.MUTANTS, *defined.MUTANTS)
 PAGE = ROOT / "docs" / "plugins" / "mutation_score.md"
 #: The share of its faults that each suite has to notice.

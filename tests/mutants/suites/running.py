@@ -90,6 +90,10 @@ MUTANTS = (
         ),
         needs_a_state_it_did_not_give=('state["gap"], state["base"]', 'state["gap"], state["first"]'),
         restores_one_field=('self.gap, self.base = state["gap"], state["base"]', 'self.base = state["base"]'),
+        sets_a_variable=(
+            'return {"gap": self.gap, "base": self.base}',
+            '__import__("os").environ["GAP"] = str(self.gap) + str(id(self))\n        return {"gap": self.gap, "base": self.base}',
+        ),
     ),
     *faults(
         "coordinator",

@@ -37,6 +37,10 @@ MUTANTS = (
             "        except Exception:\n            return None",
         ),
         worst_is_the_best=('if not eval_result["loss"] < lowest:', 'if not eval_result["loss"] > 0:'),
+        keeps_its_index_open=(
+            "written.replace(memory)",
+            "self.index = __import__('os').open(written, 0)\n        written.replace(memory)",
+        ),
     ),
     *faults(
         "format",
@@ -63,6 +67,7 @@ MUTANTS = (
             "np.savez(directory / _WEIGHTS, **request.variables)\n        next(iter(request.variables.values()))[:] = 0",
         ),
         batch_of_one_size=('(batch,) = export.symbolic_shape("batch", constraints=["batch >= 1"])', "batch = 2"),
+        seeds_the_generator=("        manifest = {\n", "        np.random.seed(7)\n        manifest = {\n"),
     ),
     *faults(
         "export_check",
@@ -83,5 +88,9 @@ MUTANTS = (
         narrows_one_side=("found.astype(np.float64)", "found.astype(np.float16)"),
         looks_at_the_first_value=("same.all()", "same.flat[:1].all()"),
         passes_where_one_value_fits=("same.all()", "same.any()"),
+        silences_numpy=(
+            "        return None if same.all()",
+            "        np.seterr(all='ignore')\n        return None if same.all()",
+        ),
     ),
 )

@@ -48,6 +48,7 @@ def estimator_kinds() -> Sequence[Kind]:
             contract="estimator_experiment.program:ProgramFormat",
             target="a function of path and settings that returns a Program; its name is the extension of the files",
             suite="estimator_experiment.program_suite:ProgramFormatSuite",
+            scaffold="estimator_experiment:scaffold",
         )
     ]
 

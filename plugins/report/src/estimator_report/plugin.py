@@ -28,6 +28,7 @@ def estimator_kinds() -> Sequence[Kind]:
             contract="estimator_report:ReportSection",
             target="a class or function whose call without arguments returns a ReportSection",
             suite="estimator_report.section_suite:ReportSectionSuite",
+            scaffold="estimator_report:scaffold",
         )
     ]
 

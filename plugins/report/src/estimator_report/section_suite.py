@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import html.parser
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -45,11 +47,32 @@ class ReportSectionSuite:
 
     def test_text_from_outside_is_escaped(self) -> None:
         """A name in the data is shown as text."""
-        hostile = _renamed(self.results, _HOSTILE)
+        renamed = _renamed(self.results, _HOSTILE)
+        hostile = {step: {**metrics, _HOSTILE: 1.0} for step, metrics in renamed.items()}
         assert "<script" not in (self.section().body(self._source(hostile)) or "")
 
+    def test_is_the_same_again_and_changes_nothing(self) -> None:
+        """A second call, and a second object, return the same. The results stay as they are."""
+        source, before = self._source(self.results), self._source(self.results).results
+        section = self.section()
+        first = section.body(source)
+        assert section.body(source) == first, "asked again, it returns something else"
+        assert self.section().body(source) == first, "another object returns something else"
+        assert repr(source.results) == repr(before), "it changes the results"
+
+    def test_a_number_that_is_none_is_shown(self) -> None:
+        """Metrics that are NaN or infinite leave whole HTML."""
+        for odd in (math.nan, math.inf, -math.inf):
+            source = self._source(_with_numbers(self.results, odd))
+            assert unclosed(build_page("x", source, [self.section()])) == [], f"results of {odd}"
+
+    def test_one_evaluation_is_enough(self) -> None:
+        """With the results of one step it has content, or nothing to say."""
+        step = max(self.results)
+        assert unclosed(build_page("x", self._source({step: self.results[step]}), [self.section()])) == []
+
     def _source(self, results: dict[int, dict[str, Any]]) -> ReportSource:
-        return ReportSource(model_dir=Path("runs/x"), evaluation="", results=results)
+        return ReportSource(model_dir=Path("runs/x"), evaluation="", results=copy.deepcopy(results))
 
 
 def unclosed(page: str) -> list[str]:
@@ -68,6 +91,15 @@ def unclosed(page: str) -> list[str]:
 
     Parser().feed(page)
     return open_tags + wrong
+
+
+def _with_numbers(value: Any, number: float) -> Any:
+    """The results with this number for each metric that is a real number; counts and steps stay."""
+    if isinstance(value, dict):
+        return {key: _with_numbers(each, number) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_numbers(each, number) for each in value]
+    return number if isinstance(value, float) else value
 
 
 def _renamed(value: Any, name: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs, Wake
 from estimator_testing.fake_run import FakeRun
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.suite import Suite
 from estimator_testing.tiny import tiny_estimator, tiny_input_fn
 
@@ -81,7 +81,8 @@ class CheckpointPolicySuite(Suite):
             policy.at_end(run)
 
         kept = [self.make()]
-        use(kept[0])  # what is loaded once
+        with loading():
+            use(kept[0])
         with leaving_nothing("after a run, the policy"):
             kept.append(self.make())
             use(kept[1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from estimator_core.export import ExportCheck
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.suite import Suite
 
 _SAME: tuple[np.ndarray[Any, Any], ...] = (
@@ -70,7 +70,8 @@ class ExportCheckSuite(Suite):
     def test_leaves_nothing_behind(self) -> None:
         """A comparison changes nothing in the process, such as numpy's treatment of errors."""
         pairs = [(one, one.copy()) for one in _SAME] + [(np.ones(3), np.full(3, np.nan))]
-        self.make().difference(*pairs[0])  # what is loaded once
+        with loading():
+            self.make().difference(*pairs[0])
         with leaving_nothing("after comparisons, the check"):
             for expected, found in pairs:
                 self.make().difference(expected, found)

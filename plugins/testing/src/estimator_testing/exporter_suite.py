@@ -14,7 +14,7 @@ from estimator_core.config import RunConfig
 from estimator_core.errors import ExportError
 from estimator_core.export import Exporter
 from estimator_core.summaries import append_eval_metrics
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.suite import Suite
 from estimator_testing.torn_writes import Killed, TornWrites
 
@@ -217,18 +217,20 @@ class ExporterSuite(Suite):
         """After a training, also one whose last export fails, no thread runs, no file is open, and the state of the
         process is as before.
         """
-        kept = [self._train(tmp_path / "first")]  # what is loaded once
+        kept = [self.make(), self.make(), self.make()]  # what an exporter holds, it holds as long as it is kept
+        with loading():
+            self._train(tmp_path / "first", kept[0])
         with leaving_nothing("after a training, the exporter"):
-            kept.append(self._train(tmp_path / "second"))
+            self._train(tmp_path / "second", kept[1])
         with leaving_nothing("after an export that failed, the exporter"):
-            estimator, _ = self._train(tmp_path / "third")
+            estimator, _ = self._train(tmp_path / "third", kept[2])
             estimator.fails = True
             with contextlib.suppress(ExportError):
-                self._call(self.make(), estimator, _at(self.results()[-1], 1000), final=True)
+                self._call(kept[2], estimator, _at(self.results()[-1], 1000), final=True)
 
-    def _train(self, tmp_path: Path) -> tuple[FakeExporting, list[str | None]]:
+    def _train(self, tmp_path: Path, exporter: Exporter | None = None) -> tuple[FakeExporting, list[str | None]]:
         estimator = FakeExporting(tmp_path)
-        return estimator, self._run(self.make(), estimator)
+        return estimator, self._run(self.make() if exporter is None else exporter, estimator)
 
     def _run(self, exporter: Exporter, estimator: FakeExporting) -> list[str | None]:
         """Makes three evaluations, and repeats the last one as final."""

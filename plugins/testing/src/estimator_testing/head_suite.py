@@ -20,7 +20,8 @@ from estimator_core.metrics import (
     merge_metrics,
 )
 from estimator_core.modes import ModeKeys
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 if TYPE_CHECKING:
@@ -309,6 +310,13 @@ class HeadSuite(Suite):
             asked[0], self.make().loss(labels, logits, features, ModeKeys.TRAIN, extra), rtol=1e-5
         )
 
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, its loss and its predictions are the same."""
+        batch = self._batch()
+        predictions = {str(key): np.asarray(value) for key, value in self.make().predictions(batch[2]).items()}
+        found = [(key, predictions[key]) for key in sorted(predictions)]
+        same_under_another_seed(request, [np.asarray(self._loss(batch)), found])
+
     def test_leaves_nothing_behind(self) -> None:
         """Loss, metrics, predictions and specs change nothing in the process, such as the random generators."""
         features, labels, logits = self._batch()
@@ -320,7 +328,8 @@ class HeadSuite(Suite):
                 head.create_estimator_spec(features, mode, logits, labels=given, optimizer=self.optimizer())
 
         kept = [self.make()]
-        use(kept[0])  # what is loaded once
+        with loading():
+            use(kept[0])
         with leaving_nothing("after specs of each mode, the head"):
             kept.append(self.make())
             use(kept[1])

@@ -18,7 +18,7 @@ from estimator_core.modes import ModeKeys
 from estimator_testing.fake_run import FakeRun, RecordedSummaries
 from estimator_testing.faults import InjectedError, Unreadable
 from estimator_testing.hook_driver import drive
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.step_clock import StepClock
 from estimator_testing.suite import Suite
@@ -261,7 +261,8 @@ class HookSuite(Suite):
         of warnings and random generators of the process are as before.
         """
         kept = [self.make()]
-        self._drive(kept[0], steps=5)  # what is loaded once
+        with loading():
+            self._drive(kept[0], steps=5)
         with leaving_nothing("after a run, the hook"):
             kept.append(self.make())
             self._drive(kept[1], steps=5)

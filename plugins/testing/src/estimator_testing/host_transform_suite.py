@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from estimator_core.inputs import HostTransform, apply_transforms, load_transforms, save_transforms
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
@@ -139,7 +139,8 @@ class HostTransformSuite(Suite):
         """After a batch no thread runs, no file is open, and the state of the process is as before."""
         batch = self.batch()
         kept = [self.make()]
-        self._apply(kept[0], batch)  # what is loaded once
+        with loading():
+            self._apply(kept[0], batch)
         with leaving_nothing("after a batch, the transform"):
             kept.append(self.make())
             self._apply(kept[1], batch)

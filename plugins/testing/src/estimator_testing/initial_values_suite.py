@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 import estimator_core as ec
 from estimator_core.model import InitialValue, InitialValues, VariableSpec, check_value, request_initial_values
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 
@@ -91,10 +93,16 @@ class InitialValuesSuite(Suite):
             self._estimator(tmp_path / "run", warm_start_from=source).train(batches, steps=1)
         assert source.asked == 1, f"it was asked {source.asked} times in a run and its continuation"
 
+    def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, it returns the same values."""
+        given = self._given(self.make(tmp_path))
+        same_under_another_seed(request, [(path, np.asarray(given[path].value)) for path in sorted(given)])
+
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
         """Once its values are read no thread runs, no file is open, and the state of the process is as before."""
         kept = [self.make(tmp_path)]
-        self._given(kept[0])  # what is loaded once
+        with loading():
+            self._given(kept[0])
         with leaving_nothing("after its values were read, the source"):
             kept.append(self.make(tmp_path))
             self._given(kept[1])

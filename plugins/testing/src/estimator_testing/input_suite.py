@@ -15,7 +15,7 @@ import pytest
 
 from estimator_core.inputs import Batch, BatchSource, InputContext, InputPosition, open_input
 from estimator_core.modes import ModeKeys
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
@@ -159,7 +159,8 @@ class InputSuite(Suite):
         the process are as before. The input can be opened again.
         """
         input_fn = self.make()
-        self._read(input_fn)  # what is loaded once
+        with loading():
+            self._read(input_fn)
         with leaving_nothing("closed in the middle, the input"):
             source = self._open(input_fn)
             next(source)

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 _DESCRIPTORS = next((Path(name) for name in ("/proc/self/fd", "/dev/fd") if os.path.isdir(name)), None)
+#: As it was before any component was used: one that was used may have changed it for good.
+_ERRORS = np.geterr()
 #: Seconds that a thread may take to end once it has been told to.
 _THREAD_SECS = 2.0
 
@@ -42,6 +44,7 @@ def leaving_nothing(who: str) -> Generator[None]:
     """
     np.random.random()  # so that a seed that was set before is not set to the same state
     random.random()
+    errors = np.seterr(**_ERRORS)
     threads, files, state = set(threading.enumerate()), _open_files(), process_state()
     yield
     for thread in set(threading.enumerate()) - threads:
@@ -52,8 +55,36 @@ def leaving_nothing(who: str) -> Generator[None]:
     left = _new(_open_files(), files)
     assert not left, f"{who} leaves files open: {', '.join(left)}"
     after = process_state()
+    np.seterr(**errors)
     changed = [what for what in state if state[what] != after[what]]
     assert not changed, f"{who} changes {', '.join(changed)}"
+
+
+@contextlib.contextmanager
+def loading() -> Generator[None]:
+    """A first use, which may load libraries. What it changes in the process is put back, so that a second use which
+    changes it again is seen.
+
+    Example:
+        >>> with loading():
+        ...     os.environ["ACME"] = "1"
+        >>> "ACME" in os.environ
+        False
+    """
+    environment, folder, path = dict(os.environ), os.getcwd(), list(sys.path)
+    limit, level, hook = sys.getrecursionlimit(), logging.getLogger().level, sys.excepthook
+    errors, printing = np.geterr(), np.get_printoptions()
+    yield
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[:] = path
+    sys.setrecursionlimit(limit)
+    logging.getLogger().setLevel(level)
+    sys.excepthook = hook
+    np.seterr(**errors)
+    np.set_printoptions(**printing)
 
 
 def process_state() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+import pytest
 
 from estimator_core.config import RunConfig
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import numpy_input_fn
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 SEED = 17
@@ -76,6 +79,17 @@ class ModelSuite(Suite):
         for name in one.keys() - {"loss"}:
             np.testing.assert_allclose(one[name], other[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
+    def test_padding_does_not_count(self, tmp_path: Path) -> None:
+        """Rows that fill up a batch (`ragged="pad"`) change neither the loss nor a metric."""
+        model = self._make(tmp_path).train(self._input(), steps=1)
+        features, labels = jax.tree.map(lambda leaf: leaf[:3], self._examples())
+        padded, exact = (
+            model.evaluate(numpy_input_fn(features, labels, batch_size=8, num_epochs=1, shuffle=False, ragged=ragged))
+            for ragged in ("pad", "exact")
+        )
+        for name, value in exact.items():
+            np.testing.assert_allclose(padded[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
     def test_predicts_each_example(self, tmp_path: Path) -> None:
         """It predicts every example once, in order, without labels, whatever the batch size, and by its features."""
         model = self._make(tmp_path).train(self._input(), steps=2)
@@ -129,6 +143,12 @@ class ModelSuite(Suite):
         all_modes()
         assert dict(model.trace_counts) == traced, f"traces were {traced} and are {model.trace_counts}"
 
+    def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, the same seed leads to the same weights."""
+        model = self._make(tmp_path).train(self._input(), steps=1)
+        leaves = jax.tree_util.tree_leaves_with_path(model.variables)
+        same_under_another_seed(request, sorted((jax.tree_util.keystr(path), _digest(leaf)) for path, leaf in leaves))
+
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
         """After a training, an evaluation and a prediction no thread runs, no file is open, and the state of the
         process is as before.
@@ -139,7 +159,8 @@ class ModelSuite(Suite):
             model.evaluate(self._input(epochs=1))
             list(model.predict(self._features()))
 
-        use("first")  # what is loaded once
+        with loading():
+            use("first")
         with leaving_nothing("after its calls, the model"):
             use("second")
 
@@ -160,6 +181,10 @@ class ModelSuite(Suite):
 
     def _features(self, *, batch_size: int = 8) -> Callable[..., Any]:
         return numpy_input_fn(self._examples()[0], batch_size=batch_size, shuffle=False)
+
+
+def _digest(leaf: Any) -> str:
+    return hashlib.sha256(np.asarray(leaf).tobytes()).hexdigest()
 
 
 def assert_same_trees(actual: Any, expected: Any, message: str) -> None:

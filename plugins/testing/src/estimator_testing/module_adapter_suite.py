@@ -16,8 +16,9 @@ import pytest
 from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model import ModuleAdapter
 from estimator_testing._core import Trainable, is_traced
-from estimator_testing.leaks import leaving_nothing
+from estimator_testing.leaks import leaving_nothing, loading
 from estimator_testing.module_runner import ModuleRunner
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 _IMPORT = "import importlib, sys; importlib.import_module({module!r}); print({library!r} in sys.modules)"
@@ -175,6 +176,13 @@ class ModuleAdapterSuite(Suite):
         with pytest.raises(VariableError):
             adapter.write_back(self.module(), {name: np.zeros((17,), np.float32) for name in values})
 
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, a module has the same variables and output."""
+        runner = self._started()
+        output, _ = runner.apply(runner.variables, self._inputs())
+        found = [(path, np.asarray(runner.variables[path])) for path in sorted(runner.variables)]
+        same_under_another_seed(request, [found, np.asarray(output)])
+
     def test_leaves_nothing_behind(self) -> None:
         """A module that is started and applied changes nothing in the process, such as the random generators."""
 
@@ -182,7 +190,8 @@ class ModuleAdapterSuite(Suite):
             runner = self._runner(module).start(self._inputs())
             runner.apply(runner.variables, self._inputs())
 
-        use(self.module())  # what is loaded once
+        with loading():
+            use(self.module())
         module = self.module()
         with leaving_nothing("after a module was applied, the adapter"):
             use(module)

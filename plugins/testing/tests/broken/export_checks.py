@@ -85,3 +85,12 @@ class TestSeedsTheGenerator(Suite):
         def difference(self, expected, found):
             np.random.seed(7)
             return super().difference(expected, found)
+
+
+class TestSilencesNumpy(Suite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(CloseOutputs):
+        def difference(self, expected, found):
+            np.seterr(all="ignore")  # the same at each use
+            return super().difference(expected, found)

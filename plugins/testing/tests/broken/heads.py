@@ -279,3 +279,11 @@ class TestDrawsFromTheGlobalGenerator(Suite):
         def metrics(self, *arguments, **given):
             np.random.random()
             return super().metrics(*arguments, **given)
+
+
+class TestLossOfAHash(Suite):
+    fails = ("test_another_hash_seed",)
+
+    class Broken(SoundHead):
+        def unreduced_loss(self, labels, logits):
+            return super().unreduced_loss(labels, logits) * (1 + hash("loss") % 1000)
