@@ -35,7 +35,7 @@ BUDGETS = {
     "_model_dir": 78,
     "_packs": 641,
     "_plugins": 1663,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
-    "_step": 1381,
+    "_step": 1383,  # the name of a packed program included
     "_storage": 373,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2542,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
