@@ -107,6 +107,16 @@ def test_classes_are_spread_evenly(line):
     assert max(shares) - min(shares) < 0.08
 
 
+def test_labels_may_be_words(line):
+    """They stay on the host. The splitter gets numbers."""
+    text = Path("line_code.py").read_text().replace("(3 * x + 1).astype(np.float32)", "np.where(x > 0.5, 'yes', 'no')")
+    Path("line_code.py").write_text(text)
+    folds = open_folds(line, settings=["crossval.splitter=stratified"])
+    assert (set(folds.rows.labels), sorted(folds.rows.features)) == ({"yes", "no"}, ["person", "x"])
+    shares = [np.mean(folds.rows.labels[test] == "yes") for _, test in folds.splits]
+    assert max(shares) - min(shares) < 0.08
+
+
 def test_rows_before_the_first_fold_in_time_have_no_prediction(line):
     folds = open_folds(line, settings=["crossval.splitter=time_ordered", "train.max_steps=2"])
     run_folds(folds)
