@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import nox
 from uv import find_uv_bin
@@ -19,20 +21,52 @@ PLUGINS = (
     "inputs",
     "modules",
     "runs",
+    "signatures",
     "warm_start",
 )
 LIBRARIES = ("flax", "scikit-learn", "tqdm")
-#: A file, and the settings that make it short.
+
+
+class Example(NamedTuple):
+    """How an example is run.
+
+    Args:
+        settings: what makes it short.
+        flag: one other setting.
+        data: the file of which a byte is changed; "": its data are no file here.
+    """
+
+    settings: Sequence[str]
+    flag: str
+    data: str = ""
+
+
 EXAMPLES = {
-    "iris": ("train.max_steps=100", "run_config.save_checkpoints_steps=100"),
-    "two_tower": ("train.max_steps=40", "run_config.save_checkpoints_steps=40", "exporters=[]", "hooks=[]"),
-    "bert": ("train.max_steps=4", "run_config.save_checkpoints_steps=4"),
+    "iris": Example(
+        ("train.max_steps=100", "run_config.save_checkpoints_steps=100"),
+        "model.args.optimizer.args.learning_rate=0.03",
+        "iris.csv",
+    ),
+    "digits": Example(
+        ("train.max_steps=40", "run_config.save_checkpoints_steps=40", "exporters=[]", "hooks=[]"),
+        "hparams.learning_rate=0.003",
+    ),
+    "two_tower": Example(
+        ("train.max_steps=40", "run_config.save_checkpoints_steps=40", "exporters=[]", "hooks=[]"),
+        "hparams.learning_rate=0.002",
+    ),
+    "bert": Example(
+        ("train.max_steps=8", "run_config.save_checkpoints_steps=8"),
+        "model.args.learning_rate=0.0006",
+        "reviews/train.tsv",
+    ),
 }
+SEED = "run_config.tf_random_seed=2"
 
 
 @nox.session(python="3.11", default=False)
 def reproduce(session: nox.Session) -> None:
-    """Wheels run the examples; `estimator reproduce` builds their environment, and names a package that is another."""
+    """Wheels run the examples; `estimator reproduce` builds their environment, and names what is changed."""
     uv, folder = find_uv_bin(), Path(session.create_tmp()).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     wheels, runs = folder / "wheels", folder / "runs"
@@ -45,17 +79,41 @@ def reproduce(session: nox.Session) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples")
     env = {"PATH": os.pathsep.join([str(Path(uv).parent), *session.env.get("PATH", os.environ["PATH"]).split(":")])}
     with session.chdir(folder):
-        for name, settings in EXAMPLES.items():
-            chosen = [word for text in settings for word in ("--set", text)]
+        for name, example in EXAMPLES.items():
+            chosen = [word for text in example.settings for word in ("--set", text)]
             words = ["run", f"examples/{name}.toml", "--model-dir", f"runs/{name}", "--predictions", "0", *chosen]
             session.run("estimator", *words, env=env)
             session.run("estimator", "reproduce", f"runs/{name}", env=env)
+            for kind, text in (("flag", example.flag), ("seed", SEED)):
+                _check_named(session, env, name, f"{kind} {text.partition('=')[0]}: was ", "--set", text)
+            if example.data:
+                changed = folder / "examples" / example.data
+                whole = changed.read_bytes()
+                changed.write_bytes(_with_another_byte(whole))
+                _check_named(session, env, name, "data ")
+                changed.write_bytes(whole)
         record = json.loads(next((runs / "iris" / "capsules").glob("*.json")).read_text())
         version = record["packages"]["absl-py"]["version"]
         session.install("--no-deps", f"absl-py!={version}")
-        told = session.run(
-            "estimator", "reproduce", "runs/iris", "--here", "--output", "other", env=env, silent=True,
-            success_codes=[0, 1],
-        )  # fmt: skip
-    if f"package absl-py: was {version}, now" not in str(told):
-        session.error(f"The changed package was not named: {told}")
+        for name in EXAMPLES:
+            _check_named(session, env, name, f"package absl-py: was {version}, now ")
+
+
+def _with_another_byte(content: bytes) -> bytes:
+    """A file that can still be read: its last digit is another one, or its last letter where it has no digit."""
+    letters = bytes(range(ord("a"), ord("z") + 1))
+    kind = next(each for each in (b"0123456789", letters) if any(byte in each for byte in content))
+    place = max(at for at, byte in enumerate(content) if byte in kind)
+    return content[:place] + bytes([kind[0] if content[place] != kind[0] else kind[1]]) + content[place + 1 :]
+
+
+def _check_named(session: nox.Session, env: Mapping[str, str], name: str, words: str, *more: str) -> None:
+    """Checks that a changed run of an example is told by these words first."""
+    shutil.rmtree("other", ignore_errors=True)
+    told = session.run(
+        "estimator", "reproduce", f"runs/{name}", "--here", "--output", "other", *more, env=env, silent=True,
+        success_codes=[0, 1],
+    )  # fmt: skip
+    session.log(f"{name}: {told}")
+    if f"The first difference: {words}" not in str(told):
+        session.error(f"{words!r} of {name} was not named.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import jax
@@ -122,6 +123,7 @@ class TrainStep:
         if packing is None:
             return steps
 
+        @wraps(steps)  # profiles and compile caches name a program by its function
         def packed(carried: PyTree, features: PyTree, labels: PyTree, weights: Mask) -> tuple[PyTree, dict[str, Any]]:
             state = packing.unpack(carried) if isinstance(carried, Packed) else carried
             state, outputs = steps(state, features, labels, weights)

@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 578,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2656,  # the catalog, audits (stores too), incremental saves, checkpoints of others included
-    "_cli": 625,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
+    "_cli": 628,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
@@ -35,8 +35,8 @@ BUDGETS = {
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
     "_plugins": 1676,  # the code of plugins named and locked, policies, and what is wrong with a plugin told by name
-    "_step": 1381,
-    "_storage": 374,  # files at URLs, for plugins, and what a record waits for, included
+    "_step": 1383,  # the name of a packed program included
+    "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2551,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
 }

@@ -70,6 +70,7 @@ def test_every_kind_of_file_gives_the_same(folder, file, lines):
         ("alpha beta", "gamma", "yes"),
         ("delta", "epsilon", "no"),
     ]
+    assert data.train.input_fn(2).files == (folder / file, folder / "vocab.txt")  # what the record of a run digests
 
 
 GLUE = {

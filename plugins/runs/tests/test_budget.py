@@ -107,7 +107,7 @@ def test_the_commands_print_tables_and_write_pages(line, capsys):
     assert main(["budget", "batch", "line.toml", "--largest", "16", "--json"]) == 0
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (said["largest"], [one["size"] for one in said["sizes"]]) == (16, [8, 16])
-    assert main(["budget", "batch", "line.toml", "--memory", "0"]) == 1
+    assert main(["budget", "batch", "line.toml", "--memory", "1e-9"]) == 1  # one byte
     assert "does not fit" in capsys.readouterr().out
 
 

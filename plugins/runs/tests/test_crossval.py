@@ -36,12 +36,25 @@ function = "line_code.py:rows"
 """
 
 
+def write_folds(folder):
+    (folder / "line_code.py").write_text(CODE + MORE)
+    (folder / "line.toml").write_text(TOML + CROSSVAL)
+    return folder / "line.toml"
+
+
 @pytest.fixture
 def line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("line_code.py").write_text(CODE + MORE)
-    Path("line.toml").write_text(TOML + CROSSVAL)
-    return Path("line.toml")
+    return write_folds(Path())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """All folds, run once by one process."""
+    folder = tmp_path_factory.mktemp("folds")
+    folds = open_folds(write_folds(folder), folder / "whole")
+    run_folds(folds)
+    return folds
 
 
 def by_hand(splitter):
@@ -107,6 +120,16 @@ def test_classes_are_spread_evenly(line):
     assert max(shares) - min(shares) < 0.08
 
 
+def test_labels_may_be_words(line):
+    """They stay on the host. The splitter gets numbers."""
+    text = Path("line_code.py").read_text().replace("(3 * x + 1).astype(np.float32)", "np.where(x > 0.5, 'yes', 'no')")
+    Path("line_code.py").write_text(text)
+    folds = open_folds(line, settings=["crossval.splitter=stratified"])
+    assert (set(folds.rows.labels), sorted(folds.rows.features)) == ({"yes", "no"}, ["person", "x"])
+    shares = [np.mean(folds.rows.labels[test] == "yes") for _, test in folds.splits]
+    assert max(shares) - min(shares) < 0.08
+
+
 def test_rows_before_the_first_fold_in_time_have_no_prediction(line):
     folds = open_folds(line, settings=["crossval.splitter=time_ordered", "train.max_steps=2"])
     run_folds(folds)
@@ -115,9 +138,7 @@ def test_rows_before_the_first_fold_in_time_have_no_prediction(line):
     assert columns["y"].shape == (48,)
 
 
-def test_cut_short_it_goes_on(line, monkeypatch):
-    whole = open_folds(line, Path("whole"))
-    run_folds(whole)
+def test_cut_short_it_goes_on(line, whole, monkeypatch):
     predict, calls = ec.Estimator.predict, []
 
     def cut(self, *args, **kwargs):
@@ -138,11 +159,9 @@ def test_cut_short_it_goes_on(line, monkeypatch):
     assert metrics_over_folds(resumed) == metrics_over_folds(whole)
 
 
-def test_folds_in_processes_are_those_of_one(line):
+def test_folds_in_processes_are_those_of_one(line, whole):
     """Three folds are left to two processes; the first fold was done by this one."""
-    whole = open_folds(line, Path("whole"))
-    run_folds(whole)
-    shutil.copytree("whole/folds/0", "many/folds/0")
+    shutil.copytree(whole.model_dir(0), "many/folds/0")
     parallel = open_folds(line, Path("many"), ["crossval.workers=2"])
     before = Path("many/folds/0/fold.json").stat().st_mtime_ns
     run_folds(parallel)

@@ -22,9 +22,11 @@ from estimator_runs.configuration.problems import ConfigurationError as Configur
 from estimator_runs.configuration.problems import Problem as Problem
 from estimator_runs.configuration.reading import read_configuration as read_configuration
 from estimator_runs.configuration.reading import read_program as read_program
-from estimator_runs.folds.driving import Folds as Folds
 from estimator_runs.folds.driving import open_folds as open_folds
 from estimator_runs.folds.driving import run_folds as run_folds
+from estimator_runs.folds.ensemble import ensemble as ensemble
+from estimator_runs.folds.ensemble import export_ensemble as export_ensemble
+from estimator_runs.folds.fold import Folds as Folds
 from estimator_runs.folds.results import MetricOverFolds as MetricOverFolds
 from estimator_runs.folds.results import metrics_over_folds as metrics_over_folds
 from estimator_runs.folds.results import out_of_fold as out_of_fold

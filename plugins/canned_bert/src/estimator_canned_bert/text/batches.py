@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,9 +93,11 @@ class TextInput:
     Args:
         examples: what is read.
         plan: how it is cut.
+        files: from which the examples were made, for the records of runs.
     """
 
-    def __init__(self, examples: EncodedExamples, plan: BatchPlan) -> None:
+    def __init__(self, examples: EncodedExamples, plan: BatchPlan, files: Sequence[Path] = ()) -> None:
+        self.files = tuple(files)
         if plan.batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1, given: {plan.batch_size}.")
         self._examples = examples

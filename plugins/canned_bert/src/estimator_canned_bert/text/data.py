@@ -37,8 +37,10 @@ class Split:
         label_of: Callable[[Row], float] | None,
         encode: Callable[..., EncodedExamples],
         max_seq_length: int,
+        vocab: Path,
     ) -> None:
         self.path = path
+        self._vocab = vocab
         self._columns = columns
         self._with_labels = with_labels
         self._label_of = label_of
@@ -99,7 +101,7 @@ class Split:
             num_epochs=epochs,
             pack=pack,
         )
-        return TextInput(self.examples, plan)
+        return TextInput(self.examples, plan, [self.path, self._vocab])
 
 
 class ClassifierData:
@@ -247,6 +249,7 @@ class ClassifierData:
             label_of=self._label_of(path) if labelled else None,
             encode=functools.partial(_with_labels, encode, self.labels),
             max_seq_length=self.max_seq_length,
+            vocab=self.tokenizer.path,
         )
 
     def _label_of(self, path: Path) -> Callable[[Row], float]:

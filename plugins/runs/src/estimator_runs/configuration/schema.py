@@ -196,6 +196,7 @@ class Crossval(Part):
     batch_size: Annotated[int, Field(ge=1)] = 32
     seed: int = 0
     workers: Annotated[int, Field(ge=1)] = 1
+    way: Literal["alone", "auto", "together", "apart"] = "alone"
     input: Input | None = None
 
 

@@ -5,50 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError
-from estimator_core.inputs import numpy_input_fn
 from estimator_runs.configuration.build import build_input, plugins_of
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
+from estimator_runs.folds.fold import Folds, fold_experiment, judge, training_input
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
+from estimator_runs.folds.together import run_together
 from estimator_runs.sweep.shelf import write_whole
 from estimator_runs.workers import owned, run_workers
-
-
-@dataclass(frozen=True, kw_only=True)
-class Folds:
-    """A cross-validation that is ready to run.
-
-    Args:
-        read: the configuration.
-        crossval: how rows are split.
-        folder: the output directory.
-        rows: all rows.
-        splits: rows to train on and rows held out, fold by fold.
-    """
-
-    read: Read
-    crossval: Crossval
-    folder: Path
-    rows: Rows
-    splits: Sequence[tuple[np.ndarray, np.ndarray]]
-
-    def model_dir(self, fold: int) -> Path:
-        """The model_dir of a fold."""
-        return self.folder / "folds" / str(fold)
-
-    def done(self, fold: int) -> bool:
-        """Whether a fold has ended."""
-        return (self.model_dir(fold) / "fold.json").exists()
 
 
 def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Folds:
@@ -78,12 +51,21 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
 
 def run_folds(folds: Folds) -> None:
-    """Runs the folds that have not ended, in `crossval.workers` processes. An interrupted fold continues from its
-    checkpoint.
+    """Runs the folds that have not ended, in `crossval.workers` processes or together, as `crossval.way` says. An
+    interrupted fold continues from its checkpoint.
 
     Raises:
-        ArgumentError: the plan has no last step, or a worker failed.
+        ArgumentError: the plan has no last step, a worker failed, or the folds cannot be trained together.
+        NanLossDuringTrainingError: a loss is not finite.
     """
+    if folds.crossval.way != "alone":
+        if folds.crossval.workers > 1:
+            raise ArgumentError(
+                f'crossval.way = "{folds.crossval.way}" trains the folds in one process: take out crossval.workers, or '
+                'set crossval.way = "alone".'
+            )
+        run_together(folds)
+        return
     if folds.crossval.workers == 1:
         work(folds)
         return
@@ -99,39 +81,11 @@ def work(folds: Folds) -> None:
     for fold in range(len(folds.splits)):
         with owned(folds.model_dir(fold)) as mine:
             if mine and not folds.done(fold):
-                _run(folds, fold)
-
-
-def _run(folds: Folds, fold: int) -> None:
-    train, held_out = folds.splits[fold]
-    model_dir, size = folds.model_dir(fold), folds.crossval.batch_size
-    program = folds.read.program()
-    experiment = program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
-    if experiment.train_steps is None:
-        raise ArgumentError("Cross-validation needs to know when a fold is done: set train.max_steps.")
-    rows = folds.rows.take(train)
-    estimator: Any = experiment.estimator
-    estimator.train(
-        numpy_input_fn(
-            dict(rows.features),
-            rows.labels,
-            batch_size=size,
-            num_epochs=None,
-            shuffle=folds.crossval.splitter != "time_ordered",
-            seed=folds.crossval.seed,
-        ),
-        hooks=experiment.train_hooks,
-        max_steps=experiment.train_steps,
-    )
-    test = folds.rows.take(held_out)
-    inputs = numpy_input_fn(dict(test.features), test.labels, batch_size=size, num_epochs=1, shuffle=False)
-    metrics = estimator.evaluate(inputs)
-    predicted = list(estimator.predict(inputs))
-    names = predicted[0] if isinstance(predicted[0], dict) else {"prediction": None}
-    columns = {name: np.stack([row[name] if isinstance(row, dict) else row for row in predicted]) for name in names}
-    np.savez(model_dir / "predictions.npz", allow_pickle=False, **{f"column/{k}": v for k, v in columns.items()})
-    plain = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
-    write_whole(model_dir / "fold.json", {"metrics": plain, "rows": held_out.tolist(), "trained_on": len(train)})
+                estimator: Any = (experiment := fold_experiment(folds, fold)).estimator
+                estimator.train(
+                    training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps
+                )
+                judge(folds, fold, estimator)
 
 
 def _rows(read: Read, crossval: Crossval) -> Rows:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.folds.driving import Folds
+from estimator_runs.folds.fold import Folds
 
 
 @dataclass(frozen=True, kw_only=True)

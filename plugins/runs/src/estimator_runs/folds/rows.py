@@ -69,11 +69,13 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
             if _epoch(batch.position):
                 break
             columns: Any = batch.features
-            if not isinstance(columns, Mapping) or isinstance(batch.labels, Mapping | None):
+            host = dict(batch.host)
+            given: Any = host.pop("labels", None) if batch.labels is None else batch.labels  # words stay on the host
+            if not isinstance(columns, Mapping) or isinstance(given, Mapping | None):
                 raise ArgumentError("Rows can be taken only from batches of a dict of features and an array of labels.")
-            for name, value in {**columns, **batch.host}.items():
+            for name, value in {**columns, **host}.items():
                 features.setdefault(name, []).append(np.array(value))
-            labels.append(np.array(batch.labels))
+            labels.append(np.array(given))
             count += batch.size
             if most is not None and count >= most:
                 break

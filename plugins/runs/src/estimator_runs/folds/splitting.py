@@ -35,8 +35,9 @@ def splits(crossval: Crossval, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]
                 f"{sorted(rows.features)}."
             )
         groups = rows.features[str(crossval.groups)].reshape(len(rows))
+    labels = np.unique(rows.labels, return_inverse=True)[1] if rows.labels.dtype.hasobject else rows.labels
     try:
-        return list(splitter.split(np.zeros(len(rows)), rows.labels, groups))
+        return list(splitter.split(np.zeros(len(rows)), labels, groups))
     except ValueError as error:
         raise ArgumentError(f"{len(rows)} rows cannot be split by {crossval.splitter!r}: {error}") from error
 

@@ -1,0 +1,86 @@
+"""One fold: its experiment, its training input, and what is kept of it once it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_core.errors import ArgumentError
+from estimator_core.inputs import numpy_input_fn
+from estimator_runs.configuration.reading import Read
+from estimator_runs.configuration.schema import Crossval
+from estimator_runs.folds.rows import Rows
+from estimator_runs.sweep.shelf import write_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """A cross-validation that is ready to run.
+
+    Args:
+        read: the configuration.
+        crossval: how rows are split.
+        folder: the output directory.
+        rows: all rows.
+        splits: rows to train on and rows held out, fold by fold.
+    """
+
+    read: Read
+    crossval: Crossval
+    folder: Path
+    rows: Rows
+    splits: Sequence[tuple[np.ndarray, np.ndarray]]
+
+    def model_dir(self, fold: int) -> Path:
+        """The model_dir of a fold."""
+        return self.folder / "folds" / str(fold)
+
+    def done(self, fold: int) -> bool:
+        """Whether a fold has ended."""
+        return (self.model_dir(fold) / "fold.json").exists()
+
+
+def fold_experiment(folds: Folds, fold: int) -> Any:
+    """The experiment of a fold, in its model_dir.
+
+    Raises:
+        ArgumentError: its training has no last step.
+    """
+    program = folds.read.program()
+    experiment = program.experiment_fn(program.run_config(str(folds.model_dir(fold))), program.hparams(""))
+    if experiment.train_steps is None:
+        raise ArgumentError("Cross-validation needs to know when a fold is done: set train.max_steps.")
+    return experiment
+
+
+def training_input(folds: Folds, fold: int) -> Callable[..., Any]:
+    """The rows that a fold trains on, in batches without an end."""
+    rows = folds.rows.take(folds.splits[fold][0])
+    return numpy_input_fn(
+        dict(rows.features),
+        rows.labels,
+        batch_size=folds.crossval.batch_size,
+        num_epochs=None,
+        shuffle=folds.crossval.splitter != "time_ordered",
+        seed=folds.crossval.seed,
+    )
+
+
+def judge(folds: Folds, fold: int, estimator: Any) -> None:
+    """Evaluates and predicts the rows that a fold has not seen, and records that it has ended."""
+    train, held_out = folds.splits[fold]
+    model_dir, test = folds.model_dir(fold), folds.rows.take(held_out)
+    size = folds.crossval.batch_size
+    inputs = numpy_input_fn(dict(test.features), test.labels, batch_size=size, num_epochs=1, shuffle=False)
+    metrics = estimator.evaluate(inputs)
+    predicted = list(estimator.predict(inputs))
+    names = predicted[0] if isinstance(predicted[0], dict) else {"prediction": None}
+    columns = {name: np.stack([row[name] if isinstance(row, dict) else row for row in predicted]) for name in names}
+    plainly = {f"column/{k}": np.array(v.tolist()) if v.dtype.hasobject else v for k, v in columns.items()}
+    np.savez(model_dir / "predictions.npz", allow_pickle=False, **plainly)
+    plain = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
+    write_whole(model_dir / "fold.json", {"metrics": plain, "rows": held_out.tolist(), "trained_on": len(train)})

@@ -1,0 +1,48 @@
+"""Folds that are trained together by one program: the members of a population, whose rows differ."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from estimator_core.errors import NanLossDuringTrainingError
+from estimator_runs.folds.fold import Folds, fold_experiment, judge, training_input
+from estimator_runs.population.member import Member
+from estimator_runs.population.training import Population
+from estimator_runs.sweep.shelf import write_whole
+from estimator_runs.workers import owned
+
+
+def run_together(folds: Folds) -> None:
+    """Trains all folds that have not ended by one program, then evaluates and predicts each. Folds that belong to
+    another process are left to it.
+
+    Raises:
+        ArgumentError: the folds cannot be trained together; the message names the reason.
+        NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
+    """
+    place, way = folds.folder / "way.json", folds.crossval.way
+    known = json.loads(place.read_text()) if place.exists() else None
+    with contextlib.ExitStack() as stack:
+        mine = [fold for fold in range(len(folds.splits)) if stack.enter_context(owned(folds.model_dir(fold)))]
+        going = {fold: fold_experiment(folds, fold) for fold in mine if not folds.done(fold)}
+        if not going:
+            return
+        members = [
+            Member(
+                name=f"fold {fold}",
+                estimator=one.estimator,
+                input_fn=training_input(folds, fold),
+                hooks=tuple(one.train_hooks),
+            )
+            for fold, one in going.items()
+        ]
+        population = Population(members, way=known if way == "auto" else way)
+        population.train(next(iter(going.values())).train_steps)
+        write_whole(place, population.way)
+        for fold, one in going.items():
+            if f"fold {fold}" not in population.failed:
+                judge(folds, fold, one.estimator)
+    if population.failed:
+        told = ", ".join(f"of {name} at step {step}" for name, step in population.failed.items())
+        raise NanLossDuringTrainingError(f"The loss is not finite: {told}. Lower the learning rate.")
