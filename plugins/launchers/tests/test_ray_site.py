@@ -21,6 +21,7 @@ from plugins.launchers.tests.test_pages import PAGES, command, program
 pytestmark = [
     pytest.mark.skipif(os.environ.get("ESTIMATOR_TEST_RAY") != "1", reason="session `ray` runs it"),
     pytest.mark.filterwarnings("default"),  # Ray uses what its libraries call deprecated
+    pytest.mark.timeout(900),  # a restart takes Ray over a minute, and on a busy machine several
 ]
 
 Cluster = Any  # of ray, which the ordinary tests do not have
