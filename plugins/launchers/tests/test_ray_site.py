@@ -21,6 +21,7 @@ from plugins.launchers.tests.test_pages import PAGES, command, program
 pytestmark = [
     pytest.mark.skipif(os.environ.get("ESTIMATOR_TEST_RAY") != "1", reason="session `ray` runs it"),
     pytest.mark.filterwarnings("default"),  # Ray uses what its libraries call deprecated
+    pytest.mark.timeout(900),  # a restart takes Ray over a minute, and on a busy machine several
 ]
 
 Cluster = Any  # of ray, which the ordinary tests do not have
@@ -141,30 +142,36 @@ def test_an_error_of_a_program_is_final(tmp_path: Path) -> None:
     assert any("the input of this process broke" in line for line in lines)
 
 
-def test_those_that_are_left_go_on_without_a_node(
-    tmp_path: Path, site: Cluster, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("spare", "left"), [(False, 1), (True, 2)], ids=["without it", "with a spare node"])
+def test_a_run_goes_on_after_a_node_is_lost(
+    tmp_path: Path, site: Cluster, capfd: pytest.CaptureFixture[str], spare: bool, left: int
 ) -> None:
-    """`min_processes`: the node of a process goes away while it trains, and does not come back."""
+    """The node of a process goes away while it trains: those that are left continue, or a free node takes its place."""
     (tmp_path / "out").mkdir()
     command = (sys.executable, "-c", TRAIN, str(tmp_path / "out"), "slow", "150")
-    room_for_one = {"cpus": "2"}  # on the node that is left
-    job = JobSpec(command=command, processes=2, hosts=2, min_processes=1, max_restarts=2, options=room_for_one)
+    room_for_one = {"cpus": "2"}  # on each node
+    job = JobSpec(command=command, processes=2, hosts=2, min_processes=left, max_restarts=2, options=room_for_one)
     lines: list[str] = []
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(launch, job, "ray", write=lines.append)
         step = tmp_path / "out" / "step"
         until(lambda: step.exists() and int(step.read_text() or 0) > 20, 120)
+        (used,) = site.worker_nodes
+        if spare:
+            ray_site.add_node(site)
         began = time.monotonic()
-        site.remove_node(next(iter(site.worker_nodes)))
+        site.remove_node(used)
         try:
             status = waiting.result()
         finally:
-            ray_site.add_node(site)
+            if not spare:
+                ray_site.add_node(site)
     said = capfd.readouterr().err
     with capfd.disabled():
         print(*re.findall("estimator launch: .*", said), f"{time.monotonic() - began:.1f} s", sep="\n")
     assert status.phase == "succeeded", lines
-    assert [line.split()[1:4] for line in done(lines)] == [["done", "1", "0"]], lines
+    ended = [["done", str(left), str(index)] for index in range(left)]
+    assert [line.split()[1:4] for line in done(lines)] == ended, lines
 
 
 def test_an_evaluator_beside_the_trainers(tmp_path: Path) -> None:
