@@ -43,6 +43,7 @@ from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
 from kit_sessions import DEFINED, define_kit_sessions  # noqa: E402
 from launcher_sessions import define_launcher_sessions  # noqa: E402
+from lowest_session import define_lowest_session, lowest_tests  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -77,20 +78,9 @@ nox.options.default_venv_backend = "uv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False  # a missing newer Python is a skip that the summary names
 nox.options.report = str(REPORTS / "sessions.json")
-nox.options.sessions = [
-    "lint",
-    "imports",
-    "types",
-    "docs",
-    "mutants_cut",
-    "core",
-    *(f"plugin-{plugin}" for plugin in PLUGINS),
-    "wheels",
-    "template",
-    "all",
-    "object_stores",
-    "kubernetes",
-]
+nox.options.sessions = ["lint", "imports", "types", "docs", "mutants_cut", "core"]
+nox.options.sessions += [f"plugin-{plugin}(resolution='highest')" for plugin in PLUGINS]
+nox.options.sessions += ["lowest", "wheels", "template", "all", "object_stores", "kubernetes"]
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
@@ -249,12 +239,9 @@ def define_plugin_session(plugin: str) -> None:
     def alone(session: nox.Session, resolution: str) -> None:
         """This plugin with the core and the packages that its pyproject names, and the kit; nothing else."""
         install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=("test", *own_tools))
-        # Lower versions: what the plugin declares and whether sound components keep their contracts.
-        chosen = ["test_plugin*.py", "*suite*.py"] if resolution == "lowest-direct" else []
-        tests = [str(path.relative_to(ROOT)) for pattern in chosen for path in (ROOT / folder / "tests").glob(pattern)]
-        selected = ["-k=not are_caught", *tests] if tests else [f"{folder}/tests"]
+        tests = lowest_tests(folder) if resolution == "lowest-direct" else [f"{folder}/tests"]
         with outside(session, f"{folder}/tests", *SHARED) as env:
-            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *selected, env=env)
+            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *tests, env=env)
 
 
 for _plugin in PLUGINS:
@@ -593,6 +580,7 @@ def bench(session: nox.Session) -> None:
 
 
 HOUSE = House(OLDEST, wheel, outside, pytest)
+define_lowest_session(HOUSE, install_wheels, PLUGINS, (*PARALLEL, f"-m={QUICK_AND_ALONE}"), SHARED)
 define_export_sessions(HOUSE)
 define_launcher_sessions(HOUSE)
 define_kit_sessions(HOUSE, [*KINDS, *DEFINED])

@@ -1,0 +1,53 @@
+"""The packages with the lowest versions that they promise: together by default, each alone by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import nox
+from export_sessions import House
+
+ROOT = Path(__file__).parents[1]
+
+
+def lowest_tests(folder: str) -> list[str]:
+    """What lower versions could break: what a plugin declares, and whether its components keep their contracts.
+
+    That the suites refuse broken components depends on no version, and takes most of the time.
+    """
+    patterns = ("test_plugin*.py", "*suite*.py")
+    found = (path for pattern in patterns for path in (ROOT / folder / "tests").glob(pattern))
+    return ["-k=not are_caught", *sorted({str(path.relative_to(ROOT)) for path in found})]
+
+
+def define_lowest_session(
+    house: House,
+    install: Callable[..., None],
+    plugins: Sequence[str],
+    options: Sequence[str],
+    shared: Sequence[str],
+) -> None:
+    """Adds the session.
+
+    Args:
+        house: what it takes from the noxfile.
+        install: installs wheels at a resolution.
+        plugins: folders under plugins/.
+        options: of pytest.
+        shared: what the tests of plugins take from those of the core.
+    """
+
+    @nox.session(python=house.python)
+    def lowest(session: nox.Session) -> None:
+        """All plugins beside each other with the lowest versions; `plugin-<x>(resolution='lowest-direct')`: one."""
+        packages = ("estimator_core", *(f"estimator_{plugin}" for plugin in plugins))
+        projects = [f"plugins/{plugin}/pyproject.toml" for plugin in plugins]
+        groups = {path: nox.project.load_toml(ROOT / path).get("dependency-groups", {}) for path in projects}
+        tools = [f"{path}:test" for path in projects if "test" in groups[path]]
+        install(session, *packages, resolution="lowest-direct", groups=("test", *tools))
+        tests = [test for plugin in plugins for test in lowest_tests(f"plugins/{plugin}")]
+        with house.outside(session, *(f"plugins/{plugin}/tests" for plugin in plugins), *shared) as env:
+            house.pytest(session, *options, *tests, env=env)
+
+    _ = lowest
