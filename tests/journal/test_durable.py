@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -100,10 +101,10 @@ def test_an_observer_flushes_points_and_record_at_once_and_names_the_record_afte
     take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
     writer, file = a_point(tmp_path / "eval", 0)
     told = flushed_in_pairs(monkeypatch)
-    ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
+    with closing(writer):
+        ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
     assert file in told[:2]
     assert told[2:] == ["named"]
-    writer.close()
 
 
 def test_a_result_whose_points_cannot_be_flushed_is_not_recorded(tmp_path, monkeypatch):
@@ -117,10 +118,9 @@ def test_a_result_whose_points_cannot_be_flushed_is_not_recorded(tmp_path, monke
         flush(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(StorageError, match="the disk is broken"):
+    with closing(writer), pytest.raises(StorageError, match="the disk is broken"):
         ObserverLedger(tmp_path).record(Evaluated(name="", step=0, metrics={}))
     assert read_lineage(LocalStorage(tmp_path), whole=True).evaluations == {}
-    writer.close()
 
 
 def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on_the_disk(tmp_path, at_publish):

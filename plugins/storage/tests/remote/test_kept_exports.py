@@ -1,6 +1,7 @@
 """The exports of a model_dir in an object store: each once, however often what makes them is killed."""
 
 import hashlib
+import itertools
 import json
 from importlib import import_module
 from pathlib import Path
@@ -8,12 +9,13 @@ from pathlib import Path
 import pytest
 
 import estimator_core as ec
-from estimator_core.export import collect_garbage, exports_in, latest_export
+from estimator_core.export import collect_garbage, latest_export
 from estimator_core.journal import read_lineage
 from plugins.storage.tests.remote.linear import batches, held_out, model_fn
 from plugins.storage.tests.remote.shelves import Shelf
 
 KEPT = "estimator_storage.at_urls.kept_exports"
+NAMES = itertools.count(1_700_000_000)  # a process that was killed has not told its clock to the next one
 
 
 class OfCheckpoint:
@@ -29,8 +31,7 @@ class OfCheckpoint:
         newest = latest_export(export_path)
         if newest is not None and json.loads(Path(newest, "manifest.json").read_bytes())["of"] == source:
             return newest
-        stamp = max([1_700_000_000, *(int(path.name) + 1 for path in exports_in(export_path))])
-        draft, target = Path(export_path, "temp-1"), Path(export_path, str(stamp))
+        draft, target = Path(export_path, "temp-1"), Path(export_path, str(next(NAMES)))
         draft.mkdir(parents=True, exist_ok=True)
         (draft / "weights").write_text(str(estimator.get_variable_value("weights").tolist()))
         (draft / "manifest.json").write_text(json.dumps({"of": source, "global_step": eval_result["global_step"]}))
