@@ -176,6 +176,18 @@ BROKEN = {
         "finale",
     ),
     "an empty serving": (added("[serving]\n"), 25, "serving", "write function, or features"),
+    "a request of one number": (
+        added("[serving.features.x]\nshape = []\n"),
+        26,
+        "serving.features.x.shape",
+        "should begin with the axis of examples, as in [-1, 8]",
+    ),
+    "a request of another dtype": (
+        added('[serving.features.x]\ndtype = "flaot32"\n'),
+        26,
+        "serving.features.x.dtype",
+        "'flaot32' is not a dtype",
+    ),
     "a missing file": ('include = "bas.toml"\n' + TOML, 1, "", "Did you mean 'base.toml'?"),
     "a file of another kind": (
         'include = ["base.toml", "line_code.py"]\n' + TOML,

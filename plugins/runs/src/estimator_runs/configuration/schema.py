@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentTypeError
 
 #: TOML has no null.
 NONE = "none"
@@ -80,6 +81,23 @@ class Evaluate(Part):
     hooks: list[Named] = []
 
 
+def _shape(value: list[int]) -> list[int]:
+    if not value or any(size < 1 and size != -1 for size in value):
+        raise ValueError(
+            f"should begin with the axis of examples, as in [-1, 8]; sizes are positive, or -1; given {value}"
+        )
+    return value
+
+
+def _dtype(value: str) -> str:
+    from estimator_core.export import Feature
+
+    try:
+        return str(Feature((None,), value).dtype)
+    except ArgumentTypeError as error:
+        raise ValueError(str(error)) from None
+
+
 class Serving(Part):
     """The form of requests of an export: a function as `module:function`, or features by name."""
 
@@ -88,10 +106,10 @@ class Serving(Part):
 
 
 class Feature(Part):
-    """A feature of a request; an axis of -1 has any length."""
+    """A feature of a request; an axis of -1 has any length, the first one counts examples."""
 
-    shape: list[int] = [-1]
-    dtype: str = "float32"
+    shape: Annotated[list[int], AfterValidator(_shape)] = [-1]
+    dtype: Annotated[str, AfterValidator(_dtype)] = "float32"
 
 
 class PluginSettings(Part):
