@@ -405,9 +405,7 @@ class Estimator:
         from estimator_core._export.directories import latest_export
 
         self._place.refresh(lambda: self._devices.processes)
-        base = Path(self.model_dir) / "export"
-        newest = latest_export(base if name is None else base / name)
-        if newest is not None:
+        if (newest := latest_export(Path(self.model_dir, "export", name or ""))) is not None:
             self._place.complete_export(newest)
         return newest
 
