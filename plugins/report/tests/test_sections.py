@@ -69,6 +69,17 @@ def test_curves_of_all_and_of_slices():
     assert ">170</text>" in text
 
 
+def test_a_slice_has_one_colour_in_all_charts():
+    colours = [
+        re.findall(r'style="fill:(#\w+)">(sex=[^,<]+)', part)
+        for section in (SliceSection(), CurveSection())
+        for part in body(section).split("<svg")
+    ]
+    drawn = [{name: colour for colour, name in pairs} for pairs in colours if pairs]
+    assert len(drawn) > 2
+    assert all(one == drawn[0] for one in drawn)
+
+
 def test_the_suite_finds_what_is_left_open():
     assert unclosed("<p><b>x</p>") != []
     assert unclosed("<p><br>x</p>") == []

@@ -43,4 +43,4 @@ class CurveSection:
 def _of_slices(newest: Mapping[str, Any]) -> dict[str, Any]:
     rows = [row for row in newest.get("slices", ())[1:] if _SCORES in row["metrics"]]
     largest = sorted(rows, key=lambda row: -row["examples"])[:_MOST_SLICES]
-    return {slice_name(row): row["metrics"][_SCORES] for row in largest}
+    return {slice_name(row): row["metrics"][_SCORES] for row in sorted(largest, key=slice_name)}

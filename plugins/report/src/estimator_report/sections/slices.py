@@ -49,7 +49,8 @@ class SliceSection:
         shown = [(slice_name(row), float(row["metrics"][name]), _pair(row, name)) for row in worst]
         charts = [interval_chart(name, shown, whole)]
         if len(source.results) > 1:
-            over = {slice_name(row): _history(row, name, source) for row in [rows[0], *ranked[:_MOST_LINES]]}
+            drawn = sorted(ranked[:_MOST_LINES], key=slice_name)  # so that a slice has one colour in all charts
+            over = {slice_name(row): _history(row, name, source) for row in [rows[0], *drawn]}
             charts.append(line_chart(f"{name}, the worst", over, x="step", y=name))
         return (
             f"<h3>{html.escape(name)}</h3><table><tr><th>slice</th><th>examples</th><th>value</th><th>interval</th></tr>"

@@ -61,5 +61,5 @@ def run(args: argparse.Namespace) -> int:
     print(table(told, ("values", "metric", "mean over seeds", "deviation")))
     for index, reason in failed.items():
         print(f"trial {index} failed: {reason}")
-    print(f"\nruns  {trials.folder}        next: estimator runs compare {trials.folder}")
+    print(f"\nruns  {trials.folder}\nnext  estimator runs compare {trials.folder}")
     return 1 if failed else 0

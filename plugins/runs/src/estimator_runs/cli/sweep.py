@@ -51,5 +51,5 @@ def run(args: argparse.Namespace) -> int:
     print(fitted(rows, head))
     if mattered:
         print("\n" + table([(name, f"{share:.2f}") for name, share in mattered.items()], ("value", "importance")))
-    print(f"\nwinner  {winner}        next: estimator run {winner}")
+    print(f"\nwinner  {winner}\nnext    estimator run {winner}")
     return 0
