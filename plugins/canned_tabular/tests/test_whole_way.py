@@ -40,7 +40,8 @@ def penguins():
 def cars():
     from vega_datasets import local_data
 
-    return local_data.cars(), "Origin"
+    frame = local_data.cars()
+    return frame.assign(Year=frame["Year"].dt.strftime("%Y-%m-%d")), "Origin"  # as the file has it, and clients send it
 
 
 def election():

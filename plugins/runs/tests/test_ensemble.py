@@ -76,6 +76,17 @@ def test_folds_together_and_in_processes_is_refused(line):
         run_folds(open_folds(line, settings=["crossval.way=auto", "crossval.workers=2"]))
 
 
+def test_the_ensemble_predicts_the_mean_of_the_folds(line):
+    folds = open_folds(line, settings=["train.max_steps=2", "crossval.folds=2"])
+    run_folds(folds)
+    x = np.linspace(-2, 2, 9, dtype=np.float32)
+    each = [x * one["slope"] + one["offset"] for one in (ec.load_variables(folds.model_dir(fold)) for fold in range(2))]
+    assert np.std(each, axis=0).min() > 1e-4
+    found = ensemble(folds).predict(ec.inputs.numpy_input_fn({"x": x}, batch_size=9, num_epochs=1, shuffle=False))
+    np.testing.assert_allclose([row["y"] for row in found], np.mean(each, axis=0), rtol=1e-6)
+
+
+@pytest.mark.plugins
 def test_the_export_predicts_the_mean_of_the_folds(line, capsys):
     assert main(["crossval", "line.toml", "--set", "train.max_steps=2", "--export", "--json"]) == 0
     path = Path(json.loads(capsys.readouterr().out.splitlines()[-1])["export"])
@@ -90,6 +101,7 @@ def test_the_export_predicts_the_mean_of_the_folds(line, capsys):
     assert json.loads((path / "assets/folds/3.json").read_text())["trained_on"] == 45
 
 
+@pytest.mark.plugins
 def test_an_export_needs_the_form_of_requests_before_anything_is_trained(line, capsys):
     line.write_text(TOML + CROSSVAL)
     assert main(["crossval", "line.toml", "--export"]) != 0
