@@ -122,3 +122,8 @@ def test_mutated_files(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", list(FILES))
 def test_many_mutated_files(tmp_path: Path, suffix: str) -> None:
     check(suffix, tmp_path, range(FEW, FEW + MANY))
+
+
+def test_damage_for_which_pyarrow_raises_a_system_error(tmp_path: Path) -> None:
+    """Of 2,000 damaged zstd files, five make it ask Python for a negative number of bytes."""
+    check("jsonl.zst", tmp_path, range(309, 310))

@@ -23,7 +23,14 @@ class Counted:
         self.position = 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many; all that are left for -1."""
-        found = self._stream.read(size)
+        """The next bytes, at most so many; all that are left for -1.
+
+        Raises:
+            OSError: the content is damaged.
+        """
+        try:
+            found = self._stream.read(size)
+        except SystemError as error:  # pyarrow asks Python for a negative number of bytes of some damaged files
+            raise OSError(f"the content is damaged ({error})") from error
         self.position += len(found)
         return found
