@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -40,14 +42,42 @@ def without_the_packages(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.parametrize("name", sorted(_moved.MOVED))
+#: Runs scripts one after another, and prints how each ends and what it says.
+EACH = """
+import contextlib, io, json
+
+ends = []
+for script in {scripts!r}:
+    said, code = io.StringIO(), 0
+    try:
+        with contextlib.redirect_stderr(said):
+            exec(script, {{}})
+    except SystemExit as end:
+        code = end.code
+    except Exception as error:
+        code = 1
+        said.write(f"{{type(error).__name__}}: {{error}}")
+    ends.append((code, said.getvalue()))
+print(json.dumps(ends))
+"""
+
+
+def each_without_the_packages(scripts: Iterable[str]) -> list[tuple[int, str]]:
+    """Status and errors of scripts that one process runs, in which the packages are not installed."""
+    done = without_the_packages(EACH.format(scripts=list(scripts)))
+    return [(code, said) for code, said in json.loads(done.stdout.splitlines()[-1])]
+
+
 @pytest.mark.parametrize("script", ["import estimator_core as ec; ec.{name}", "from estimator_core{face} import {own}"])
-def test_a_public_name_says_which_package_brings_it(name: str, script: str) -> None:
-    face, _, own = name.rpartition(".")
-    done = without_the_packages(script.format(name=name, face=f".{face}" if face else "", own=own))
-    distribution = _moved.MOVED[name][1]
-    told = f"ModuleNotFoundError: estimator_core.{name} comes with {distribution}: pip install {distribution}"
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+def test_a_public_name_says_which_package_brings_it(script: str) -> None:
+    places = {name: name.rpartition(".") for name in sorted(_moved.MOVED)}
+    ends = each_without_the_packages(
+        script.format(name=name, face=f".{face}" if face else "", own=own) for name, (face, _, own) in places.items()
+    )
+    for name, end in zip(places, ends, strict=True):
+        distribution = _moved.MOVED[name][1]
+        told = f"ModuleNotFoundError: estimator_core.{name} comes with {distribution}: pip install {distribution}"
+        assert end == (1, told)
 
 
 @pytest.mark.parametrize(("module", "name", "distribution"), FACES)
@@ -58,15 +88,19 @@ def test_a_name_of_a_face_says_which_package_brings_it(module: str, name: str, d
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
 
 
-@pytest.mark.parametrize("command", known_names(COMMANDS))
-def test_a_command_says_which_package_brings_it(command: str) -> None:
-    done = without_the_packages(f"from estimator_core._cli.main import main; sys.exit(main([{command!r}, 'x.py']))")
-    distribution = str(known_distribution(COMMANDS, command))
-    told = (
-        f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
-        f"pip install {distribution}\n"
+def test_a_command_says_which_package_brings_it() -> None:
+    commands = known_names(COMMANDS)
+    ends = each_without_the_packages(
+        f"from estimator_core._cli.main import main; raise SystemExit(main([{command!r}, 'x.py']))"
+        for command in commands
     )
-    assert (done.returncode, done.stderr) == (2, told)
+    for command, end in zip(commands, ends, strict=True):
+        distribution = str(known_distribution(COMMANDS, command))
+        told = (
+            f"estimator {command}: error: command {command!r} comes with {distribution}, which is not installed: "
+            f"pip install {distribution}\n"
+        )
+        assert end == (2, told)
 
 
 def test_a_command_that_is_nearly_right_is_offered_all_the_same() -> None:
