@@ -89,6 +89,7 @@ def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
     assert (tmp_path / "model" / "vocab.txt").is_file()
 
 
+@pytest.mark.slow
 def test_packing_changes_no_result(files, pretrained, tmp_path, capsys):
     model, found = tmp_path / "model", {}
     asked = ["--init-checkpoint", pretrained, "--do-eval", "--do-predict"]

@@ -98,6 +98,7 @@ def logits_of(variables, features):
     return encoded.pooled @ variables["output_weights"].T + variables["output_bias"]
 
 
+@pytest.mark.slow
 def test_averaged_weights_are_those_of_the_steps(tmp_path):
     decay, seen = 0.5, []
     model = classifier(tmp_path, optimization=Optimization(ema_decay=decay))
