@@ -110,6 +110,26 @@ def test_serve_refuses_a_directory_without_exports(tmp_path, capsys):
     assert "holds no export" in capsys.readouterr().err
 
 
+ANNOUNCED = """
+import signal, socket
+from estimator_exporters.serving.limits import Limits
+from estimator_exporters.serving.server import serve
+
+def connect(address):
+    host, port = address.removeprefix("http://").split(":")
+    socket.create_connection((host, int(port)), timeout=30).close()
+    print("connected", flush=True)
+    signal.raise_signal(signal.SIGTERM)
+
+serve([], host="127.0.0.1", port=0, batch_sizes=[1], versions=1, limits=Limits(), drain_seconds=1, announce=connect)
+"""
+
+
+def test_the_address_can_be_connected_to_once_it_is_said():
+    ran = subprocess.run([sys.executable, "-c", ANNOUNCED], capture_output=True, text=True, check=False, timeout=100)
+    assert ran.stdout == "connected\n", ran.stderr
+
+
 def test_serve_serves_until_sigterm(export):
     program = "import sys; from estimator_core._cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]

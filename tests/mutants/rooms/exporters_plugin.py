@@ -228,4 +228,13 @@ MUTANTS = (
         tests=("test_an_input_is_never_written_over",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-address-is-said-before-anyone-listens",
+        guarantee="rule 126",
+        file=_ROOM + "serving/server.py",
+        old="        listening.listen(_WAITING)  # who reads the address may connect at once\n",
+        new="",
+        tests=("test_the_address_can_be_connected_to_once_it_is_said",),
+        in_cut=False,
+    ),
 )

@@ -362,4 +362,13 @@ MUTANTS = (
         tests=("test_a_cross_of_dense_features_and_unknown_words_has_the_buckets_of_tensorflow_2_15_1",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-system-error-of-pyarrow-is-let-through",
+        guarantee="rule 133",
+        file="plugins/inputs/src/estimator_inputs/reading/counted.py",
+        old="except SystemError as error:",
+        new="except LookupError as error:",
+        tests=("test_damage_for_which_pyarrow_raises_a_system_error",),
+        in_cut=False,
+    ),
 )

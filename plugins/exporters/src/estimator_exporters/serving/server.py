@@ -26,6 +26,8 @@ from estimator_exporters.serving.observing import NOBODY, Observing
 from estimator_exporters.serving.repository import Repository, Source
 from estimator_exporters.serving.tls import Tls
 
+_WAITING = 2048  # connections that the system keeps until they are taken: what uvicorn asks for
+
 
 def serve(
     sources: Sequence[Source],
@@ -94,7 +96,11 @@ def serve(
         for one in renewals:
             one()
 
-    app = make_app(engine, lambda: announce(" and ".join(addresses)), beside, renew_all)
+    def told() -> None:
+        listening.listen(_WAITING)  # who reads the address may connect at once
+        announce(" and ".join(addresses))
+
+    app = make_app(engine, told, beside, renew_all)
     more = {} if tls is None else tls.arguments()
     config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
     config.load()  # certificates that cannot be read are told before the models are loaded
