@@ -23,8 +23,10 @@ def over_batches(head, name):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    return evaluated(tmp_path_factory.mktemp("alone"), 1, 16)
+def trained(tmp_path_factory):
+    """A directory of trained models, and what one device finds."""
+    directory = tmp_path_factory.mktemp("trained")
+    return directory, evaluated(directory, 1, 16)
 
 
 # 101 examples: neither batch size divides them, and 3 and 8 devices divide neither batch.
@@ -32,8 +34,9 @@ def alone(tmp_path_factory):
 @pytest.mark.parametrize(
     ("devices", "batch_size"), [(3, 16), pytest.param(8, 20, marks=pytest.mark.slow)], ids=["3", "8"]
 )
-def test_metrics_do_not_depend_on_devices_or_batch_size(tmp_path, alone, devices, batch_size):
-    others = evaluated(tmp_path, devices, batch_size)
+def test_metrics_do_not_depend_on_devices_or_batch_size(trained, devices, batch_size):
+    directory, alone = trained
+    others = evaluated(directory, devices, batch_size)
     for head, expected in alone.items():
         assert set(others[head]) == set(expected)
         for name, value in others[head].items():
