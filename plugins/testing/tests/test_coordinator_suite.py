@@ -1,5 +1,7 @@
 """The coordinator suite passes a sound coordinator and catches broken ones."""
 
+import pytest
+
 from estimator_core.testing import CoordinatorSuite
 
 
@@ -8,5 +10,6 @@ class TestOverFiles(CoordinatorSuite):
     silence = 10.0
 
 
+@pytest.mark.slow  # half a minute: each waits until its silence is noticed
 def test_broken_coordinators_are_caught(assert_each_is_caught):
     assert_each_is_caught("coordinators")
