@@ -54,7 +54,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return weights(model_dir)
 
 
-@pytest.mark.parametrize("after", [0, 20])
+@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 20])
 def test_killed(tmp_path: Path, uninterrupted: dict[str, bytes], after: int) -> None:
     process = start(tmp_path)
     wait_for_checkpoint(tmp_path, process, after)

@@ -79,6 +79,7 @@ def still_open(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(under_way.values())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_once_in_every_phase(stop_and_resume: Any) -> None:
     moments = random.Random(os.urandom(2))

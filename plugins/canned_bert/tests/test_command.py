@@ -145,6 +145,7 @@ def test_half_a_download_is_refused(files, pretrained, tmp_path, capsys):
     assert "model.safetensors" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_dir_of_another_run_is_refused(files, pretrained, tmp_path, capsys):
     arguments = ["--init-checkpoint", pretrained, "--num-train-epochs", "0.25", "--do-train"]
     assert command(files, tmp_path / "model", *arguments) == 0

@@ -536,6 +536,7 @@ OLD_PLUGIN = {
 }
 
 
+@pytest.mark.slow
 def test_the_doctor_names_old_paths_and_its_fix_makes_the_suites_pass(tmp_path):
     site = Site(tmp_path)
     site.add("acme-old", "", files=OLD_PLUGIN)
