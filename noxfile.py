@@ -239,7 +239,7 @@ def define_plugin_session(plugin: str) -> None:
     def alone(session: nox.Session, resolution: str) -> None:
         """This plugin with the core and the packages that its pyproject names, and the kit; nothing else."""
         install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=("test", *own_tools))
-        tests = lowest_tests(folder) if resolution == "lowest-direct" else [f"{folder}/tests"]
+        tests = lowest_tests(plugin) if resolution == "lowest-direct" else [f"{folder}/tests"]
         with outside(session, f"{folder}/tests", *SHARED) as env:
             pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *tests, env=env)
 

@@ -11,14 +11,15 @@ from export_sessions import House
 ROOT = Path(__file__).parents[1]
 
 
-def lowest_tests(folder: str) -> list[str]:
-    """What lower versions could break: what a plugin declares, and whether its components keep their contracts.
+def lowest_tests(*plugins: str) -> list[str]:
+    """What lower versions could break: what plugins declare, and whether their components keep their contracts.
 
     That the suites refuse broken components depends on no version, and takes most of the time.
     """
     patterns = ("test_plugin*.py", "*suite*.py")
-    found = (path for pattern in patterns for path in (ROOT / folder / "tests").glob(pattern))
-    return ["-k=not are_caught", *sorted({str(path.relative_to(ROOT)) for path in found})]
+    folders = [ROOT / "plugins" / plugin / "tests" for plugin in plugins]
+    found = {path.relative_to(ROOT) for folder in folders for pattern in patterns for path in folder.glob(pattern)}
+    return ["-k=not are_caught", *map(str, sorted(found))]
 
 
 def define_lowest_session(
@@ -46,8 +47,7 @@ def define_lowest_session(
         groups = {path: nox.project.load_toml(ROOT / path).get("dependency-groups", {}) for path in projects}
         tools = [f"{path}:test" for path in projects if "test" in groups[path]]
         install(session, *packages, resolution="lowest-direct", groups=("test", *tools))
-        tests = [test for plugin in plugins for test in lowest_tests(f"plugins/{plugin}")]
         with house.outside(session, *(f"plugins/{plugin}/tests" for plugin in plugins), *shared) as env:
-            house.pytest(session, *options, *tests, env=env)
+            house.pytest(session, *options, *lowest_tests(*plugins), env=env)
 
     _ = lowest

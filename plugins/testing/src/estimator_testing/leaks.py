@@ -74,17 +74,19 @@ def loading() -> Generator[None]:
     environment, folder, path = dict(os.environ), os.getcwd(), list(sys.path)
     limit, level, hook = sys.getrecursionlimit(), logging.getLogger().level, sys.excepthook
     errors, printing = np.geterr(), np.get_printoptions()
-    yield
-    for name in set(os.environ) - set(environment):
-        del os.environ[name]
-    os.environ.update(environment)
-    os.chdir(folder)
-    sys.path[:] = path
-    sys.setrecursionlimit(limit)
-    logging.getLogger().setLevel(level)
-    sys.excepthook = hook
-    np.seterr(**errors)
-    np.set_printoptions(**printing)
+    try:
+        yield
+    finally:
+        for name in set(os.environ) - set(environment):
+            del os.environ[name]
+        os.environ.update(environment)
+        os.chdir(folder)
+        sys.path[:] = path
+        sys.setrecursionlimit(limit)
+        logging.getLogger().setLevel(level)
+        sys.excepthook = hook
+        np.seterr(**errors)
+        np.set_printoptions(**printing)
 
 
 def process_state() -> dict[str, Any]:

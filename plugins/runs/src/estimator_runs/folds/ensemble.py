@@ -125,7 +125,7 @@ def _outputs(found: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None
 
 
 def _check_learned_alike(values: Sequence[Mapping[str, np.ndarray]]) -> None:
-    """Checks what models keep about their rows, as names of classes and fills, which are bytes or integers.
+    """Checks what models keep about their rows as bytes: names of classes and fills.
 
     Raises:
         ArgumentError: it differs, so that no request could be prepared for all folds.
