@@ -86,6 +86,8 @@ def _take(array: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _cut(array: np.ndarray) -> Callable[[slice], np.ndarray]:
+    if type(array) is np.ndarray:
+        return lambda piece: array[piece].copy()  # half the time of np.array for a few rows
     return lambda piece: np.array(array[piece])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jax.tree_util import tree_flatten, tree_unflatten
+from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
 
 from estimator_core._inputs import Batch
 from estimator_core._types import Mask, PyTree
@@ -32,14 +32,14 @@ def single(batch: Batch) -> Dispatch:
 
 def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None:
     """Batches as one dispatch; None where they are not of one shape."""
-    flat = [tree_flatten((batch.features, batch.labels, batch.weights)) for batch in batches]
-    first, structure = flat[0]
-    shapes = [leaf.shape for leaf in first]
-    for leaves, other in flat:  # an input's dtypes do not change
-        if other != structure or [leaf.shape for leaf in leaves] != shapes:
-            return None
-    columns = zip(*[leaves for leaves, _ in flat], strict=True)
-    features, labels, weights = tree_unflatten(structure, [stack_arrays(column) for column in columns])
+    trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
+    leaves, structure = tree_flatten(trees)  # one call for all batches: a call for each takes three times as long
+    first, of_one = tree_flatten(trees[0])
+    shapes = [leaf.shape for leaf in leaves]  # an input's dtypes do not change
+    if structure != tree_structure([trees[0]] * len(trees)) or shapes != shapes[: len(first)] * len(trees):
+        return None
+    columns = [stack_arrays(leaves[place :: len(first)]) for place in range(len(first))]
+    features, labels, weights = tree_unflatten(of_one, columns)
     return Dispatch(features, labels, weights, len(batches), batches[-1])
 
 
