@@ -8,6 +8,7 @@ An interpreter that is not named gets an environment of its own; without Python 
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,8 @@ def environment(version: str, folder: Path) -> str | None:
 def prove(pair: Pair, python: str, *options: str) -> int:
     """Runs the command; its exit status."""
     command = ["estimator", "migrate", "prove", pair.old, pair.new, "--tf-python", python]
-    return subprocess.run([*command, *pair.options, *options]).returncode
+    here = {**os.environ, "KERAS_BACKEND": "jax"}  # the interpreter of TensorFlow has a Keras of its own
+    return subprocess.run([*command, *pair.options, *options], env=here).returncode
 
 
 def prove_pairs(version: str, python: str, write: bool) -> list[str]:

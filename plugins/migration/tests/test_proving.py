@@ -109,3 +109,18 @@ def test_an_interpreter_without_tensorflow(tmp_path: Path, capsys: pytest.Captur
     assert f"--tf-python {tmp_path / 'no'} cannot be started: No such file or directory." in capsys.readouterr().err
     assert main([*command, "--recorded", str(tmp_path)]) == 2
     assert f"{tmp_path} holds no recording" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("module", "named"), [("keras", True), ("theirs", False)])
+def test_keras_without_its_backend_is_told_which_to_take(
+    module: str, named: bool, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("keras", "tensorflow"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / f"{module}.py").write_text("raise ModuleNotFoundError('No tensorflow', name='tensorflow')")
+    program = tmp_path / "program.py"
+    program.write_text(f"import {module}")
+    with pytest.raises(ModuleNotFoundError) as caught:
+        main(["migrate", "prove", "old.py", str(program), "--recorded", str(recording)])
+    assert ["KERAS_BACKEND=jax" in note for note in getattr(caught.value, "__notes__", [])] == [True] * named

@@ -11,6 +11,7 @@ takes the same. `migrate prove OLD NEW --tf-python PYTHON` runs both programs an
 from __future__ import annotations
 
 import argparse
+import traceback
 
 from estimator_migration.cli import check, checkpoint, prove, rewrite, savedmodel
 
@@ -33,4 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    return _COMMANDS[args.migrate_command].run(args)
+    try:
+        return _COMMANDS[args.migrate_command].run(args)
+    except ModuleNotFoundError as error:
+        if error.name == "tensorflow" and _came_from_keras(error):
+            error.add_note("Keras takes TensorFlow as its backend here. Set KERAS_BACKEND=jax before the command.")
+        raise
+
+
+def _came_from_keras(error: ImportError) -> bool:
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(module.partition(".")[0] == "keras" for module in modules)
