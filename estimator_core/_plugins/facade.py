@@ -23,6 +23,7 @@ from estimator_core._plugins.discovery import (
     made_for,
 )
 from estimator_core._plugins.kinds import Kind
+from estimator_core._plugins.known import known_distribution
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import logger, warn_of_options, warn_unmatched
@@ -159,8 +160,12 @@ class Plugins:
             raise PluginLookupError(f"{where}: {error}") from error
 
     def default(self, kind: str, name: str) -> str:
-        """The component that the core uses if none is named: its own, unless the policy names another."""
-        return name if f"{kind}.{name}" in self._settings.policy.overrides else f"estimator-core:{name}"
+        """The full name of the component that the core uses if none is named: its own, or that of the package which is
+        known for it. A policy may name another.
+        """
+        if f"{kind}.{name}" in self._settings.policy.overrides:
+            return name
+        return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:
         """The values of the options of the plugin that provides a component.

@@ -1,5 +1,6 @@
 """Allow list, block list and off switch: applied before anything is imported."""
 
+import json
 import logging
 import re
 
@@ -66,8 +67,20 @@ def test_a_name_that_matches_nothing_is_reported(site, caplog):
 def test_an_allow_list_cannot_be_met_by_the_name_of_an_entry_point(site, listed):
     """Anybody may give an entry point any name; the distribution is what was installed."""
     site.add("free-widgets", EXPLOSIVE, name=listed)
-    (record,) = [one for one in site.plugins(only=[listed]).records() if one.distribution == "free-widgets"]
-    assert record.status == "blocked"
+    for door in ({"only": [listed]}, {"environ": {"ESTIMATOR_PLUGINS": listed}}, {"environ": {}, "only": []}):
+        (record,) = [one for one in site.plugins(**door).records() if one.distribution == "free-widgets"]
+        assert record.status == "blocked"
+
+
+def test_the_switches_of_the_command_name_distributions_too(site):
+    site.add("free-widgets", EXPLOSIVE, name="heads")
+    for words in (["--plugins", "heads"], ["--plugins", ""], ["--plugins", " , "]):
+        rows = json.loads(site.run(*words, "plugins", "--json").stdout)
+        assert {one["distribution"]: one["status"] for one in rows}["free-widgets"] == "blocked", words
+    done = site.run("--block-plugin", "heads", "--plugin-option", "heads.token=secret", "plugins", "--json")
+    assert {one["distribution"]: one["status"] for one in json.loads(done.stdout)}["free-widgets"] == "failed"
+    assert "plugin 'heads' is named on a list of plugins but is not installed" in done.stderr
+    assert "ESTIMATOR_OPTION_HEADS_TOKEN (or --plugin-option) sets no option" in done.stderr
 
 
 def test_a_block_list_names_distributions_too(site):
@@ -150,6 +163,18 @@ def test_an_entry_point_named_after_the_core_takes_no_default(site):
     )
     plugins = site.plugins()
     assert plugins.find("backend", plugins.default("backend", "cpu")).plugin.builtin
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("coordinator", "jax"), ("hook", "slices"), ("initial_values", "warm_start")]
+)
+def test_what_the_core_takes_by_itself_is_not_that_of_a_stranger(site, kind, name):
+    """Where the package that the core means is not installed, nothing takes its place."""
+    site.add_component("free-widgets", kind, name)
+    plugins = site.plugins()
+    assert plugins.find(kind, name).plugin.distribution == "free-widgets"  # for whoever asks for the name
+    with pytest.raises(PluginLookupError, match=r"which is not installed|on the allow list"):
+        plugins.find(kind, plugins.default(kind, name))
 
 
 @pytest.mark.parametrize("metadata", ["Metadata-Version: 2.1\nVersion: 1.0\n", None])

@@ -393,4 +393,13 @@ MUTANTS = (
         tests=("test_a_hook_of_a_plugin_cannot_replace_a_metric",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-stranger-is-the-coordinator",
+        guarantee="rule 145",
+        file=_ROOM + "facade.py",
+        old="return f\"{known_distribution(kind, name) or 'estimator-core'}:{name}\"",
+        new="return f\"{known_distribution(kind, name) and name or 'estimator-core:' + name}\"",
+        tests=("test_what_the_core_takes_by_itself_is_not_that_of_a_stranger",),
+        in_cut=False,
+    ),
 )
