@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -13,6 +14,7 @@ from typing import Any
 from estimator_core._plugins.identity import code_hash
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.settings import PluginSettings, normalise, resolve_settings
+from estimator_core._plugins.targets import package_folder
 
 GROUP = "estimator.plugins"
 #: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
@@ -75,7 +77,7 @@ def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = (
     """Plugins given in code: modules, or objects with hook functions as attributes. A module of an installed plugin
     still belongs to it.
     """
-    homes = {one.module.partition(":")[0].rpartition(".")[0] or one.module: one.identity for one in installed}
+    known = list(installed)
     candidates: list[Candidate] = []
     for plugin in extra:
         name = _name_of(plugin)
@@ -89,10 +91,17 @@ def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = (
             load=_constant(plugin),
             given=True,
             module=module,
-            belongs_to=next((homes[home] for home in homes if f"{module}.".startswith(f"{home}.")), ""),
+            belongs_to=_owner(module, known),
         )
         candidates.append(given)
     return candidates
+
+
+def _owner(module: str, installed: Iterable[Candidate]) -> str:
+    """The distribution of the installed plugin that a module lies beside; "" if there is none."""
+    top, home = module.partition(".")[0], package_folder(module)
+    near = (one for one in installed if re.match(rf"{re.escape(top)}\b", one.module))  # of one namespace, perhaps
+    return next((one.identity for one in near if package_folder(one.module) == home), "")
 
 
 def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:

@@ -202,6 +202,22 @@ def test_a_module_of_a_blocked_package_stays_out_though_code_hands_it_over(site)
         assert "blocked by name" in next(one.error for one in plugins.records() if one.distribution is None)
 
 
+def test_a_module_of_a_namespace_belongs_to_its_own_package(site):
+    import importlib
+
+    source = "from estimator_core._plugins import Component\nESTIMATOR_PLUGIN_API = (1, 0)\n"
+    source += "def estimator_components():\n"
+    source += "    return [Component(kind='head', name=__name__[-3:], target='json:loads', summary='A fixture.')]\n"
+    for name in ("one", "two"):
+        (site.path / "spread" / name).mkdir(parents=True)
+        (site.path / "spread" / name / "__init__.py").write_text(source)
+        (info := site.path / f"acme_{name}-1.0.dist-info").mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[estimator.plugins]\n{name} = spread.{name}\n")
+    modules = [importlib.import_module(f"spread.{name}") for name in ("one", "two")]
+    assert Plugins(environ={}, only=[], block=["acme-one"], extra=modules).names("head") == ("two",)
+
+
 class acme_tracker:
     """A plugin given in code that has the name of a package."""
 
