@@ -257,6 +257,9 @@ class Run(Protocol):
     def add_result(self, name: str, value: Any) -> None:
         """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. It is a number, an
         array, or a list of JSON values. Only `metrics.jsonl` keeps such a list.
+
+        Raises:
+            HookError: at the end of the evaluation, if the name is that of a metric.
         """
         ...
 
