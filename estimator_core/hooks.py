@@ -84,6 +84,11 @@ class RunState(Protocol):
     """The state of a run on its devices. The next training step donates it, so keep no part of it."""
 
     @property
+    def clock(self) -> Any:
+        """uint32[4]. The first number is the global step of the variables, also in evaluations and predictions."""
+        ...
+
+    @property
     def variables(self) -> Mapping[str, Any]:
         """Trainable variables by path."""
         ...

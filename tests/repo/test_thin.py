@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1383,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2549,  # what evaluators publish, arguments of tf.estimator answered, also those by position, included
+    "flat": 2552,  # the step in a run's state, what evaluators publish, arguments of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
