@@ -118,6 +118,8 @@ def test_a_page_draws_the_curves(runs):
     text = Path("page.html").read_text()
     assert text.count("<polyline") == 12
     assert "name&lt;" in text
+    assert "The best by loss is rate=0.3." in text
+    assert "<td>rate=0.1</td><td>3</td><td>+0.5</td><td>[+0.5, +0.5]</td>" in text
     assert "name<" not in text
 
 

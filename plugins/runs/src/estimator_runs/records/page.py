@@ -1,4 +1,4 @@
-"""A page about many runs, made with the page builder of estimator-report: overlaid curves, and a table."""
+"""A page about many runs, made with the page builder of estimator-report: overlaid curves, configurations, a table."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.records.comparing import differences
+from estimator_runs.records.comparing import Against, against_best, differences
 from estimator_runs.records.reading import RunRecord
 
 #: More lines in one chart cannot be distinguished.
 _MOST_LINES = 12
 
 
-def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) -> Path:
+def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *, mode: str = "min") -> Path:
     """Writes one HTML file that loads nothing.
 
     Args:
         runs: the runs of the page.
         metrics: one chart for each; only the first 12 runs are drawn.
         path: the path of the file.
+        mode: which way the first metric is good: configurations are compared by it.
 
     Raises:
         ArgumentError: estimator-report is not installed.
@@ -33,6 +34,8 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) ->
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
     source = ReportSource(model_dir=Path(os.path.commonpath([run.path for run in runs])), evaluation="", results={})
     sections: list[Any] = [_Table(runs, metrics), _Curves(runs, metrics)]
+    if pairs := against_best(runs, metrics[0], mode):
+        sections.append(_Configurations(pairs, metrics[0]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(build_page(f"{len(runs)} runs", source, sections))
     return path
@@ -82,6 +85,27 @@ class _Curves:
         ]
         cut = f"<p>The first {_MOST_LINES} of {self._count} runs are drawn.</p>" if self._count > _MOST_LINES else ""
         return f'{cut}<div class="charts">{"".join(charts)}</div>'
+
+
+class _Configurations:
+    """Each configuration against the best one, over the same seeds."""
+
+    title, order = "Configurations", 7
+
+    def __init__(self, pairs: Sequence[Against], metric: str) -> None:
+        self._pairs, self._metric = pairs, metric
+
+    def body(self, source: object) -> str:
+        """The table."""
+        best = html.escape(f"The best by {self._metric} is {self._pairs[0].best}. A row says how far another one is.")
+        head = "".join(f"<th>{name}</th>" for name in ("configuration", "seeds", "difference", "95% interval"))
+        rows = [
+            f"<td>{html.escape(one.settings)}</td><td>{len(one.found.seeds)}</td><td>{one.found.difference:+.4g}</td>"
+            f"<td>[{one.found.low:+.4g}, {one.found.high:+.4g}]</td>"
+            for one in self._pairs
+        ]
+        told = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<p>{best}</p><table><tr>{head}</tr>{told}</table>"
 
 
 def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:
