@@ -17,8 +17,8 @@ from estimator_core.summaries import read_eval_metrics
 
 #: More points of one line cannot be distinguished.
 MOST_POINTS = 400
-#: Lines that are parsed at once.
-_LINES = 1024
+#: Results that are added at once, and bytes of lines that are parsed at once, with the rest of the last line.
+_ROWS, _BYTES = 1024, 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def digests(results: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Diges
     """
     curves = _Curves()
     remaining = iter(results)
-    while rows := list(itertools.islice(remaining, _LINES)):
+    while rows := list(itertools.islice(remaining, _ROWS)):
         curves.add([step for step, _ in rows], [metrics for _, metrics in rows])
     return curves.digests()
 
@@ -81,8 +81,8 @@ def _plain(path: Path) -> dict[str, Digest]:
     """
     curves, last = _Curves(), -1
     with path.open("rb") as file:
-        while lines := list(itertools.islice(file, _LINES)):
-            records = from_json(b"[" + b",".join(lines) + b"]")
+        while lines := (file.read(_BYTES) + file.readline()).removesuffix(b"\n"):
+            records = from_json(b"[" + lines.replace(b"\n", b",") + b"]", cache_strings="keys")
             steps = [record["global_step"] for record in records]
             if any(map(operator.le, steps, [last, *steps])):
                 raise ValueError(f"a step after step {last} does not come after the one before it")
