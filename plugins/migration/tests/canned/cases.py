@@ -7,7 +7,8 @@ KINDS = ("Baseline", "DNN", "DNNLinearCombined", "Linear")
 ESTIMATORS = tuple(kind + what for kind in KINDS for what in ("Classifier", "Regressor"))
 #: By name in both versions, but for Momentum, which only a class gives.
 OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "Momentum", "RMSProp", "SGD")
-#: Of the class, since no name of an optimizer has momentum. At ten times the rate one case of 1.15 differs by 3e-2.
+#: Of the class, since no name of an optimizer has momentum. At ten times the rate one case of 1.15 multiplies
+#: rounding: docs/migrate/checkpoints.md.
 RATE, MOMENTUM = 0.002, 0.9
 WORDS, HIDDEN = ["x", "y", "z"], [4, 3]
 BOUNDARIES = [-0.5, 0.5]

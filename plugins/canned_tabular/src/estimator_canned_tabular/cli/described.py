@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from estimator_canned_tabular.cli.almost_numbers import almost_numbers
+from estimator_canned_tabular.cli.other_dates import other_dates
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema, booleans_with_empty_rows
 
@@ -30,6 +31,7 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
     if skipped:
         yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
     yield from almost_numbers(schema, profiles)
+    yield from other_dates(schema, profiles)
     for name, column in schema.columns.items():
         if column.kind == "vocabulary" and booleans_with_empty_rows(profiles[name]):
             yield (

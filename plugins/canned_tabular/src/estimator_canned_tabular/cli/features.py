@@ -58,7 +58,9 @@ def _plain(name: str, column: ColumnSchema) -> Any:
 
         return numeric_column(name, normalizer_fn=normalised, missing=column.mean)
     if column.kind == "hash":
-        return categorical_column_with_hash_bucket(name, column.buckets, missing_bucket=column.missing_category)
+        return categorical_column_with_hash_bucket(
+            name, column.buckets, missing_bucket=column.missing_category, dates=column.dates
+        )
     return categorical_column_with_vocabulary_list(
-        name, column.words, num_oov_buckets=1, missing_bucket=column.missing_category
+        name, column.words, num_oov_buckets=1, missing_bucket=column.missing_category, dates=column.dates
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.cli.profile import ColumnProfile
+from estimator_canned_tabular.host.dates import canonical_date
 from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
@@ -36,6 +37,7 @@ class ColumnSchema:
         buckets: how many, of hashed words.
         dimension: of the embedding in deep models; 0: a number for each word.
         missing_category: whether rows without a word are a category of their own.
+        dates: whether the words are dates and times of ISO 8601: in any form of them, and in no other.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class ColumnSchema:
     buckets: int = 0
     dimension: int = 8
     missing_category: bool = False
+    dates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +149,29 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     if _is_boolean(profile):
         share = sum(count for word, count in profile.words.items() if word in _TRUE) / profile.rows
         return ColumnSchema(kind="boolean", mean=share, scale=float(np.sqrt(share * (1 - share))))
-    often = [word for word, count in profile.words.items() if count >= _SEEN_TWICE]
+    words, dates = _words(profile)
+    often = [word for word, count in words.items() if count >= _SEEN_TWICE]
     if not often:  # nothing, or names and keys: every value is different
         return ColumnSchema(kind="skip")
     dimension = 0 if len(often) <= _FEW_WORDS else int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
     own = missing_category and profile.empty > 0
+    common: dict[str, Any] = {"dimension": dimension, "missing_category": own, "dates": dates}
     if len(often) > _MOST_WORDS:
-        return ColumnSchema(kind="hash", buckets=2 * profile.distinct, dimension=dimension, missing_category=own)
-    return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), dimension=dimension, missing_category=own)
+        return ColumnSchema(kind="hash", buckets=2 * profile.distinct, **common)
+    return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), **common)
+
+
+def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], bool]:
+    """The words, each moment in the form in which it comes first, and whether they are dates."""
+    moments = {word: canonical_date(word) for word in profile.words} if profile.all_counted else {}
+    if not moments or None in moments.values():
+        return profile.words, False
+    spelled = {moment: word for word, moment in reversed(moments.items())}
+    counts: dict[str, int] = {}
+    for word, count in profile.words.items():
+        known = spelled[moments[word]]
+        counts[known] = counts.get(known, 0) + count
+    return counts, True
 
 
 def _is_boolean(profile: ColumnProfile) -> bool:

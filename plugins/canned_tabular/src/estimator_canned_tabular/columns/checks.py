@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from estimator_canned_tabular.columns.contract import FeatureColumn
+from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 #: Ids are int32 on the device.
@@ -73,6 +74,16 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
     if default is not None and not 0 <= default < count:
         raise ArgumentError(f"default_value {default} not in range [0, {count}), column_name {key}")
     return default
+
+
+def check_dates(dtype: str, key: str) -> None:
+    """The dtype of a column of dates is text.
+
+    Raises:
+        ArgumentError: it is not text.
+    """
+    if dtype != STRING:
+        raise ArgumentError(f"dates=True is for texts, and dtype is {dtype}. column_name: {key}")
 
 
 def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:

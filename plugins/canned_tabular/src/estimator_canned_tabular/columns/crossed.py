@@ -88,7 +88,7 @@ class CrossedColumn:
         if not isinstance(part, str):
             ids = part.host_ids(batch).ids
             if isinstance(part, VOCABULARIES):
-                return ids.astype(np.uint64), rows_of(batch, part.key, part.name, part.max_values).present
+                return ids.astype(np.uint64), part.rows(batch).present
             return ids.astype(np.uint64), ids >= 0
         rows = rows_of(batch, part, self.name, self.max_values)
         values = fingerprints_of(rows) if rows.are_text else rows.values.astype(np.uint64)

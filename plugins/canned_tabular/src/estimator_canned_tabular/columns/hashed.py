@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_count, check_key, check_max_values
+from estimator_canned_tabular.columns.checks import check_count, check_dates, check_key, check_max_values
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import STRING, string_or_integer
 from estimator_canned_tabular.columns.one_feature import OneFeature
@@ -24,6 +24,7 @@ class HashedCategoricalColumn(OneFeature):
     dtype: str = STRING
     max_values: int | None = None
     missing_bucket: bool = False
+    dates: bool = False
 
     @property
     def num_buckets(self) -> int:
@@ -32,7 +33,7 @@ class HashedCategoricalColumn(OneFeature):
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The hash of each value."""
-        rows = rows_of(batch, self.key, self.name, self.max_values)
+        rows = rows_of(batch, self.key, self.name, self.max_values, dates=self.dates)
         buckets = (fingerprints_of(rows) % np.uint64(self.hash_bucket_size)).astype(np.int64)
         return HostIds(np.where(rows.present, buckets, -1), None, rows.lengths)
 
@@ -44,6 +45,7 @@ def categorical_column_with_hash_bucket(
     *,
     max_values: int | None = None,
     missing_bucket: bool = False,
+    dates: bool = False,
 ) -> HashedCategoricalColumn:
     """Strings or integers, distributed over buckets by `Fingerprint64(value) % hash_bucket_size`.
 
@@ -53,6 +55,7 @@ def categorical_column_with_hash_bucket(
         dtype: "string" or "int64"; integers are hashed as decimal digits.
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one.
+        dates: whether the values are dates and times, see `categorical_column_with_vocabulary_list`.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -67,4 +70,7 @@ def categorical_column_with_hash_bucket(
     """
     count = check_count("hash_bucket_size", hash_bucket_size, check_key(key))
     places = check_max_values(max_values, key)
-    return HashedCategoricalColumn(key, count, string_or_integer(dtype, key), places, bool(missing_bucket))
+    name = string_or_integer(dtype, key)
+    if dates:
+        check_dates(name, key)
+    return HashedCategoricalColumn(key, count, name, places, bool(missing_bucket), bool(dates))

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_default, check_key, check_max_values, check_oov
+from estimator_canned_tabular.columns.checks import check_dates, check_default, check_key, check_max_values, check_oov
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_integer
 from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.errors import FeatureColumnError
+from estimator_canned_tabular.host.dates import CURE, canonical_date
 from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
 from estimator_core.errors import ArgumentError
 
@@ -30,6 +31,7 @@ class VocabularyListCategoricalColumn(OneFeature):
     num_oov_buckets: int = 0
     max_values: int | None = None
     missing_bucket: bool = False
+    dates: bool = False
 
     @property
     def num_buckets(self) -> int:
@@ -43,11 +45,12 @@ class VocabularyListCategoricalColumn(OneFeature):
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The place of each value in the vocabulary."""
-        return _found(
-            rows_of(batch, self.key, self.name, self.max_values),
-            _table(self.vocabulary_list),
-            self,
-        )
+        table = _table_of_dates(self.vocabulary_list) if self.dates else _table(self.vocabulary_list)
+        return _found(self.rows(batch), table, self)
+
+    def rows(self, batch: Mapping[str, np.ndarray]) -> Rows:
+        """The values, and where there is one."""
+        return rows_of(batch, self.key, self.name, self.max_values, dates=self.dates)
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,11 @@ class VocabularyFileCategoricalColumn(OneFeature):
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The line of each value in the file."""
-        return _found(rows_of(batch, self.key, self.name, self.max_values), self._table(), self)
+        return _found(self.rows(batch), self._table(), self)
+
+    def rows(self, batch: Mapping[str, np.ndarray]) -> Rows:
+        """The values, and where there is one."""
+        return rows_of(batch, self.key, self.name, self.max_values)
 
     def _table(self) -> dict[Any, int]:
         return _table_of_file(self.vocabulary_file, self.vocabulary_size, self.dtype)
@@ -90,6 +97,7 @@ def categorical_column_with_vocabulary_list(
     *,
     max_values: int | None = None,
     missing_bucket: bool = False,
+    dates: bool = False,
 ) -> VocabularyListCategoricalColumn:
     """Values of a list: the place in the list is the id.
 
@@ -102,6 +110,9 @@ def categorical_column_with_vocabulary_list(
         max_values: brings examples with any number of values to this many places.
         missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
             out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
+        dates: whether the values are dates and times of ISO 8601. A moment has one id, however it is written
+            (2024-01-31, 2024-01-31T00:00:00Z, numpy.datetime64), and any other text is refused. Formats of exports
+            other than stablehlo know a date as the list writes it.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
@@ -132,8 +143,12 @@ def categorical_column_with_vocabulary_list(
     check_oov(num_oov_buckets, default_value, key)
     if default_value != -1:
         check_default(default_value, len(words), key)
+    places = check_max_values(max_values, key)
+    if dates:
+        check_dates(name, key)
+        _check_dates(words, key)
     return VocabularyListCategoricalColumn(
-        key, words, name, default_value, num_oov_buckets, check_max_values(max_values, key), bool(missing_bucket)
+        key, words, name, default_value, num_oov_buckets, places, bool(missing_bucket), bool(dates)
     )
 
 
@@ -195,6 +210,21 @@ def categorical_column_with_vocabulary_file(
     return VocabularyFileCategoricalColumn(
         key, path, size, name, default, num_oov_buckets, check_max_values(max_values, key), bool(missing_bucket)
     )
+
+
+def _check_dates(words: tuple[Any, ...], key: str) -> None:
+    found = [canonical_date(word) for word in words]
+    if None in found:
+        word = words[found.index(None)]
+        raise ArgumentError(f"{word!r} of vocabulary_list is not a date, column_name: {key}. {CURE}")
+    if len(set(found)) != len(found):
+        word = next(word for place, word in enumerate(words) if found[place] in found[:place])
+        raise ArgumentError(f"{word!r} of vocabulary_list is there in another form, column_name: {key}.")
+
+
+@functools.lru_cache(maxsize=64)
+def _table_of_dates(words: tuple[Any, ...]) -> dict[Any, int]:
+    return {canonical_date(word): place for place, word in enumerate(words)}
 
 
 @functools.lru_cache(maxsize=64)

@@ -152,6 +152,11 @@ def _(column: IdentityCategoricalColumn, operations: Operations) -> Ids:
 
 @ids_of.register
 def _(column: HashedCategoricalColumn, operations: Operations) -> Ids:
+    if column.dates:
+        raise ExportError(
+            f"The dates of {column.name!r} are brought to one form before they are hashed, and this format has no "
+            "operation for that. Export as stablehlo."
+        )
     rows = operations.rows(column.key, column.name, column.max_values)
     ids = operations.add(lambda name: HashBucket(input=rows.name, output=name, buckets=column.hash_bucket_size))
     return Ids(Value(ids, rows.width, "int64"), rows)

@@ -85,7 +85,10 @@ class FeaturePlan:
             if not isinstance(column, OneFeature) or column.key in numbers:
                 continue
             hashed, text = isinstance(column, HashedCategoricalColumn), column.dtype == STRING
-            rule = WordRule(key=column.key, texts=hashed or text, integers=hashed or not text)
+            dates = getattr(column, "dates", False)
+            rule = WordRule(
+                key=column.key, texts=hashed or text, integers=(hashed or not text) and not dates, dates=dates
+            )
             if rules.setdefault(column.key, rule) != rule:
                 rules[column.key] = WordRule(key=column.key, texts=True, integers=True)
         return rules

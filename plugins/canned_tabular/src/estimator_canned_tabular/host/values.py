@@ -9,6 +9,7 @@ import numpy as np
 
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.hashing.fingerprint import fingerprint64
+from estimator_canned_tabular.host.dates import CURE, canonical_date, texts_of_dates
 
 
 class Rows(NamedTuple):
@@ -48,7 +49,9 @@ def feature_of(batch: Mapping[str, np.ndarray], key: str, column: str) -> np.nda
     return np.asarray(batch[key])
 
 
-def rows_of(batch: Mapping[str, np.ndarray], key: str, column: str, max_values: int | None = None) -> Rows:
+def rows_of(
+    batch: Mapping[str, np.ndarray], key: str, column: str, max_values: int | None = None, *, dates: bool = False
+) -> Rows:
     """The values of a categorical feature.
 
     `""`, None and NaN in text and -1 in integers stand for no value. Rows may be lists of different lengths.
@@ -58,11 +61,14 @@ def rows_of(batch: Mapping[str, np.ndarray], key: str, column: str, max_values: 
         key: the feature.
         column: the column's name, for messages.
         max_values: brings rows to this many places; None: as many as the arrays have.
+        dates: whether the values are dates, which are brought to one form.
 
     Raises:
-        FeatureColumnError: floats, or rows of different lengths without max_values, or a row that has more values.
+        FeatureColumnError: floats, a value that is no date, rows of different lengths without max_values, or a row
+            that has more values.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
+    array = texts_of_dates(array) if dates else array
     if array.dtype.kind in "iub":
         values = array.astype(np.int64)
         rows = Rows(values, values != -1)
@@ -72,6 +78,7 @@ def rows_of(batch: Mapping[str, np.ndarray], key: str, column: str, max_values: 
         raise FeatureColumnError(
             f"Feature {key!r} of column {column!r} must hold strings or integers, given: {array.dtype}."
         )
+    rows = _of_dates(rows, key) if dates else rows
     return rows if max_values is None else _fitted(rows, max_values, key, column)
 
 
@@ -109,6 +116,23 @@ def fingerprints_of(rows: Rows) -> np.ndarray:
     hashes = fingerprint64(list(distinct))
     places = np.fromiter(map(distinct.__getitem__, texts), np.int64, len(texts))
     return hashes[places].reshape(rows.values.shape)
+
+
+def _of_dates(rows: Rows, key: str) -> Rows:
+    if not rows.are_text:
+        raise FeatureColumnError(f"Feature {key!r} holds {rows.values.dtype}: its column takes dates. {CURE}")
+    texts: list[bytes] = rows.values.reshape(-1).tolist()
+    found = [canonical_date(text) if text else text for text in texts]
+    if None in found:
+        place = found.index(None)
+        row = place // rows.values.shape[1]
+        raise FeatureColumnError(
+            f"Feature {key!r} holds {texts[place].decode(errors='replace')!r} in row {row}: it is not a date as "
+            f"training read them. {CURE}"
+        )
+    values = np.empty(len(found), object)
+    values[:] = found
+    return Rows(values.reshape(rows.values.shape), rows.present)
 
 
 def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:

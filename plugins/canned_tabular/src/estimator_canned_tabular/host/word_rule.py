@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_canned_tabular.host.dates import CURE, canonical_date, texts_of_dates
 from estimator_heads import Fault, shown
 
 Array = np.ndarray[Any, Any]
@@ -23,6 +24,7 @@ class WordRule:
     Attributes:
         key: the feature.
         texts, integers: which of them the column takes.
+        dates: whether the texts must be dates; moments are then taken too.
 
     Example:
         >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row
@@ -32,6 +34,7 @@ class WordRule:
     key: str
     texts: bool
     integers: bool
+    dates: bool = False
     learns: bool = False
 
     def part(self, array: Array) -> Array:
@@ -44,6 +47,8 @@ class WordRule:
 
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first value that is neither; a look at the types where there is none."""
+        if self.dates:
+            return self._of_dates(texts_of_dates(array))
         kind = array.dtype.kind
         if kind == "O":
             return self._of_objects(array)
@@ -54,6 +59,15 @@ class WordRule:
     def convert(self, array: Array, known: Any) -> Array:
         """The array."""
         return array
+
+    def _of_dates(self, array: Array) -> Fault | None:
+        for place, value in enumerate(array.reshape(-1).tolist()):
+            if value is None or value != value or isinstance(value, (list, tuple, np.ndarray)):
+                continue  # what a list holds is looked at by its column
+            if not isinstance(value, (str, bytes)) or (value and canonical_date(value) is None):
+                row = place * len(array) // array.size
+                return Fault(row=row, value=shown(value), problem="is not a date as training read them", cure=CURE)
+        return None
 
     def _of_objects(self, array: Array) -> Fault | None:
         flat = array.reshape(-1).tolist()
