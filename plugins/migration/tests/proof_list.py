@@ -14,7 +14,6 @@ class Pair(NamedTuple):
     program: str
     function: str
     names: str | None = None
-    steps: int = 10
 
     @property
     def old(self) -> str:
@@ -39,9 +38,10 @@ PAIRS = (
     Pair("2.15.1", "guide", "deep"),
     Pair("2.15.1", "guide", "combined"),
     Pair("2.15.1", "guide", "keras", "names_keras.json"),
-    # Adam divides a gradient by its size, so the rounding of a small one moves its weight by up to 3e-6 a step. The old
-    # program draws other weights each time: ten steps ended at 5e-6 in one run and at 1.1e-5 in another.
-    Pair("2.15.1", "two_tower_heads", "towers", steps=5),
+    # Adam divides a gradient by its size: where gradients below 1e-5 differ by 1e-9, weights differ by 1e-6 to 1e-5 a
+    # step. With the seed of old_two_tower_heads.py no weight is off by more than 8.8e-6 after ten steps; with three
+    # other seeds single weights are, by 2e-5 to 6e-5, while predictions agree within 9e-6.
+    Pair("2.15.1", "two_tower_heads", "towers"),
     Pair("1.15.0", "paper", "custom"),
     Pair("1.15.0", "paper", "canned"),
     Pair("1.15.0", "mnist_experiment", "digits"),
