@@ -27,9 +27,9 @@ BUDGETS = {
     "_cli": 632,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 690,  # words of host transforms, and two formats that take one export, included
-    "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
+    "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4415,  # ends of killed calls, results that hooks add (and may not replace), flags of batches, included
+    "_loop": 4416,  # ends of killed calls, results that hooks add (and may not replace), flags of batches, included
     "_metrics": 347,
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
@@ -71,8 +71,8 @@ PAGE_STATEMENTS = 30
 ANY_DENSITY = 45.0
 #: Files of the core that the smallest training enters; the target is 130. 22 belong to the storage of a
 #: model_dir, one to the contract with the data, which the face of inputs names, one to policies, two to programs that
-#: Estimators share.
-ENTERED = 180
+#: Estimators share, one to the packages that built-in names mean.
+ENTERED = 181
 #: They say which package of the house brings what.
 MAY_NAME_PACKAGES = ("_moved.py", "_plugins/known.json")
 

@@ -64,7 +64,7 @@ def rows_of(
         dates: whether the values are dates, which are brought to one form.
 
     Raises:
-        FeatureColumnError: floats, a value that is no date, rows of different lengths without max_values, or a row
+        FeatureColumnError: floats, a value that is not a date, rows of different lengths without max_values, or a row
             that has more values.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
