@@ -59,6 +59,7 @@ def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder:
     left_out = ("ESTIMATOR_", "PYTHON", "UV_PYTHON")
     given = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     given |= {"PATH": path, "VIRTUAL_ENV": str(environment), "JAX_PLATFORMS": "cpu"}
+    given |= {"UV_FIND_LINKS": str(Path(wheels["estimator_core"]).parent)}  # for what the tests of a package require
 
     def run(*words: str, cwd: Path = folder) -> tuple[float, str]:
         began = time.perf_counter()

@@ -37,7 +37,8 @@ def test_the_package_is_complete(tmp_path, kind):
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["estimator.plugins"] == {package: f"{package}.plugin"}
     assert "estimator-core>=0.1,<0.2" in project["dependencies"]
-    wanted = ["estimator-testing", *(["estimator-signatures"] if kind in ("exporter", "format") else [])]
+    exports = "export_saved_model" in (folder / "tests" / f"test_{kind}.py").read_text() or kind == "exporter"
+    wanted = ["estimator-testing", *(["estimator-signatures"] if exports else [])]
     assert project["optional-dependencies"]["test"] == [f"{one}>=0.1,<0.2" for one in wanted]
 
 
