@@ -246,4 +246,20 @@ MUTANTS = (
         tests=("test_one_that_imports_what_this_core_lacks_says_which_core_it_is_for",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-page-replaces-any-file",
+        guarantee="rule 150",
+        file="estimator_core/_cli/places.py",
+        old='.endswith(".html")',
+        new='.endswith("")',
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-lock-replaces-any-file",
+        guarantee="rule 150",
+        file="plugins/policy/src/estimator_policy/locking.py",
+        old="        return False\n",
+        new="        return True\n",
+        in_cut=False,
+    ),
 )

@@ -13,7 +13,7 @@ PREFIX = "variables/"
 class VariableHistogramsHook(Hook):
     """Writes the distribution of each trained variable, at the first step and then every `every_n_steps`.
 
-    TensorBoard draws the steps of a variable behind each other, as a mesh. Each time, the variables are copied to the
+    TensorBoard draws the steps of a variable one after another, as a mesh. Each time, the variables are copied to the
     host.
 
     Args:

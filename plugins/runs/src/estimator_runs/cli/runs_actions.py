@@ -80,11 +80,9 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
     """Writes one HTML page with the curves of all runs."""
-    if not args.output.endswith(".html"):
-        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     runs = read_runs(places)
     _check_metrics(runs, args.metrics)
-    print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
+    print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} run{'s' * (len(runs) != 1)}")
     return 0
 
 
