@@ -306,7 +306,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("runs rm {dir}/absent", "holds no run that can be read"),
     ("plugins policy now", "unrecognized arguments: now"),
     ("plugins lock {dir}/data.csv", "data.csv exists and is not a lock of plugins"),
-    ("runs show {dir}/evaluated --json", "--json; it is an option of: "),
+    ("runs tag {dir}/evaluated good --json", "--json; it is an option of: list, show, compare"),
     (
         "sweep {dir}/plain.toml --set sweep.trials=0 --set sweep.spcae=1",
         "sweep.spcae: there is no such key. Did you mean",

@@ -1,4 +1,4 @@
-"""Plugins: who gives a name, who may load, and that no plugin harms another."""
+"""Plugins: who provides a name, who may load, and that no plugin harms another."""
 
 from tests.mutants.record import Mutant
 

@@ -36,6 +36,15 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
 def show_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints everything about one run."""
     run = read_run(places[0])
+    if args.json:
+        found = {name: max(results, default=None) for name, results in run.evaluations.items()}
+        newest_of = {
+            name: {"step": step, "metrics": run.evaluations[name][step]}
+            for name, step in found.items()
+            if step is not None
+        }
+        print(json.dumps({"tags": run.tags, **run.record, "evaluations": newest_of}, default=repr))
+        return 0
     print(json.dumps({"tags": run.tags, **run.record}, indent=1))
     for name, results in run.evaluations.items():
         newest = max(results, default=None)
