@@ -311,6 +311,16 @@ CASES: tuple[tuple[str, str], ...] = (
         "sweep {dir}/plain.toml --set sweep.trials=0 --set sweep.spcae=1",
         "sweep.spcae: there is no such key. Did you mean",
     ),
+    # Files of the user that an option would replace, and programs that are not Python.
+    ("report {dir}/evaluated --output {dir}/data.csv", "--output: must end in .html"),
+    ("inputs inspect {dir}/data.csv --html {dir}/data.csv", "--html: must end in .html"),
+    ("migrate check {dir}/plain.py --html {dir}/data.csv", "--html: must end in .html"),
+    ("migrate prove a.py b.py --recorded {dir} --html {dir}/data.csv", "--html: must end in .html"),
+    ("new-plugin acme-x --kind head --dir {dir}/data.csv", "cannot be made (Not a directory)"),
+    ("run {dir}/torn.py", "torn.py:1: this is not Python: '(' was never closed."),
+    ("evaluate {dir}/torn.py --model-dir {dir}/run", "torn.py:1: this is not Python"),
+    ("plugins explain hook progress_bar --json", "unrecognized arguments: --json (see"),
+    ("run {dir}/line.py --json --dry-run", "not allowed with argument"),
     ("plugins lock --wrtie", "unrecognized arguments: --wrtie"),
     # report, tabular, bert-classifier
     ("report {dir}/empty", "has no results of evaluations. Evaluate first"),
