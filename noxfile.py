@@ -81,6 +81,7 @@ nox.options.report = str(REPORTS / "sessions.json")
 nox.options.sessions = ["lint", "imports", "types", "docs", "mutants_cut", "core"]
 nox.options.sessions += [f"plugin-{plugin}(resolution='highest')" for plugin in PLUGINS]
 nox.options.sessions += ["lowest", "wheels", "template", "all", "object_stores", "kubernetes", "slurm", "ray"]
+nox.options.sessions += ["notebook"]
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
@@ -553,7 +554,7 @@ def browser(session: nox.Session) -> None:
     pytest(session, "plugins/report/tests/test_page.py", runner=UV_RUN)
 
 
-@nox.session(venv_backend="none", default=False)
+@nox.session(venv_backend="none")
 def notebook(session: nox.Session) -> None:
     """A notebook executed by a real kernel: progress, curve, tables, an interrupt."""
     runner = (*UV_RUN, "--with", "ipykernel>=6.29,nbclient>=0.10", "python", "-m")

@@ -52,5 +52,6 @@ def _text(found: Audit) -> str:
         f"evaluations, {found.event_files} event files, each recorded once"
     )
     state = " A run is under way: what it has not recorded yet is not looked at." if found.under_way else ""
-    verdict = f"{len(found.findings)} findings" if found.findings else "All is as the journal says"
+    count = len(found.findings)
+    verdict = f"{count} finding{'s' * (count > 1)}" if count else "All is as the journal says"
     return "\n".join([*lines, f"{verdict}: {counts}.{state}"])

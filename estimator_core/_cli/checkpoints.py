@@ -80,7 +80,8 @@ def _one_of(directory: Path, name: str) -> tuple[str, Manifest]:
     try:
         return name, read_manifest(resolve_checkpoint(path))
     except CheckpointNotFoundError:
-        steps = ", ".join(Path(path).name for path in all_checkpoints(directory)) or "none"
+        steps = ", ".join(Path(path).name for path in all_checkpoints(directory))
+        there = f"the steps {steps}" if steps else "no checkpoint"
         raise CheckpointNotFoundError(
-            f"There is no checkpoint {name!r}: {directory} has the steps {steps}, and no path leads to one."
+            f"There is no checkpoint {name!r}: {directory} has {there}, and no path leads to one."
         ) from None

@@ -37,24 +37,28 @@ class CommandParser(argparse.ArgumentParser):
 
     def options(self) -> list[str]:
         """The words that begin an option, here or in a sub-command."""
-        below = [parser for action in self._actions for parser in _parsers_of(action)]
-        return [*self._option_string_actions, *(option for parser in below for option in parser.options())]
+        return [*self._option_string_actions, *(option for _, parser in self._below() for option in parser.options())]
+
+    def _below(self) -> list[tuple[str, CommandParser]]:
+        """The sub-commands by name."""
+        choices = (action.choices for action in self._actions if isinstance(action.choices, dict))
+        every = (one for found in choices for one in found.items())
+        return [(name, parser) for name, parser in every if isinstance(parser, CommandParser)]
 
     def _hint(self, message: str) -> str:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if unknown:
-            near = get_close_matches(unknown[1].partition("=")[0], self.options(), n=1)
+            word = unknown[1].partition("=")[0]
+            takers = [name for name, parser in self._below() if word in parser.options()]
+            if takers:
+                return f"; it is an option of: {', '.join(takers)}"
+            near = [one for one in get_close_matches(word, self.options(), n=2) if one != word][:1]
         elif choice:
             near = get_close_matches(choice[1], re.findall(r"[\w.-]+", choice[2]), n=1)
         else:
             near = []
         return f"; did you mean {near[0]}?" if near else ""
-
-
-def _parsers_of(action: argparse.Action) -> list[CommandParser]:
-    choices = action.choices if isinstance(action.choices, dict) else {}
-    return [parser for parser in choices.values() if isinstance(parser, CommandParser)]
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -48,6 +49,8 @@ COMMANDS = (
 )
 
 FAILED, CAN_BE_RESUMED, INTERRUPTED = 1, 75, 130
+#: The modules whose errors docs/errors.md explains by name.
+_CATALOGUE = ("estimator_core.errors", "estimator_core._storage.contract", "estimator_core._journal.entries")
 #: What people type -> the command that does it.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
 
@@ -164,7 +167,8 @@ def _guarded(given: argparse.Namespace) -> int:
         if debug:
             raise
         of_the_words = isinstance(error, (ArgumentError, ArgumentTypeError, PluginLookupError))
-        print(f"{program}: error: {error}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
+        told = re.sub(r"\n(?! )", "\n  ", str(error))  # all lines after the first belong to it
+        print(f"{program}: error: {told}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
         return WRONG_USAGE if of_the_words else FAILED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
@@ -175,8 +179,8 @@ def _guarded(given: argparse.Namespace) -> int:
 
 
 def _heading(error: EstimatorError) -> str:
-    """The heading of docs/errors.md about an error: the nearest of its public classes."""
-    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == EstimatorError.__module__)
+    """Where docs/errors.md explains an error: the nearest of its public classes."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ in _CATALOGUE)
 
 
 def _with_json(given: argparse.Namespace) -> list[str]:

@@ -20,3 +20,18 @@ def local_path(text: str) -> str:
     if is_url(text):
         raise argparse.ArgumentTypeError(f"{text} is a URL, and this command needs a place of this machine")
     return text
+
+
+def page_path(text: str) -> str:
+    """The value of an option that names a page to write, `add_argument(..., type=page_path)`. The file is replaced.
+
+    Raises:
+        ArgumentTypeError: it does not end in .html, so it may be a file with other content; or it is a URL.
+
+    Example:
+        >>> page_path("report.html")
+        'report.html'
+    """
+    if not local_path(text).endswith(".html"):
+        raise argparse.ArgumentTypeError(f"must end in .html, given: {text}")
+    return text

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from estimator_core import errors
+from estimator_core import errors, journal, storage
 from estimator_core._cli.run_module import run_module
 from estimator_core.cli import command_names, command_parser, main
 from estimator_core.errors import ArgumentError
@@ -137,13 +137,18 @@ def test_a_wrong_argument_is_another_code_than_a_failure(
     assert capsys.readouterr().err == "estimator plugins: error: words\n"
 
 
-@pytest.mark.parametrize("name", sorted(name for name in errors.__all__ if name != "EstimatorError"))
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [*((errors, name) for name in errors.__all__), (storage, "StorageGoneError"), (journal, "JournalError")],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
 def test_a_failure_names_the_heading_that_explains_it(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if ERRORS.exists():  # not beside an installed core
-        assert f"\n### {name}\n" in ERRORS.read_text()
-    of_a_plugin = type("Own", (getattr(errors, name),), {})
+        page = ERRORS.read_text()
+        assert f"\n### {name}\n" in page or (module is storage and f"\n| `{name}` |" in page)
+    of_a_plugin = type("Own", (getattr(module, name),), {})
 
     def fails(args: argparse.Namespace) -> int:
         raise of_a_plugin("words")

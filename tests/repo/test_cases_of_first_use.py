@@ -33,6 +33,11 @@ CASES: dict[str, tuple[str, ...]] = {
         f"{SITE}::test_every_public_name_has_a_contract_and_a_place",
         f"{SITE}::test_a_public_name_without_words_of_its_own_is_noticed",
     ),
+    "half of the public classes and functions have no running example": (
+        f"{SITE}::test_every_public_class_and_function_has_a_running_example",
+        f"{SITE}::test_a_name_without_an_example_is_noticed",
+        "tests/docs/test_snippets.py::test_every_python_block_runs",
+    ),
     "there is no site and no search": (
         f"{SITE}::test_every_page_is_in_the_navigation",
         f"{SITE}::test_every_plugin_has_a_page_with_its_components",
@@ -178,7 +183,17 @@ CASES: dict[str, tuple[str, ...]] = {
             "a_failure_names_what_was_replaced",
         )
     ),
-    "histograms of several steps in one picture": ("tests/builtin_hooks/test_event_hooks.py::test_summaries",),
+    "histograms of several steps in one picture": (
+        "tests/builtin_hooks/test_event_hooks.py::test_summaries",
+        f"{HOOKS}test_tensorboard.py::test_the_histograms_of_the_variables_follow_each_other",
+    ),
+    "pictures of several evaluations lie on each other": (
+        "plugins/heads/tests/test_plots.py::test_the_data_of_the_precision_recall_curve",
+    ),
+    "a page is written over the rows that a command reads": (
+        "estimator inputs inspect {dir}/data.csv --html {dir}/data.csv",
+        "estimator plugins lock {dir}/data.csv",
+    ),
     "a page of a run, with curves, results, goodput, hooks, checkpoints, exports and environment": (
         "plugins/report/tests/test_run_sections.py::test_where_the_time_went",
         "plugins/report/tests/test_page.py::test_a_browser_shows_it",

@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 580,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2662,  # the catalog, audits (stores too), incremental saves, checkpoints of others included
-    "_cli": 632,  # options of all commands anywhere, errors of one line, commands that are none, audits at URLs
+    "_cli": 645,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 690,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1383,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2552,  # the step in a run's state, what evaluators publish, arguments of tf.estimator answered included
+    "flat": 2553,  # the step in a run's state, what evaluators publish, arguments of tf.estimator answered included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -65,6 +65,15 @@ def test_trains_evaluates_predicts_and_says_where_things_lie(program: Path, caps
     assert record["hparams"] == {"rate": 0.3, "train_steps": 12}
 
 
+def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "run", str(program), "--hparams", "train_steps=4"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["model_dir"], told["stop_reason"], told["exports"]) == ("runs/line", "reached step 4", [])
+    assert told["metrics"]["global_step"] == 4
+    assert Path(told["checkpoint"]).name == "4"
+
+
 def test_another_function_schedule_and_directory(program: Path) -> None:
     assert main(["run", f"{program}:other", "--schedule", "train", "--model-dir", "here"]) == 0
     assert sorted(path.name for path in Path("here/checkpoints").iterdir()) == ["0", "3"]

@@ -92,6 +92,10 @@ def test_one_run_is_shown(runs, capsys):
     text = capsys.readouterr().out
     assert '"rate": 0.3' in text
     assert "evaluation without a name, step 30" in text
+    assert main(["runs", "show", "runs/fast/2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["hparams"]["rate"] == 0.3
+    assert told["evaluations"][""]["step"] == 30
 
 
 def test_tags_are_kept_and_looked_for(runs, capsys):

@@ -1,5 +1,6 @@
 """The doctor finds each fault that would let two runs destroy each other's work, and passes what is sound."""
 
+import json
 import time
 
 import pytest
@@ -112,6 +113,11 @@ def test_the_command_says_that_a_directory_is_safe(tmp_path, capsys):
     assert "FAULT" not in out
     assert "Runs are safe here" in out
     assert "MB/s" in out
+    assert main(["storage", "doctor", str(tmp_path), "--megabytes", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["safe"]
+    assert "MB/s" in told["speed"]
+    assert len(told["findings"]) > 3
     assert list(tmp_path.iterdir()) == []
 
 

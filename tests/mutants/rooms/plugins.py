@@ -1,4 +1,4 @@
-"""Plugins: who gives a name, who may load, and that no plugin harms another."""
+"""Plugins: who provides a name, who may load, and that no plugin harms another."""
 
 from tests.mutants.record import Mutant
 
@@ -400,6 +400,22 @@ MUTANTS = (
         old="return f\"{known_distribution(kind, name) or 'estimator-core'}:{name}\"",
         new="return f\"{known_distribution(kind, name) and name or 'estimator-core:' + name}\"",
         tests=("test_what_the_core_takes_by_itself_is_not_that_of_a_stranger",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-page-replaces-any-file",
+        guarantee="rule 150",
+        file="estimator_core/_cli/places.py",
+        old='.endswith(".html")',
+        new='.endswith("")',
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-lock-replaces-any-file",
+        guarantee="rule 150",
+        file="plugins/policy/src/estimator_policy/locking.py",
+        old="        return False\n",
+        new="        return True\n",
         in_cut=False,
     ),
 )

@@ -89,7 +89,10 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
     if ending not in ("", "py"):
         formats = default_plugins().names("program_format")
         if ending not in formats:
-            raise ArgumentError(f"{name} is not a Python file, and no program format reads .{ending}: {formats}.")
+            raise ArgumentError(
+                f"{name} is not a Python file, and no program format reads .{ending}. "
+                f"They read: {', '.join(formats) or 'nothing'}."
+            )
         read: ProgramFormat = default_plugins().get("program_format", ending)
         return read(path, settings)
     changes = dict(_setting(text) for text in settings)
@@ -126,8 +129,13 @@ def load_module(path: Path) -> ModuleType:
     """Runs a Python file as the module of its name; modules beside it can be imported from then on.
 
     Raises:
-        ArgumentError: it is not a Python file.
+        ArgumentError: it is not a Python file, or is not written in Python.
     """
+    try:
+        ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise ArgumentError(f"{path}{f':{line}' if line else ''}: this is not Python: {error.args[0]}.") from error
     folder = str(path.parent.resolve())
     if sys.path[:1] != [folder]:  # a path that grows with every program is another path for who looks for plugins
         sys.path.insert(0, folder)

@@ -9,6 +9,17 @@ from pathlib import Path
 FORMAT = 1
 
 
+def may_be_replaced(file: Path) -> bool:
+    """Whether there is no file, or only a lock."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        return True  # writing says why, where it fails
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"format", "plugins"} <= found.keys()
+
+
 def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
     """Records the plugins that runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
 

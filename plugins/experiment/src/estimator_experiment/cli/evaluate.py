@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
-    from estimator_experiment.cli.run_report import number, table
+    from estimator_experiment.cli.run_report import json_value, number, table
     from estimator_experiment.opening import open_program
 
     opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             if args.slices:
                 print(_slices(found["slices"], args.metrics) + "\n")
     if args.json:
-        print(json.dumps([{name: _json(value) for name, value in found.items()} for found in results]))
+        print(json.dumps([{name: json_value(value) for name, value in found.items()} for found in results]))
     else:
         print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
     return 0
@@ -96,7 +96,3 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
     ends = row["intervals"].get(name)
     value = f"{row['metrics'][name]:.4g}"
     return value if ends is None else f"{value} [{ends[0]:.4g}, {ends[1]:.4g}]"
-
-
-def _json(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value

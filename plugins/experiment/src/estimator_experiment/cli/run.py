@@ -62,7 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predictions", type=int, default=5, metavar="N", help="predictions to show at the end (default: 5)"
     )
-    parser.add_argument(
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print the result as one line of JSON, without predictions")
+    shape.add_argument(
         "--dry-run",
         action="store_true",
         help=(
@@ -99,7 +101,10 @@ def run(args: argparse.Namespace) -> int:
         return dry_run(experiment_fn, config, hparams)
 
     result = learn_runner.run(experiment_fn, run_config=config, schedule=args.schedule, hparams=hparams)
-    run_report.show(made[0], result, predictions=args.predictions)
+    if args.json:
+        print(run_report.as_json(made[0], result))
+    else:
+        run_report.show(made[0], result, predictions=args.predictions)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import sys
@@ -21,7 +22,7 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?")
 def show(experiment: Any, result: Any, *, predictions: int) -> None:
     """Prints the report of a finished run."""
     estimator = experiment.estimator
-    metrics = result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
+    metrics = _metrics(result)
     if metrics:
         shown = [(name, number(value)) for name, value in metrics.items() if not isinstance(value, list)]  # no slices
         print("\n" + table(shown, ("metric", "value")))
@@ -36,6 +37,33 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
     print("\n" + places(estimator))
 
 
+def as_json(experiment: Any, result: Any) -> str:
+    """The same for programs, without predictions: one object on one line."""
+    estimator = experiment.estimator
+    return json.dumps(
+        {
+            "model_dir": estimator.model_dir,
+            "stop_reason": estimator.stop_reason,
+            "checkpoint": estimator.latest_checkpoint(),
+            "metrics": {name: json_value(value) for name, value in (_metrics(result) or {}).items()},
+            "exports": _exports(estimator.model_dir),
+        }
+    )
+
+
+def json_value(value: Any) -> Any:
+    """A metric as a JSON value."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _metrics(result: Any) -> Mapping[str, Any] | None:
+    return result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
+
+
+def _exports(model_dir: str) -> list[str]:
+    return sorted(str(path) for path in (Path(model_dir) / "export").glob("*/*") if path.name.isdigit())
+
+
 def places(estimator: Any) -> str:
     """Where curves, checkpoints and exports lie, and how to look at them."""
     model_dir = estimator.model_dir
@@ -43,7 +71,7 @@ def places(estimator: Any) -> str:
         f"curves       {model_dir}        look: tensorboard --logdir {model_dir}",
         f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: estimator checkpoints {model_dir}",
     ]
-    exports = sorted(str(path) for path in (Path(model_dir) / "export").glob("*/*") if path.name.isdigit())
+    exports = _exports(model_dir)
     if exports:
         lines.append(f"exports      {exports[-1]}        look: estimator exports {model_dir}")
     lines.append(f"run record   {model_dir}/run.json")

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repeats", type=int, default=5, help="shuffles of each feature (default: 5)")
     parser.add_argument("--rows", type=int, default=10_000, help="the largest number of rows (default: 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the shuffles (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the shuffles (default: 0)")
     parser.add_argument("--attributions", action="store_true", help="integrated gradients of the float features, too")
     parser.add_argument(
         "--output", default="logits", metavar="NAME", help="prediction to attribute (default: logits); HEAD/NAME too"

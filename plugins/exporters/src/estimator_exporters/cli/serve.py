@@ -29,23 +29,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grpc-port", type=int, help="port for gRPC; 0: any (default: no gRPC)")
     parser.add_argument("--tokens", type=Path, metavar="FILE", help="JSON list of tokens and the models they are for")
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain of the server (PEM)")
-    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
-    parser.add_argument("--tls-client-ca", type=Path, metavar="FILE", help="authority whose certificates clients show")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the certificate (PEM)")
+    parser.add_argument(
+        "--tls-client-ca", type=Path, metavar="FILE", help="authority that signs the certificates of clients (PEM)"
+    )
     parser.add_argument("--allow-anyone", action="store_true", help="serve other machines without asking who they are")
     parser.add_argument("--batch-sizes", default="1,2,4,8,16,32", help="sizes compiled ahead (default: %(default)s)")
     parser.add_argument("--versions", type=int, default=1, help="newest versions of each model served (default: 1)")
     parser.add_argument("--max-body-mb", type=float, default=64, help="largest request (default: 64)")
-    parser.add_argument("--memory-mb", type=float, default=1024, help="for all requests together (default: 1024)")
+    parser.add_argument("--memory-mb", type=float, default=1024, help="memory of all requests together (default: 1024)")
     parser.add_argument("--max-values", type=int, default=2**23, help="values in a JSON request (default: 2**23)")
     parser.add_argument("--body-seconds", type=float, default=30, help="time to send a request (default: 30)")
-    parser.add_argument("--max-requests", type=int, default=256, help="requests at a time, more get 503 (default: 256)")
-    parser.add_argument("--poll-seconds", type=float, default=2, help="between looks for new exports (default: 2)")
+    parser.add_argument(
+        "--max-requests", type=int, default=256, help="requests at a time; further ones get 503 (default: 256)"
+    )
+    parser.add_argument(
+        "--poll-seconds", type=float, default=2, help="seconds between looks for new exports (default: 2)"
+    )
     parser.add_argument("--request-log", type=Path, metavar="DIR", help="write a sample of the rows that are sent")
-    parser.add_argument("--request-share", type=float, default=0.01, help="of the rows to write (default: 0.01)")
-    parser.add_argument("--request-mask", default="", metavar="NAMES", help="columns to write no value of, with commas")
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="of log lines (default: text)")
+    parser.add_argument("--request-share", type=float, default=0.01, help="share of the rows to write (default: 0.01)")
+    parser.add_argument(
+        "--request-mask", default="", metavar="NAMES", help="columns whose values are not written, with commas"
+    )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="format of log lines (default: text)"
+    )
     parser.add_argument("--traces", action="store_true", help="send a trace of each request by OpenTelemetry (OTLP)")
-    parser.add_argument("--drain-seconds", type=int, default=30, help="to finish requests at the end (default: 30)")
+    parser.add_argument(
+        "--drain-seconds", type=int, default=30, help="seconds to finish requests at the end (default: 30)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 
+from estimator_core.cli import page_path
+
 _KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
 
@@ -25,8 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     inspect.add_argument("--rows", type=int, default=5, help="rows to show (default: 5)")
     inspect.add_argument("--limit", type=int, default=100_000, help="rows to look at (default: 100000)")
     inspect.add_argument("--all", action="store_true", help="look at all rows")
-    inspect.add_argument("--html", metavar="PAGE", help="also write a page with histograms")
-    inspect.add_argument("--json", action="store_true", help="for programs")
+    inspect.add_argument("--html", metavar="PAGE", type=page_path, help="also write a page with histograms")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
     schema = _action(actions, "schema", "learn a schema, in one pass over all rows")
     schema.add_argument("--label", help="the column that is the label")
     schema.add_argument("--limit", type=int, help="rows to look at (default: all)")
@@ -50,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for name, default, what in shares:
         validate.add_argument(f"--max-{name}", type=float, default=default, help=f"{what} (default: {default:g})")
-    validate.add_argument("--json", action="store_true", help="for programs")
+    validate.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,5 +72,5 @@ def _action(
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=text)
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")
-    parser.add_argument("--kind", choices=_KINDS, help="of the files (default: told by name or first bytes)")
+    parser.add_argument("--kind", choices=_KINDS, help="kind of the files (default: from their names or first bytes)")
     return parser

@@ -23,25 +23,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator launch`."""
     parser.add_argument("--on", default="local", metavar="NAME", help="the launcher (default: local)")
     parser.add_argument("--processes", type=int, metavar="N", help="processes that train together")
-    parser.add_argument("--hosts", type=int, default=1, metavar="N", help="machines they are spread over (default: 1)")
+    parser.add_argument("--hosts", type=int, default=1, metavar="N", help="machines to spread them over (default: 1)")
     parser.add_argument("--devices", type=int, metavar="K", help="cards of each process; virtual CPU devices elsewhere")
     parser.add_argument("--evaluator", action="store_true", help="one further process evaluates checkpoints")
-    parser.add_argument("--name", default="train", help="of the job (default: train)")
+    parser.add_argument("--name", default="train", help="name of the job (default: train)")
     parser.add_argument("--image", default="", help="container image")
     parser.add_argument("--model-dir", default="", metavar="DIR", help="where the run writes, for TensorBoard")
-    parser.add_argument("--max-restarts", type=int, default=0, metavar="N", help="starts again so often (default: 0)")
-    parser.add_argument("--min-processes", type=int, metavar="N", help="so many continue without those that are lost")
-    parser.add_argument("--grace-secs", type=float, default=60.0, metavar="S", help="to save and end (default: 60)")
-    parser.add_argument("--time-limit-secs", type=float, metavar="S", help="after which the scheduler ends the job")
+    parser.add_argument(
+        "--max-restarts", type=int, default=0, metavar="N", help="how often to start again (default: 0)"
+    )
+    parser.add_argument("--min-processes", type=int, metavar="N", help="how few may continue without lost ones")
+    parser.add_argument(
+        "--grace-secs", type=float, default=60.0, metavar="S", help="seconds to save and end (default: 60)"
+    )
+    parser.add_argument(
+        "--time-limit-secs", type=float, metavar="S", help="seconds after which the scheduler ends the job"
+    )
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of each process")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of this launcher alone")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of this launcher only"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be submitted")
     parser.add_argument("--detach", action="store_true", help="submit, print the job's id, and end")
     actions = parser.add_mutually_exclusive_group()
-    actions.add_argument("--status", metavar="ID", help="how a job stands")
+    actions.add_argument("--status", metavar="ID", help="print the state of a job")
     actions.add_argument("--stop", metavar="ID", help="ask a job to save and end")
     actions.add_argument("--logs", metavar="ID", help="show what a process of a job writes; --process says which")
-    parser.add_argument("--process", type=int, default=0, metavar="I", help="with --logs (default: 0)")
+    parser.add_argument("--process", type=int, default=0, metavar="I", help="the process for --logs (default: 0)")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="what each process runs")
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from estimator_core.cli import page_path
 from estimator_migration.cli.files import python_files
 
 SUMMARY = "what becomes of every name of TensorFlow; ends with 3 where something must change"
@@ -17,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a directory of them")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="print JSON")
-    shape.add_argument("--html", metavar="PAGE", help="write a page for a browser, with the programs")
+    shape.add_argument("--html", metavar="PAGE", type=page_path, help="write a page for a browser, with the programs")
 
 
 def run(args: argparse.Namespace) -> int:

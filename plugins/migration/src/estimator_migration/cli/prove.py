@@ -14,6 +14,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from estimator_core.cli import page_path
 from estimator_core.errors import ArgumentError
 
 SUMMARY = "old and new program on the same batches and weights; ends with 3 where they differ"
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--names", metavar="JSON", help="a file with names there by name here")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="print JSON")
-    shape.add_argument("--html", metavar="PAGE", help="write a page for a browser")
+    shape.add_argument("--html", metavar="PAGE", type=page_path, help="write a page for a browser")
 
 
 def run(args: argparse.Namespace) -> int:

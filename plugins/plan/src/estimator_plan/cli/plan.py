@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a Python file, and the function that makes the Experiment (default: that of the run record)",
     )
     parser.add_argument(
-        "--model-dir", metavar="DIR", type=local_path, help="whose run record names the program, where no FILE does"
+        "--model-dir", metavar="DIR", type=local_path, help="a run, whose record names the program if FILE is left out"
     )
     parser.add_argument("--topology", required=True, help="v5e:4x4, v5p:4x4x4, v6e:8x8, h100x8, h100:2x8, ...")
     parser.add_argument(

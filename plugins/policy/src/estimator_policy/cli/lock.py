@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import LOCK_FILE, plugins_to_lock
-from estimator_policy.locking import write_lock
+from estimator_policy.locking import may_be_replaced, write_lock
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the file. None of the plugins is imported."""
     rows = plugins_to_lock(os.environ)
+    if not may_be_replaced(Path(args.file)):
+        raise ArgumentError(f"{args.file} exists and is not a lock of plugins; choose another name.")
     try:
         write_lock(args.file, rows)
     except OSError as error:
-        raise ArgumentError(f"{args.file} cannot be written: {error}.") from error
+        raise ArgumentError(f"{args.file} cannot be written: {error.strerror}.") from error
     print(f"{args.file}: {', '.join(' '.join(filter(None, (row['distribution'], row['version']))) for row in rows)}")
     return 0

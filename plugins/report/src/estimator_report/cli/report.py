@@ -8,14 +8,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from estimator_core.cli import local_path
+from estimator_core.cli import local_path, page_path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator report`."""
     parser.add_argument("model_dir", type=local_path, help="directory of the run")
     parser.add_argument("--name", help="the evaluation, as in eval_NAME (default: the one with the newest results)")
-    parser.add_argument("--output", metavar="FILE", help="where to write (default: report.html in the model_dir)")
+    parser.add_argument(
+        "--output", metavar="FILE", type=page_path, help="where to write (default: report.html in the model_dir)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -71,8 +71,9 @@ def read_starts(model_dir: Path) -> Sequence[Start]:
             raise ValueError("there is no whole line in it")
         return found
     except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise ArgumentError(
-            f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {error}. Runs of "
+            f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {why}. Runs of "
             "`estimator run` have one where estimator-runs is installed."
         ) from error
 

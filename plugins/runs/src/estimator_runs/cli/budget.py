@@ -17,6 +17,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from estimator_core.cli import page_path
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator budget`."""
@@ -30,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("file", metavar="FILE[:FUNCTION]", help="as for `estimator run`")
         action.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
         action.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="settings")
-        action.add_argument("--output", metavar="FILE.html", help="also write a page with the curve")
+        action.add_argument("--output", metavar="FILE.html", type=page_path, help="also write a page with the curve")
         action.add_argument("--json", action="store_true", help="print JSON")
         if name == "rate":
             action.add_argument("--low", type=float, default=1e-6, help="the first rate (default: 1e-6)")
@@ -59,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.errors import ArgumentError
     from estimator_experiment import open_program
 
-    if args.output is not None and not args.output.endswith(".html"):
-        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     for name in ("memory", "largest"):
         value = getattr(args, name, None)
         if value is not None and not 0 < value < math.inf:

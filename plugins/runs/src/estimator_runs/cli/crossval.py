@@ -23,7 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator crossval`."""
     add_file_arguments(parser, table="crossval", example="crossval.folds=10")
     parser.add_argument("--export", action="store_true", help="export all folds as one model: the mean of predictions")
-    parser.add_argument("--format", default="stablehlo", metavar="NAME", help="of the export (default: stablehlo)")
+    parser.add_argument(
+        "--format", default="stablehlo", metavar="NAME", help="format of the export (default: stablehlo)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

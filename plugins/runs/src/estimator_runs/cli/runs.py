@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from estimator_core.cli import local_path
+from estimator_core.cli import local_path, page_path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +36,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "dirs", metavar="DIR", nargs=1 if one else "+", type=local_path, help="a model_dir, or what holds some"
         )
+        if name in ("list", "show", "compare"):
+            action.add_argument("--json", action="store_true", help="print JSON")
         if name in ("list", "compare", "plot"):
             action.add_argument("--mode", choices=("min", "max"), default="min", help="which way the metric is good")
         if name in ("list", "compare"):
             action.add_argument("--metric", default="loss", help="of the evaluations (default: loss)")
-            action.add_argument("--json", action="store_true", help="print JSON")
         if name == "list":
             action.add_argument("--tag", help="only runs with this tag")
         if name == "plot":
             action.add_argument("--metric", dest="metrics", nargs="+", default=["loss"], help="a chart each")
-            action.add_argument("--output", default="runs.html", metavar="FILE", help="default: runs.html")
+            action.add_argument(
+                "--output", default="runs.html", metavar="FILE", type=page_path, help="default: runs.html"
+            )
         if name == "tag":
             action.add_argument("tags", metavar="TAG", nargs="+")
             action.add_argument("--remove", action="store_true", help="take these tags away")

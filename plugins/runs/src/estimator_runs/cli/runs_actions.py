@@ -36,6 +36,15 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
 def show_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints everything about one run."""
     run = read_run(places[0])
+    if args.json:
+        found = {name: max(results, default=None) for name, results in run.evaluations.items()}
+        newest_of = {
+            name: {"step": step, "metrics": run.evaluations[name][step]}
+            for name, step in found.items()
+            if step is not None
+        }
+        print(json.dumps({"tags": run.tags, **run.record, "evaluations": newest_of}, default=repr))
+        return 0
     print(json.dumps({"tags": run.tags, **run.record}, indent=1))
     for name, results in run.evaluations.items():
         newest = max(results, default=None)
@@ -81,11 +90,10 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
     """Writes one HTML page with the curves of all runs."""
-    if not args.output.endswith(".html"):
-        raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     runs = read_runs(places)
     _check_metrics(runs, args.metrics)
-    print(f"{write_page(runs, args.metrics, Path(args.output), mode=args.mode)}: {len(runs)} runs")
+    page = write_page(runs, args.metrics, Path(args.output), mode=args.mode)
+    print(f"{page}: {len(runs)} run{'s' * (len(runs) != 1)}")
     return 0
 
 

@@ -131,7 +131,8 @@ def read_run(model_dir: Path) -> RunRecord:
     try:
         record = json.loads((model_dir / _RECORD).read_text())
     except (OSError, ValueError) as error:
-        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {why}") from error
     return RunRecord(path=model_dir, record=record, evaluations=_Results(model_dir), tags=_tags(model_dir))
 
 

@@ -9,6 +9,8 @@ status 1: the store is not safe.
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
 
 from estimator_core.errors import EstimatorError
 from estimator_core.plugins import default_plugins
@@ -21,25 +23,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "doctor", help="say whether runs are safe in a storage, and how fast it is"
     )
     doctor.add_argument("url", metavar="URL", help="s3://bucket/prefix, az://..., gs://..., or a directory")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.add_argument("--megabytes", type=int, default=32, help="size of the object that is timed (default: 32)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Examines the storage, prints the findings, and returns 0 if runs are safe, else 1."""
-    from estimator_storage.doctor import examine, measure, verdict
+    from estimator_storage.doctor import Finding, examine, measure, verdict
 
     try:
         storage = open_storage(args.url, default_plugins())
     except EstimatorError as error:
         print(error)
         return 1
-    print(storage.url)
-    findings = list(examine(storage))
-    for finding in findings:
-        print(f"  {'ok   ' if finding.ok else 'FAULT'}  {finding.check}: {finding.text}")
+    if not args.json:
+        print(storage.url)
+    findings: list[Finding] = []
+    for finding in examine(storage):
+        findings.append(finding)
+        if not args.json:
+            print(f"  {'ok   ' if finding.ok else 'FAULT'}  {finding.check}: {finding.text}")
     safe = all(finding.ok for finding in findings)
-    if safe:
-        print(f"  {measure(storage, args.megabytes * 1_000_000)}.")
+    speed = measure(storage, args.megabytes * 1_000_000) if safe else ""
     storage.close()
+    if args.json:
+        told = {"url": storage.url, "safe": safe, "findings": [asdict(one) for one in findings], "speed": speed}
+        print(json.dumps(told))
+        return int(not safe)
+    if speed:
+        print(f"  {speed}.")
     print(verdict(findings))
     return int(not safe)

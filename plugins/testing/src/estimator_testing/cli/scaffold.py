@@ -71,6 +71,10 @@ def write_package(name: str, kind: str, parent: Path) -> list[Path]:
     files = _FILES | {
         f"$kind/{one}": f"src/$package/{one.removeprefix('extra_').removesuffix('.tmpl')}" for one in extras
     }
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise ArgumentError(f"{folder} cannot be made ({error.strerror}); choose another --dir") from error
     written: list[Path] = []
     for template, target in files.items():
         folder_name, _, file = template.partition("/")
