@@ -53,6 +53,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "scoring": ("scoring.py",),
     "population": ("population.py",),
     "sweep": ("sweep.py",),
+    "folds": ("folds.py",),
     "many_runs": ("many_runs.py",),
 }
 
