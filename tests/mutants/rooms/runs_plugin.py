@@ -93,7 +93,7 @@ MUTANTS = (
         file=_POPULATION + "training.py",
         old="records[at] = found, None if len(part) == 1 else place",
         new="records[at] = found, None if len(part) == 1 else 0",
-        tests=("test_several_steps_in_a_dispatch_are_the_same_bits",),
+        tests=("test_several_steps_in_a_dispatch_are_the_steps_one_by_one",),
         in_cut=False,
     ),
     Mutant(

@@ -11,7 +11,7 @@ from estimator_core.hooks import Hook, Run, StepOutputs
 class PruningHook(Hook):
     """Reports the evaluations of a training to a trial of Optuna. The training ends when Optuna prunes the trial.
 
-    A sweep of a configuration file does not need it.
+    It is for a training of one process. A sweep of a configuration file does not need it.
 
     Args:
         trial: the `optuna.Trial` of the objective.
