@@ -80,7 +80,7 @@ nox.options.error_on_missing_interpreters = False  # a missing newer Python is a
 nox.options.report = str(REPORTS / "sessions.json")
 nox.options.sessions = ["lint", "imports", "types", "docs", "mutants_cut", "core"]
 nox.options.sessions += [f"plugin-{plugin}(resolution='highest')" for plugin in PLUGINS]
-nox.options.sessions += ["lowest", "wheels", "template", "all", "object_stores", "kubernetes"]
+nox.options.sessions += ["lowest", "wheels", "template", "all", "object_stores", "kubernetes", "slurm", "ray"]
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")

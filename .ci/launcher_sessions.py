@@ -1,4 +1,4 @@
-"""Sessions of launchers: Slurm and Ray run only by name, the manifests of Kubernetes always."""
+"""Sessions of launchers: Slurm, Ray and the manifests of Kubernetes; `-- -m ""` adds the slow faults."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def define_launcher_sessions(house: House) -> None:
             found = [str(path) for path in Path(TESTS).glob(tests)]
             house.pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
 
-    @nox.session(python=house.python, default=False)
+    @nox.session(python=house.python)
     def slurm(session: nox.Session) -> None:
         """A Slurm of two virtual nodes, by Debian's packages and as root; `-- -m ""`: faults as well."""
         if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-            quiet = ["-qq", "-o=Dpkg::Use-Pty=0"]
+            quiet = ["-qq", "-o=Dpkg::Use-Pty=0", "-o=Acquire::Retries=0", "-o=Acquire::http::Timeout=20"]
             packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]
             update = subprocess.run(["apt-get", "update", *quiet])
             if update.returncode or subprocess.run(["apt-get", "install", *quiet, *packages]).returncode:
@@ -48,9 +48,9 @@ def define_launcher_sessions(house: House) -> None:
         """The manifests against the schemas of three versions of Kubernetes and of JobSet; their pods as processes."""
         tested(session, "test_kubernetes*.py", "kubernetes-validate>=1.30", "kubeflow-trainer-api>=2.0")
 
-    @nox.session(python=house.python, default=False)
+    @nox.session(python=house.python)
     def ray(session: nox.Session) -> None:
-        """A Ray of two node processes: jobs of Ray Train end, are stopped, and lose workers; docs/launch/ray.md."""
+        """A Ray of two node processes: a job of Ray Train loses an actor; `-- -m ""`: all of it, docs/launch/ray.md."""
         tested(session, "test_ray*.py", extra="ray", env={"ESTIMATOR_TEST_RAY": "1"})
 
     _ = slurm, kubernetes, ray

@@ -58,7 +58,7 @@ def prove_pairs(version: str, python: str, write: bool) -> list[str]:
         name = f"{pair.program}_{pair.function}"
         print(f"== {name}, TensorFlow {version}", flush=True)
         short = ["--steps", "2", "--eval-batches", "1", "--record", str(pair.recorded)]
-        if prove(pair, python, *(short if write else ["--steps", "10"])):
+        if prove(pair, python, *(short if write else ["--steps", str(pair.steps)])):
             failed.append(name)
     return failed
 

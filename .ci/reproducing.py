@@ -1,5 +1,6 @@
 """The session `reproduce`: runs of the examples, run again in environments that uv builds from their records."""
 
+import gzip
 import json
 import os
 import shutil
@@ -33,12 +34,12 @@ class Example(NamedTuple):
     Args:
         settings: what makes it short.
         flag: one other setting.
-        data: the file of which a byte is changed; "": it has no data file.
+        data: the file of which a byte is changed: beside the example, or in an installed package.
     """
 
     settings: Sequence[str]
     flag: str
-    data: str = ""
+    data: str
 
 
 EXAMPLES = {
@@ -50,10 +51,18 @@ EXAMPLES = {
     "digits": Example(
         ("train.max_steps=40", "run_config.save_checkpoints_steps=40", "exporters=[]", "hooks=[]"),
         "hparams.learning_rate=0.003",
+        "sklearn:datasets/data/digits.csv.gz",
     ),
     "two_tower": Example(
-        ("train.max_steps=40", "run_config.save_checkpoints_steps=40", "exporters=[]", "hooks=[]"),
+        (
+            "train.max_steps=40",
+            "run_config.save_checkpoints_steps=40",
+            "exporters=[]",
+            "hooks=[]",
+            "inputs.train.args.file=clicks.npy",
+        ),
         "hparams.learning_rate=0.002",
+        "clicks.npy",
     ),
     "bert": Example(
         ("train.max_steps=8", "run_config.save_checkpoints_steps=8"),
@@ -62,6 +71,11 @@ EXAMPLES = {
     ),
 }
 SEED = "run_config.tf_random_seed=2"
+#: Records the clicks of the example of two towers.
+CLICKS = (
+    "import sys, numpy as np; sys.path.insert(0, 'examples'); from two_tower import clicks; x, y = clicks(8192, 7); "
+    "np.save('examples/clicks.npy', np.hstack([x['user'], x['item'], y.astype(np.float32)]))"
+)
 
 
 @nox.session(python="3.11", default=False)
@@ -79,6 +93,7 @@ def reproduce(session: nox.Session) -> None:
     shutil.copytree(ROOT / "examples", folder / "examples")
     env = {"PATH": os.pathsep.join([str(Path(uv).parent), *session.env.get("PATH", os.environ["PATH"]).split(":")])}
     with session.chdir(folder):
+        session.run("python", "-c", CLICKS)
         for name, example in EXAMPLES.items():
             chosen = [word for text in example.settings for word in ("--set", text)]
             words = ["run", f"examples/{name}.toml", "--model-dir", f"runs/{name}", "--predictions", "0", *chosen]
@@ -88,12 +103,11 @@ def reproduce(session: nox.Session) -> None:
                 _check_named(
                     session, env, name, f"The first difference: {kind} {text.partition('=')[0]}: was ", "--set", text
                 )
-            if example.data:
-                changed = folder / "examples" / example.data
-                whole = changed.read_bytes()
-                changed.write_bytes(_with_another_byte(whole))
-                _check_named(session, env, name, "The first difference: data ")
-                changed.write_bytes(whole)
+            changed = _file(session, folder, example.data)
+            whole = changed.read_bytes()
+            _replace(changed, _with_another_byte(whole))
+            _check_named(session, env, name, "The first difference: data ")
+            _replace(changed, whole)
         record = json.loads(next((runs / "iris" / "capsules").glob("*.json")).read_text())
         version = record["packages"]["absl-py"]["version"]
         session.install("--no-deps", f"absl-py!={version}")
@@ -101,8 +115,28 @@ def reproduce(session: nox.Session) -> None:
             _check_named(session, env, name, f"Also different: package absl-py: was {version}, now ")
 
 
+def _file(session: nox.Session, folder: Path, name: str) -> Path:
+    """The path of a data file."""
+    package, _, inside = name.rpartition(":")
+    if not package:
+        return folder / "examples" / inside
+    code = f"import importlib.util; print(importlib.util.find_spec({package!r}).submodule_search_locations[0])"
+    return Path(str(session.run("python", "-c", code, silent=True)).strip()) / inside
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a new file: what an installer has linked to its cache must stay as it is."""
+    draft = path.with_name(f"{path.name}.draft")
+    draft.write_bytes(content)
+    draft.replace(path)
+
+
 def _with_another_byte(content: bytes) -> bytes:
-    """A file that can still be read: its last digit changes, or its last letter where it has no digit."""
+    """A file that can still be read: its last digit changes, or its last letter where it has no digit. What is packed
+    is unpacked for it.
+    """
+    if content.startswith(b"\x1f\x8b"):
+        return gzip.compress(_with_another_byte(gzip.decompress(content)), mtime=0)
     letters = bytes(range(ord("a"), ord("z") + 1))
     kind = next(each for each in (b"0123456789", letters) if any(byte in each for byte in content))
     place = max(at for at, byte in enumerate(content) if byte in kind)

@@ -1,4 +1,4 @@
-"""The network and the data of `sweep.py`, which both of its sides use."""
+"""The network and the data of `sweep.py` and `folds.py`, which all of their sides use."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ class Batches:
 def batches(training: bool) -> Callable[[], Batches]:
     """An input of the Estimator."""
     return lambda: Batches(training)
+
+
+def rows() -> Callable[..., Any]:
+    """All rows once, in batches, for folds."""
+    x, labels = data()
+    return ec.inputs.numpy_input_fn({"x": x}, labels, batch_size=BATCH, num_epochs=1, shuffle=False)
 
 
 def initial() -> dict[str, np.ndarray]:

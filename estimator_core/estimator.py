@@ -524,7 +524,7 @@ class Estimator:
 
     def _slicing(self, slices: Sequence[Any]) -> tuple[Any, ...]:
         """The hook that evaluates slices, where there are any: a component."""
-        return (self._plugins.get("hook", "slices")(slices),) if slices else ()
+        return (self._plugins.get("hook", self._plugins.default("hook", "slices"))(slices),) if slices else ()
 
     def _predict(
         self,

@@ -84,6 +84,11 @@ class RunState(Protocol):
     """The state of a run on its devices. The next training step donates it, so keep no part of it."""
 
     @property
+    def clock(self) -> Any:
+        """uint32[4]. The first number is the global step of the variables, also in evaluations and predictions."""
+        ...
+
+    @property
     def variables(self) -> Mapping[str, Any]:
         """Trainable variables by path."""
         ...
@@ -257,6 +262,9 @@ class Run(Protocol):
     def add_result(self, name: str, value: Any) -> None:
         """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. It is a number, an
         array, or a list of JSON values. Only `metrics.jsonl` keeps such a list.
+
+        Raises:
+            HookError: at the end of the evaluation, if the name is that of a metric.
         """
         ...
 

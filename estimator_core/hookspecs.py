@@ -128,11 +128,12 @@ def estimator_capabilities() -> Sequence[str]:
     implements, without "priority".
 
     - "adds_hooks": implements `estimator_run_hooks`.
-    - "changes_batches": its hooks call `run.transform_batches`.
+    - "changes_batches": its hooks, or `estimator_run_hooks` itself, call `run.transform_batches`.
     - "reads_metrics": implements `estimator_evaluation_finished`.
     - "rehearses": implements `estimator_rehearse`.
-    - "network": sends or fetches something in runs.
-    - "priority": its backends and module adapters are used before those of the core unless the user chooses.
+    - "network": sends or fetches something in runs. Nothing refuses it there; `PluginSuite` does.
+    - "priority": its backends, module adapters and formats are used before those of the core and of other plugins,
+      unless the user chooses.
 
     Example:
         >>> def estimator_capabilities():

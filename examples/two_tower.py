@@ -8,6 +8,7 @@ on an item that points in the same direction.
 """
 
 from itertools import pairwise
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -76,10 +77,16 @@ def model_fn(features, labels, mode, params):
     )
 
 
-def click_batches(examples, seed, batch_size, training):
-    """The clicks as an input, for two_tower.toml."""
+def recorded_clicks(file):
+    """Clicks from a file beside this one, as `np.save` writes it: a row has a user, an item, and 1 for a click."""
+    rows = np.load(Path(__file__).parent / file)
+    return {"user": rows[:, :16], "item": rows[:, 16:32]}, rows[:, 32:].astype(np.int32)
+
+
+def click_batches(examples, seed, batch_size, training, file=None):
+    """The clicks as an input, for two_tower.toml; from a file, or made up."""
     return ec.inputs.numpy_input_fn(
-        *clicks(examples, seed),
+        *(clicks(examples, seed) if file is None else recorded_clicks(file)),
         batch_size=batch_size,
         num_epochs=None if training else 1,
         shuffle=training,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from textwrap import shorten
 from types import ModuleType
 
+from docs.site import running
 from docs.site.names import (
     FACADE,
     PublicName,
@@ -26,6 +27,15 @@ RAW = f"{REPOSITORY}/raw/main/"  # pictures
 
 
 @functools.cache
+def examples() -> dict[str, running.Example]:
+    """A running example of each public class and function, by where it is defined."""
+    modules = core_modules()
+    for package in plugin_packages():
+        modules |= package_modules(package)
+    return running.examples(modules)
+
+
+@functools.cache
 def pages() -> dict[str, str]:
     """The text of each page by its file name."""
     core = core_modules()
@@ -40,13 +50,6 @@ def pages() -> dict[str, str]:
 
 
 def page(module: str, names: list[str], known: dict[str, str]) -> str:
-    """The reference of one module: a table of its names, and each name in full that no other module owns.
-
-    Args:
-        module: the module that users import.
-        names: its public names.
-        known: where each name is documented in full, by its path (`homes`).
-    """
     """The reference of one module: a table of its names, and each name in full that no other module owns.
 
     Args:
@@ -90,5 +93,7 @@ def _entry(one: PublicName) -> str:
         value = repr(value_of(one.module, one.name))
         return f"## {one.name} {{ #{one.path} }}\n\n{one.summary}\n\n```text\n{shorten(value, 300)}\n```\n"
     source = f"Source: [{one.source.partition('#')[0]}]({TREE}{one.source})\n" if one.source else ""
+    shown = examples().get(one.canonical)
+    example = f"Example: [{shown.words}]({shown.link})\n\n" if shown and shown.link else ""
     options = "    options:\n      show_root_heading: false\n      show_root_toc_entry: false\n"
-    return f"## {one.name} {{ #{one.path} }}\n\n::: {one.canonical}\n{options}\n{source}"
+    return f"## {one.name} {{ #{one.path} }}\n\n::: {one.canonical}\n{options}\n{example}{source}"

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from docs.site import api, gallery, packages
 from docs.site.names import ROOT
+from docs.site.places import place_of, sources
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
-# The folder of each page on the site, by its path in the repository.
-_MOVED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-_MOVED |= {"SECURITY.md": "security.md"}
 
 
 def stage(folder: Path) -> None:
@@ -53,18 +51,6 @@ def texts() -> dict[str, str]:
     for name, text in packages.pages().items():
         found[f"packages/{name}.md"] = _relinked(f"plugins/{name}/README.md", text)
     return found | {f"api/{name}": text for name, text in api.pages().items()}
-
-
-def sources() -> list[str]:
-    """Pages of the repository that are on the site as they are."""
-    return [*_MOVED, *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("docs/**/*.md")))]
-
-
-def place_of(name: str) -> str:
-    """The path on the site of a page of the repository."""
-    if name.startswith("plugins/"):
-        return f"packages/{name.split('/')[1]}.md"
-    return _MOVED.get(name) or name.removeprefix("docs/")
 
 
 def _relinked(name: str, text: str) -> str:

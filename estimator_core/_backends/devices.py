@@ -57,6 +57,8 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
             found.append((probed.priority, backend))
         else:
             _log.debug("backend %s is not available: %s", candidate, probed.reason)
+    if not found:
+        raise BackendUnavailableError(f"none of the backends {list(names)} can be used here")
     best = max(priority for priority, _ in found)
     winners = [backend for priority, backend in found if priority == best]
     if len(winners) > 1:

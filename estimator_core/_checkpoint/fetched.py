@@ -14,12 +14,12 @@ from estimator_core._storage.opening import at_url
 from estimator_core.errors import CheckpointNotFoundError
 
 
-def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: Plugins | None = None) -> Path:
+def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugins: Plugins | None = None) -> Path:
     """A path as it is; of a URL, a copy of what it names, which goes when the process ends.
 
     Args:
         location: a path; or the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
-        every: brings all checkpoints of a model_dir, and not only the newest.
+        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
         plugins: where the storage of a URL is looked up; default: the installed ones.
 
     Returns:
@@ -38,7 +38,7 @@ def fetched(location: str | os.PathLike[str], *, every: bool = False, plugins: P
     text = os.fspath(location)
     if not is_url(text):
         return Path(location)
-    copy: Path = at_url(text, plugins).fetched(text, plugins, every=every)
+    copy: Path = at_url(text, plugins).fetched(text, plugins, manifests=manifests)
     return copy
 
 

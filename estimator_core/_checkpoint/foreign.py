@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from fnmatch import fnmatch
@@ -15,6 +16,7 @@ from estimator_core._plugins.shared import plugins_in_use
 from estimator_core.errors import CheckpointError
 
 _KIND = "initial_values"
+_log = logging.getLogger("estimator_core")
 
 
 def foreign_variables(path: str | os.PathLike[str]) -> Mapping[str, np.ndarray] | None:
@@ -42,8 +44,12 @@ def _reader(path: str | os.PathLike[str], plugins: Plugins) -> ReadsCheckpoints 
     place = Path(path)
     folder, start = (place, "") if place.is_dir() else (place.parent, place.name)
     names = [each.name for each in folder.iterdir() if each.name.startswith(start)] if folder.is_dir() else []
-    for name in plugins.names(_KIND) if names else ():
-        patterns = plugins.find(_KIND, name).component.reads
-        if any(fnmatch(each, pattern) for each in names for pattern in patterns):
-            return plugins.get(_KIND, name)  # type: ignore[return-value]
-    return None
+    first = {} if not names else dict.fromkeys([*plugins.automatic(_KIND), *plugins.names(_KIND)])
+    found = [
+        name
+        for name in first
+        if any(fnmatch(each, pattern) for each in names for pattern in plugins.find(_KIND, name).component.reads)
+    ]
+    if len(found) > 1:
+        _log.warning("%s is read by %s; the first of them is taken: block the plugin of another", path, found)
+    return plugins.get(_KIND, found[0]) if found else None  # type: ignore[return-value]

@@ -71,7 +71,7 @@ def read_latest(
             continue
         if damaged:
             newer = [set_aside_damaged(one) for one in damaged] if set_aside and processes.index == 0 else damaged
-            _log.error("Going on from %s, because newer checkpoints are damaged: %s.", path, ", ".join(map(str, newer)))
+            _log.error("Continuing from %s, since newer checkpoints are damaged: %s.", path, ", ".join(map(str, newer)))
         return Restored(path=str(path), step=int(found.clock[0]), items=found)
     if damaged:
         raise CheckpointCorruptError(

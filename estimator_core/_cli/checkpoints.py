@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
-    directory = fetched(args.directory, every=True)
+    directory = fetched(args.directory, manifests=True)
     if args.diff:
         a, b = (_one_of(directory, name) for name in args.diff)
         rows, text = report.difference(a, b)

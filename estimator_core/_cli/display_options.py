@@ -29,6 +29,12 @@ def applied(args: argparse.Namespace) -> Generator[None]:
         yield
 
 
+def show_lines_of(command: object) -> None:
+    """Shows the log of a command like that of the core. Its package may be another than that of its plugin."""
+    package = str(getattr(command, "__name__", type(command).__module__)).partition(".")[0]
+    logging.getLogger(package).setLevel(logging.getLogger("estimator_core").level)
+
+
 def _log(level: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     for name in ("estimator_core", *installed_packages()):  # libraries below us log for their own developers

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimator_core._cli.command_parser import CommandParser
-from estimator_core._cli.display_options import applied
+from estimator_core._cli.display_options import applied, show_lines_of
 from estimator_core.errors import PluginError
 
 
@@ -39,6 +39,7 @@ def run_module(module: object, program: str, arguments: Sequence[str]) -> int:
 def run_parsed(module: Any, args: argparse.Namespace) -> int:
     """Runs a command under the options of all commands that stand among its arguments; returns its exit code."""
     with applied(args):
+        show_lines_of(module)
         status = module.run(args)
         if status is not None and not isinstance(status, int):
             raise PluginError(f"run(args) of {module!r} returned {status!r}; it must return an exit status: 0, 1, ...")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,28 +39,44 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
         candidates.append(Path(newest))
     formats, broken = _formats(registry)
     for directory in candidates:
-        for known in formats:
-            if known.recognizes(directory):
-                return known.load(directory)
+        found = {name: known for name, known in formats.items() if known.recognizes(directory)}
+        if found:
+            return _one_of(found, path, registry).load(directory)
     if broken:
-        raise ExportError(f"{path} cannot be read by {[known.name for known in formats]}; broken: {'; '.join(broken)}")
+        raise ExportError(f"{path} cannot be read by {list(formats)}; broken: {'; '.join(broken)}")
     if not formats:
         raise ExportError(
             f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}"
         )
     raise ExportError(
-        f"{path} holds no export that an installed format knows ({', '.join(known.name for known in formats)}). "
+        f"{path} holds no export that an installed format knows ({', '.join(formats)}). "
         "Give the time-stamped directory that export_saved_model returned."
     )
 
 
-def _formats(registry: Plugins) -> tuple[list[Any], list[str]]:
+def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Plugins) -> Any:
+    """The format that reads an export; of several the one whose plugin declares "priority" or that the policy names.
+
+    Raises:
+        ExportError: nothing says which of several goes first.
+    """
+    first = [name for name in registry.automatic("format") if name in found] if len(found) > 1 else list(found)
+    if len(first) != 1:
+        raise ExportError(
+            f"{path} is taken by the formats {', '.join(found)}. Block the plugin of all but one by name."
+        )
+    if len(found) > 1:
+        _log.info("export format %r reads %s, before %s", first[0], path, [name for name in found if name != first[0]])
+    return found[first[0]]
+
+
+def _formats(registry: Plugins) -> tuple[dict[str, Any], list[str]]:
     """The formats that work here, and why others do not. A broken format does not prevent reading other exports."""
-    found: list[Any] = []
+    found: dict[str, Any] = {}
     broken: list[str] = []
     for name in registry.names("format"):
         try:
-            found.append(registry.get("format", name)())
+            found[name] = registry.get("format", name)()
         except PluginError as error:
             _log.warning("export format %s is left out, because its plugin is broken: %s", name, error)
             broken.append(str(error))

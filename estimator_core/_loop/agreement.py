@@ -236,6 +236,6 @@ def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) 
         plugins: where it is looked up.
         processes: of the run; None: those that jax knows already.
     """
-    name = str(config.components.get("coordinator", ROLES["coordinator"].default))
+    name = str(config.components.get("coordinator", plugins.default("coordinator", ROLES["coordinator"].default)))
     connect: Callable[..., Coordinator] = plugins.get("coordinator", name)
     return connect(processes, plugins.options("coordinator", name))

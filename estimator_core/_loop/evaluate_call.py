@@ -34,7 +34,7 @@ from estimator_core._loop.time_spent import EVALUATION
 from estimator_core._loop.total import Total, prepared
 from estimator_core._loop.tuning import GroupTrials, GroupTuner
 from estimator_core._summaries import NO_SUMMARIES
-from estimator_core.errors import InputError, PreemptedError
+from estimator_core.errors import HookError, InputError, PreemptedError
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
@@ -91,6 +91,10 @@ class EvaluateCall:
             calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
             metrics = self._run_to_end(context, run, calls, cleanup)
             report(context, metrics)
+            if replaced := sorted(metrics.keys() & run.results):
+                raise HookError(
+                    f"A hook adds the results {', '.join(replaced)}, which are metrics of the model: use other names."
+                )
             metrics = {**metrics, **run.results}
             if writes:
                 write_results(context, metrics)

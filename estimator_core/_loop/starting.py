@@ -42,7 +42,7 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
     if isinstance(warm_start_from, InitialValues) and not isinstance(warm_start_from, type):
         return warm_start_from
     if isinstance(warm_start_from, str | os.PathLike):
-        return plugins.get("initial_values", "warm_start")(warm_start_from)
+        return plugins.get("initial_values", plugins.default("initial_values", "warm_start"))(warm_start_from)
     raise ArgumentTypeError(
         f"warm_start_from must be a string or a WarmStartSettings, instead got {type(warm_start_from)}."
     )

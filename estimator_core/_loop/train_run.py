@@ -293,7 +293,8 @@ class TrainRun:
             )
             batches.group(self._k)
             programs = {count: program(count) for count in {1, self._k}}
-            if self._k == 1 and not config.debug:
+            ends_here = run.stop_reason is not None or (run.last_step is not None and run.step >= run.last_step)
+            if self._k == 1 and not config.debug and not ends_here:  # a call without a step needs no program
                 programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
             with run.summaries.collecting():
                 reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)

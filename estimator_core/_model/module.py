@@ -135,24 +135,39 @@ def write_back(
 
 
 def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """The first adapter that handles a module. If a plugin takes a plain function before the core, this is logged."""
+    """The adapter that handles a module. If a plugin takes a plain function before the core, this is logged.
+
+    Raises:
+        VariableError: several plugins take the module, and nothing says which of them goes first.
+    """
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
-    for adapter in asked:
-        if adapter.library in sys.modules and adapter.handles(thing):
-            if plain:
-                _log.info("ec.module: the adapter %r takes the function %r before the core's own", adapter.name, thing)
-            return adapter
+    found = {type(one): one for one in asked if one.library in sys.modules and one.handles(thing)}
+    if len(found) > 1 and lookup is _plugin_adapters:
+        first = {type(one): one for one in _first_ones() if type(one) in found}
+        if len(first) != 1:
+            names = ", ".join(repr(one.name) for one in (first or found).values())
+            raise VariableError(
+                f"The adapters {names} take the module {type(thing).__qualname__}. Block the plugin of all but one, or "
+                "let the policy override an adapter."
+            )
+        (taken,), others = first.values(), [one.name for kind, one in found.items() if kind not in first]
+        _log.info("ec.module: the adapter %r takes %s, before %s", taken.name, type(thing).__qualname__, others)
+        return taken
+    for adapter in found.values():
+        if plain:
+            _log.info("ec.module: the adapter %r takes the function %r before the core's own", adapter.name, thing)
+        return adapter
     return None
 
 
 def _first_ones() -> Iterator[ModuleAdapter]:
-    """The adapters of plugins that declare "priority"."""
+    """The adapters of plugins that declare "priority", and those that the policy overrides."""
     from estimator_core._plugins import plugins_in_use
 
     plugins = plugins_in_use()
-    first = {plugins.get("adapter", name) for name in plugins.automatic("adapter")} - {FunctionAdapter}
-    yield from (make() for make in first)
+    first = dict.fromkeys(plugins.get("adapter", name) for name in plugins.automatic("adapter"))
+    yield from (make() for make in first if make is not FunctionAdapter)
 
 
 def _plugin_adapters() -> Iterator[ModuleAdapter]:

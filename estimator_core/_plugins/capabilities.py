@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -30,6 +31,9 @@ _NEEDED = {
 _DECLARED_SINCE = (1, 2)
 #: Members of a run that change it.
 _CHANGES = ("transform_batches", "request_stop", "fetch", "follow", "add_result", "assign", "swapped")
+#: Members whose parts a reader could change: an observer gets a copy.
+_COPIED = ("params", "batch", "texts", "output_kinds")
+_NO_BATCHES = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
 
 
 def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tuple[int, int]) -> tuple[str, ...]:
@@ -71,23 +75,45 @@ class View:
         who: is named where a member is refused.
         refused: names of members.
         why: the end of the message.
+        shown: names of the only other members that there are; None: all of the run.
+        copied: names of members that are copied.
     """
 
-    def __init__(self, run: object, who: str, refused: Sequence[str], why: str) -> None:
-        vars(self).update(_run=run, _who=who, _refused=refused, _why=why)
+    def __init__(
+        self,
+        run: object,
+        who: str,
+        refused: Sequence[str],
+        why: str,
+        *,
+        shown: Iterable[str] | None = None,
+        copied: Sequence[str] = (),
+    ) -> None:
+        vars(self).update(_run=run, _who=who, _refused=refused, _why=why, _shown=shown, _copied=copied)
 
     def __getattr__(self, name: str) -> Any:
         if name in self._refused:
             raise PluginError(f"{self._who} may not use run.{name}: {self._why}")
-        return getattr(self._run, name)
+        if self._shown is not None and name not in self._shown:
+            raise AttributeError(f"a run has no {name!r}: estimator_core.hooks.Run lists what there is")
+        found = getattr(self._run, name)
+        return copy.deepcopy(found) if name in self._copied else found
 
     def __setattr__(self, name: str, value: object) -> None:
         raise PluginError(f"{self._who} may not set run.{name}: {self._why}")
 
 
 def observed(run: object, who: str) -> View:
-    """The run as an observer sees it."""
-    return View(run, who, _CHANGES, "observers look; a hook of estimator_run_hooks may change a run")
+    """The run as an observer sees it: the members of the contract, without those that change it."""
+    from estimator_core.hooks import Run
+
+    why = "observers look; a hook of estimator_run_hooks may change a run"
+    return View(run, who, _CHANGES, why, shown=vars(Run).keys(), copied=_COPIED)
+
+
+def adding_hooks(run: object, who: str, capabilities: Sequence[str]) -> Any:
+    """The run as estimator_run_hooks sees it: batches are left alone unless the plugin declares it."""
+    return run if "changes_batches" in capabilities else View(run, who, ("transform_batches",), _NO_BATCHES)
 
 
 def read_only(metrics: Mapping[str, object]) -> Mapping[str, Any]:
@@ -102,15 +128,16 @@ def without_batches(hook: Any, who: str) -> None:
         PluginError: it does not, or it has no room for a method of its own.
     """
     begin = hook.begin
-    why = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
 
     def guarded(run: object) -> None:
-        begin(View(run, who, ("transform_batches",), why))
+        begin(View(run, who, ("transform_batches",), _NO_BATCHES))
 
     try:
         object.__setattr__(hook, "begin", guarded)
     except AttributeError as error:
-        raise PluginError(f"returned a hook with __slots__: it cannot be kept from changing batches; {why}") from error
+        raise PluginError(
+            f"returned a hook with __slots__: it cannot be kept from changing batches; {_NO_BATCHES}"
+        ) from error
 
 
 def _frozen(value: object) -> Any:

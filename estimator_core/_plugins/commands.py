@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -22,18 +22,24 @@ class CommandTable:
 
     def __init__(self, records: Iterable[PluginRecord], settings: PluginSettings) -> None:
         self._records, self._any = tuple(records), replace(settings, only=None)
+        #: Command -> the policy's `distribution:name` for it.
+        self._chosen = dict(_overridden(settings.policy.overrides))
         self._owners: dict[str, list[tuple[Command, PluginRecord]]] = {}
         for record in self._records:
             for command in (*record.commands, *_components(record)) if record.usable else ():
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
-        """(name to type, command, plugin), sorted; `distribution:name` if two plugins declare one name."""
+        """(name to type, command, plugin), sorted; `distribution:name` if two plugins declare one name and the policy
+        does not choose.
+        """
         rows = [
             (command.name if len(owners) == 1 else f"{record.owner}:{command.name}", command, record)
             for owners in self._owners.values()
             for command, record in owners
+            if command.name not in self._chosen
         ]
+        rows += [(name, *row) for name in self._chosen for row in self._given_by(name)]
         return sorted(rows, key=lambda row: row[0])
 
     def find(self, name: str, others: Iterable[str] = ()) -> Command:
@@ -46,14 +52,12 @@ class CommandTable:
         Raises:
             PluginLookupError: there is none, or there are several. It names the distribution of a known command.
         """
-        owner, _, plain = name.rpartition(":")
-        found = self._owners.get(plain, [])
-        if owner:
-            found = [
-                (command, record)
-                for command, record in found
-                if normalise(owner) in (normalise(record.name), normalise(record.owner))
-            ]
+        found = self._given_by(name)
+        if not found and name in self._chosen:
+            raise PluginLookupError(
+                f"{', '.join(self._any.policy.files)} overrides the command {name!r} by {self._chosen[name]!r}, which "
+                "no plugin in use has"
+            )
         if len(found) == 1:
             return found[0][0]
         if found:
@@ -70,6 +74,12 @@ class CommandTable:
         )
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
 
+    def _given_by(self, name: str) -> list[tuple[Command, PluginRecord]]:
+        """The commands of a name, or of `distribution:name`; of a name that the policy overrides, what it names."""
+        owner, _, plain = self._chosen.get(name, name).rpartition(":")
+        rows = self._owners.get(plain, [])
+        return [row for row in rows if not owner or normalise(owner) == normalise(row[1].owner)]
+
     def _absence(self, name: str, distribution: str) -> str:
         """Why a command of a known distribution is missing, and what to do."""
         for record in self._records:
@@ -80,6 +90,15 @@ class CommandTable:
                     text += f" `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
                 return f"command {name!r} {text}"
         return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"
+
+
+def _overridden(overrides: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What a policy says of commands, each as it is typed."""
+    for key, chosen in overrides.items():
+        kind, _, name = key.partition(".")
+        if kind == "command":
+            owner, _, other = chosen.partition(":")
+            yield name.replace("_", "-"), f"{owner}:{(other or name).replace('_', '-')}"
 
 
 def _components(record: PluginRecord) -> list[Command]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -13,10 +14,13 @@ from typing import Any
 from estimator_core._plugins.identity import code_hash
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.settings import PluginSettings, normalise, resolve_settings
+from estimator_core._plugins.targets import package_folder
 
 GROUP = "estimator.plugins"
 #: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
 CODE = "code:"
+#: The distribution of an entry point whose metadata names none.
+_NAMELESS = "unnamed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +38,12 @@ class Candidate:
     builtin: bool = False
     given: bool = False
     installed: metadata.Distribution | None = None
+    belongs_to: str = ""  # the installed distribution whose module was given in code
 
     @property
     def key(self) -> str:
         """Unique among candidates: two distributions may use one entry-point name."""
         return f"{self.distribution or 'code'}:{self.name}"
-
-    @property
-    def exempt(self) -> bool:
-        """Whether no list applies to it."""
-        return self.builtin or self.given
 
     @property
     def identity(self) -> str:
@@ -55,8 +55,7 @@ def installed_candidates() -> list[Candidate]:
     """Every installed plugin, sorted by entry-point name and distribution. The order of metadata does not matter."""
     found: dict[tuple[str, str], Candidate] = {}
     for entry in metadata.entry_points(group=GROUP):
-        distribution = entry.dist.name if entry.dist else None
-        version = entry.dist.version if entry.dist else None
+        distribution, version = _named(entry.dist)
         candidate = Candidate(
             name=entry.name,
             distribution=distribution,
@@ -65,7 +64,7 @@ def installed_candidates() -> list[Candidate]:
             module=entry.value,
             installed=entry.dist,
         )
-        found.setdefault((entry.name, normalise(distribution or "")), candidate)
+        found.setdefault((entry.name, normalise(distribution)), candidate)
     return [found[key] for key in sorted(found)]
 
 
@@ -74,8 +73,11 @@ def installed_packages() -> list[str]:
     return sorted({entry.module.partition(".")[0] for entry in metadata.entry_points(group=GROUP)})
 
 
-def given_candidates(extra: Sequence[object]) -> list[Candidate]:
-    """Plugins given in code: modules, or objects with hook functions as attributes."""
+def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = ()) -> list[Candidate]:
+    """Plugins given in code: modules, or objects with hook functions as attributes. A module of an installed plugin
+    still belongs to it.
+    """
+    known = list(installed)
     candidates: list[Candidate] = []
     for plugin in extra:
         name = _name_of(plugin)
@@ -83,15 +85,37 @@ def given_candidates(extra: Sequence[object]) -> list[Candidate]:
         unique = f"{name}#{repeats + 1}" if repeats else name
         module = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
         given = Candidate(
-            name=unique, distribution=None, version=None, load=_constant(plugin), given=True, module=module
+            name=unique,
+            distribution=None,
+            version=None,
+            load=_constant(plugin),
+            given=True,
+            module=module,
+            belongs_to=_owner(module, known),
         )
         candidates.append(given)
     return candidates
 
 
+def _owner(module: str, installed: Iterable[Candidate]) -> str:
+    """The distribution of the installed plugin that a module lies beside; "" if there is none."""
+    top, home = module.partition(".")[0], package_folder(module)
+    near = (one for one in installed if re.match(rf"{re.escape(top)}\b", one.module))  # of one namespace, perhaps
+    return next((one.identity for one in near if package_folder(one.module) == home), "")
+
+
+def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:
+    """Why a candidate may not load; None if it may. Who hands a module over in code need not name it on an allow list,
+    but a package that is blocked, or that the policy forbids, stays out.
+    """
+    if candidate.given:
+        return replace(settings, only=None).refusal(candidate.belongs_to) if candidate.belongs_to else None
+    return None if candidate.builtin else settings.refusal(candidate.identity)
+
+
 def allowed(candidates: Iterable[Candidate], settings: PluginSettings) -> list[Candidate]:
     """The candidates that the settings allow."""
-    return [one for one in candidates if one.exempt or settings.refusal(one.identity) is None]
+    return [one for one in candidates if refusal(one, settings) is None]
 
 
 def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
@@ -156,6 +180,15 @@ def made_for(error: BaseException, distribution: str | None) -> str:
         if need.lower().replace("_", "-").startswith("estimator-core")
     ]
     return f" ({distribution} requires {needs[0]}; this is estimator-core {core_version()})" if needs else ""
+
+
+def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]:
+    """The name and version of a distribution. No entry point's name stands for them: anybody may choose it."""
+    try:
+        found = distribution and distribution.metadata
+        return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)
+    except (OSError, TypeError, ValueError):  # a broken installation, without this file
+        return _NAMELESS, None
 
 
 def _importer(entry: metadata.EntryPoint) -> Callable[[], Any]:

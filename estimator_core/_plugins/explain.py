@@ -75,5 +75,5 @@ def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[s
             elif not owner:
                 yield f"It comes with {distribution}, but not with {record.version}, which is installed: upgrade it."
             return
-    if not owner:
+    if not owner or owner == known_distribution(kind, plain):
         yield f"It comes with {distribution}, which is not installed: pip install {distribution}"

@@ -23,15 +23,16 @@ from estimator_core._plugins.discovery import (
     made_for,
 )
 from estimator_core._plugins.kinds import Kind
+from estimator_core._plugins.known import known_distribution
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import logger, warn_of_options, warn_unmatched
-from estimator_core._plugins.options import options_by_owner, resolve_options
+from estimator_core._plugins.options import options_of_plugins
 from estimator_core._plugins.policy import policy_files, policy_of
 from estimator_core._plugins.records import PluginRecord
 from estimator_core._plugins.registry import Registered, Registry
 from estimator_core._plugins.run_level import RunLevel
-from estimator_core._plugins.settings import normalise, resolve_settings
+from estimator_core._plugins.settings import resolve_settings
 from estimator_core._plugins.targets import import_target
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
@@ -153,14 +154,18 @@ class Plugins:
         if override is None:
             return self._ready()[1].find(kind, name)
         try:
-            return self._ready()[1].find(kind, override if ":" in override else f"{override}:{name}")
+            return self._ready()[1].find(kind, override if ":" in override else f"{override}:{name}", installed=True)
         except PluginLookupError as error:
             where = f"{', '.join(self._settings.policy.files)} says {kind}.{name} = {override!r}"
             raise PluginLookupError(f"{where}: {error}") from error
 
     def default(self, kind: str, name: str) -> str:
-        """The component that the core uses if none is named: its own, unless the policy names another."""
-        return name if f"{kind}.{name}" in self._settings.policy.overrides else f"estimator-core:{name}"
+        """The full name of the component that the core uses if none is named: its own, or that of the package which is
+        known for it. A policy may name another.
+        """
+        if f"{kind}.{name}" in self._settings.policy.overrides:
+            return name
+        return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:
         """The values of the options of the plugin that provides a component.
@@ -178,9 +183,13 @@ class Plugins:
         return tuple(sorted([*names, *own]))
 
     def automatic(self, kind: str) -> tuple[str, ...]:
-        """The names for an automatic choice: the core's own, and those of plugins that declare "priority"."""
-        names = ((name, self.find(kind, name).plugin) for name in self.names(kind))
-        return tuple(name for name, plugin in names if plugin.builtin or "priority" in plugin.capabilities)
+        """The names for an automatic choice: the core's own, those of plugins that declare "priority", and those that
+        the policy overrides.
+        """
+        chosen, names = self._settings.policy.overrides, self.names(kind)
+        plugins = {name: self.find(kind, name).plugin for name in names}
+        first = (name for name, plugin in plugins.items() if plugin.builtin or "priority" in plugin.capabilities)
+        return tuple(dict.fromkeys([*(name for name in names if f"{kind}.{name}" in chosen), *first]))
 
     def kinds(self) -> Mapping[str, Kind]:
         """The kinds of components by name: `KINDS`, and those that plugins define."""
@@ -350,7 +359,7 @@ class Plugins:
             if self._loaded is None or self._registry is None or self._run_level is None:
                 installed = installed_candidates()
                 warn_unmatched(self._settings, installed)
-                candidates = [builtin_candidate(), *installed, *given_candidates(self._extra)]
+                candidates = [builtin_candidate(), *installed, *given_candidates(self._extra, installed)]
                 if self._settings.locks:  # before any code of theirs runs
                     from estimator_core._plugins.manifest import require_locked
 
@@ -358,18 +367,9 @@ class Plugins:
                     for file in self._settings.locks:
                         require_locked(file, self._code)
                 loaded = load_plugins(candidates, self._settings)
-                given = options_by_owner(self._options, loaded.records)
-                policy = options_by_owner(self._settings.policy.options, loaded.records)
-                options = {
-                    record.key: resolve_options(
-                        record,
-                        given.get(normalise(record.owner), {}),
-                        self._environ,
-                        policy.get(normalise(record.owner), {}),
-                    )
-                    for record in loaded.records
-                    if record.usable
-                }
+                options = options_of_plugins(
+                    loaded.records, given=self._options, policy=self._settings.policy.options, environ=self._environ
+                )
                 warn_of_options(self._environ, loaded.records)
                 self._candidates = candidates
                 self._registry = Registry(loaded.records)

@@ -17,7 +17,7 @@ _OF_THE_INSTALLER = frozenset({"INSTALLER", "REQUESTED", "direct_url.json", "uv_
 
 def code_hash(distribution: metadata.Distribution | None, modules: Iterable[str]) -> str:
     """The hash of a distribution: of its RECORD, the same for one wheel wherever it is installed; of the sources of its
-    modules where it is editable or has no RECORD; "" where there are no files.
+    modules where it is editable, has no RECORD, or another folder on the path hides it; "" where there are no files.
 
     Args:
         distribution: as installed; None for a plugin that has none.
@@ -27,14 +27,22 @@ def code_hash(distribution: metadata.Distribution | None, modules: Iterable[str]
         >>> code_hash(metadata.distribution("pluggy"), ["pluggy"])[:7], code_hash(None, ["no_such_module"])
         ('sha256:', '')
     """
-    listed = None if distribution is None or _editable(distribution) else distribution.read_text("RECORD")
-    lines = sorted(_of_record(listed) if listed else _of_sources({package_folder(module) for module in modules}))
+    folders = {package_folder(module) for module in modules}
+    installed = distribution is not None and not _editable(distribution) and not _hidden(distribution, folders)
+    listed = distribution.read_text("RECORD") if distribution is not None and installed else None
+    lines = sorted(_of_record(listed) if listed else _of_sources(folders))
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else ""
 
 
 def _editable(distribution: metadata.Distribution) -> bool:
     origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     return bool(origin.get("dir_info", {}).get("editable"))
+
+
+def _hidden(distribution: metadata.Distribution, folders: Iterable[Path | None]) -> bool:
+    """Whether what is imported lies elsewhere than what was installed."""
+    root = Path(str(distribution.locate_file(""))).resolve()
+    return not all(folder is None or folder.resolve().is_relative_to(root) for folder in folders)
 
 
 def _of_record(text: str) -> Iterator[str]:

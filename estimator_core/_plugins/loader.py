@@ -19,7 +19,7 @@ from estimator_core._plugins.contract import (
     is_implementation,
 )
 from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
-from estimator_core._plugins.discovery import Candidate, made_for
+from estimator_core._plugins.discovery import Candidate, made_for, refusal
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.observed_import import observe
 from estimator_core._plugins.records import Command, Component, Option, PluginRecord
@@ -110,9 +110,9 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
         module=candidate.module,
         status="built-in" if candidate.builtin else "loaded",
     )
-    refusal = None if candidate.exempt else settings.refusal(candidate.identity)
-    if refusal is not None:
-        return replace(record, status="blocked", error=refusal), None
+    refused = refusal(candidate, settings)
+    if refused is not None:
+        return replace(record, status="blocked", error=refused), None
     with observe() as observed:
         try:
             plugin = candidate.load()

@@ -13,6 +13,49 @@ from estimator_core.errors import ArgumentError
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
+def options_of_plugins(
+    records: Sequence[PluginRecord],
+    *,
+    given: Mapping[str, Mapping[str, object]],
+    policy: Mapping[str, Mapping[str, object]],
+    environ: Mapping[str, str],
+) -> dict[str, dict[str, Any]]:
+    """The values of the options of all usable plugins, by the key of the plugin. They reach the distribution that they
+    name: a plugin given in code gets none of the policy, and none that name a distribution that is installed.
+
+    Raises:
+        ArgumentError: a value does not have the declared type, an option does not exist, or one variable sets options
+            of several distributions.
+    """
+    installed = [record for record in records if record.distribution]
+    named = {normalise(record.owner) for record in installed}
+    code, rules = options_by_owner(given, records), options_by_owner(policy, installed)
+    _refuse_shared_variables(records, environ)
+    values: dict[str, dict[str, Any]] = {}
+    for record in records:
+        owner = normalise(record.owner)
+        if record.usable and record.distribution is None and owner in named:
+            values[record.key] = resolve_options(record, {}, {}, {})
+        elif record.usable:
+            ruled = rules.get(owner, {}) if record.distribution else {}
+            values[record.key] = resolve_options(record, code.get(owner, {}), environ, ruled)
+    return values
+
+
+def _refuse_shared_variables(records: Iterable[PluginRecord], environ: Mapping[str, str]) -> None:
+    """`acme` with `tracker_token` and `acme-tracker` with `token` have one variable; nobody knows whom it means."""
+    owners: dict[str, str] = {}
+    for record in records:
+        for option in record.options if record.usable else ():
+            variable, label = option_variable(record.owner, option.name), f"{record.owner}.{option.name}"
+            other = owners.setdefault(variable, label)
+            if variable in environ and other != label:
+                raise ArgumentError(
+                    f"environment variable {variable} (or --plugin-option) sets both {other} and {label}; block one of "
+                    "the plugins, or set the option in Plugins(options=...) or in the policy file"
+                )
+
+
 def resolve_options(
     record: PluginRecord, given: Mapping[str, object], environ: Mapping[str, str], policy: Mapping[str, object]
 ) -> dict[str, Any]:

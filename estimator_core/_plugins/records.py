@@ -153,7 +153,7 @@ class PluginRecord:
     @property
     def key(self) -> str:
         """Unique among plugins: two distributions may use one entry-point name."""
-        return f"{self.owner}:{self.name}"
+        return f"{self.distribution or ''}:{self.name}"
 
     @property
     def builtin(self) -> bool:

@@ -56,8 +56,13 @@ class Registry:
         qualified = [owner.qualified for owners in entries.values() if len(owners) > 1 for owner in owners]
         return tuple(sorted(plain + qualified))
 
-    def find(self, kind: str, name: str) -> Registered:
+    def find(self, kind: str, name: str, *, installed: bool = False) -> Registered:
         """The one component of this kind and name (`name` or `distribution:name`).
+
+        Args:
+            kind: of the component.
+            name: its name. The part before a colon is that of a distribution; no entry point may pass for one.
+            installed: whether one that was given in code does not count.
 
         Raises:
             PluginLookupError: there is none, or there are several.
@@ -66,7 +71,9 @@ class Registry:
         found = self._of(kind).get(plain, [])
         if owner:
             found = [
-                one for one in found if normalise(owner) in (normalise(one.plugin.owner), normalise(one.plugin.name))
+                one
+                for one in found
+                if normalise(owner) == normalise(one.plugin.owner) and (one.plugin.distribution or not installed)
             ]
         if len(found) == 1:
             return found[0]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from estimator_core._plugins.capabilities import observed, read_only, without_batches
+from estimator_core._plugins.capabilities import adding_hooks, observed, read_only, without_batches
 from estimator_core._plugins.kinds import KINDS
 from estimator_core._plugins.loader import Implementation
 from estimator_core._plugins.log import logger
@@ -44,11 +44,13 @@ class RunLevel:
         contract = import_target(KINDS["hook"].contract)
         hooks: list[Any] = []
         for implementation in self._enabled("estimator_run_hooks", run.config):
-            given = self._call("estimator_run_hooks", implementation, {"run": run})
+            record = implementation.record
+            seen = adding_hooks(run, record.label, record.capabilities)
+            given = self._call("estimator_run_hooks", implementation, {"run": seen})
             for hook in self._listed("estimator_run_hooks", implementation, given, "hooks"):
                 if isinstance(hook, contract):
-                    if "changes_batches" not in implementation.record.capabilities:
-                        without_batches(hook, f"{type(hook).__name__} of {implementation.record.label}")
+                    if "changes_batches" not in record.capabilities:
+                        without_batches(hook, f"{type(hook).__name__} of {record.label}")
                     hooks.append(hook)
                 else:
                     wrong = f"returned {hook!r}, which is not a Hook"

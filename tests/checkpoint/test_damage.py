@@ -56,7 +56,7 @@ def test_no_damaged_file_gives_garbage(saved, small_items, assert_same, caplog, 
         assert restored.step == 1
         assert_same(restored.items, small_items(1))
         assert "DAMAGED CHECKPOINT" in caplog.text
-        assert f"Going on from {saved / 'checkpoints' / '1'}" in caplog.text
+        assert f"Continuing from {saved / 'checkpoints' / '1'}" in caplog.text
         shutil.rmtree(newest)
         shutil.copytree(copy, newest)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import estimator_report
-from docs.site import api, links, names, packages, stage
-from estimator_core import errors, storage
+from docs.site import api, links, names, packages, places, running, stage
+from estimator_core import errors
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r'^\| <span id="name-([^"]+)"></span>\[`\w+`\]\(([^)]*)\) \| (.*) \|$', re.MULTILINE)
@@ -61,6 +61,31 @@ def test_a_public_name_without_words_of_its_own_is_noticed(
     assert without_contract(found) == [f"{module}.{name}"]
 
 
+def test_every_public_class_and_function_has_a_running_example() -> None:
+    shown = api.examples()
+    described = (names.describe(*path.rsplit(".", 1)) for path in every_name())
+    written = {one.canonical: one.path for one in described if one.canonical}
+    assert len(written) > 700
+    assert [path for canonical, path in written.items() if canonical not in shown] == []
+
+
+def test_a_name_without_an_example_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, name = "estimator_report", "Undocumented"
+    monkeypatch.setattr(estimator_report, name, type(name, (), {"__module__": module}), raising=False)
+    shown = running.examples({module: [name, "ReportSection"]})
+    assert list(shown) == ["estimator_report.contract.ReportSection"]
+    assert shown["estimator_report.contract.ReportSection"].link == "../report.md#a-section-of-your-own"
+
+
+def test_the_headings_of_a_page_are_named_as_the_site_names_them() -> None:
+    text = "# One `two`\n\n```text\n# no\n```\n\n## [Three](x.md)\n\n## Three\n"
+    assert [heading for _, *heading in places.headings(text)] == [
+        ["One `two`", "one-two"],
+        ["Three", "three"],
+        ["Three", "three_1"],
+    ]
+
+
 def test_a_name_without_documentation_is_noticed() -> None:
     assert names.describe("estimator_core._plugins.kinds", "_TABLE").summary == ""
     assert (
@@ -95,24 +120,16 @@ def test_links_become_links_between_pages() -> None:
 
 def lost_places(texts: dict[str, str]) -> list[str]:
     """Links of pages to headings that no page has, as `page: target`."""
-    places = {page: anchors(text) for page, text in texts.items()}
+    known_places = {page: {name for *_, name in places.headings(text)} for page, text in texts.items()}
     found: list[str] = []
     for page, text in texts.items():
         for target in re.findall(r"\]\(([^)\s:]*#[^)\s]+)\)", text):
             file, _, place = target.partition("#")
-            known = places.get(posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page)
+            known = known_places.get(
+                posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page
+            )
             if known is not None and place not in known:
                 found.append(f"{page}: {target}")
-    return found
-
-
-def anchors(text: str) -> set[str]:
-    """The names of the headings of a page, as the site builds them."""
-    found: set[str] = set()
-    for heading in re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.M):
-        words = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)).strip().lower()
-        name = re.sub(r"[-\s]+", "-", words)
-        found.add(name if name not in found else f"{name}_{sum(one.startswith(name) for one in found)}")
     return found
 
 
@@ -149,16 +166,21 @@ def test_good_links_pass() -> None:
     assert links.faults(site, frozenset(site)) == []
 
 
+def every_error() -> set[str]:
+    """The names of all public errors of the core and its plugins."""
+    found = (names.value_of(*path.rsplit(".", 1)) for path in every_name())
+    return {one.__name__ for one in found if inspect.isclass(one) and issubclass(one, errors.EstimatorError)}
+
+
 def test_the_catalogue_has_every_error_class() -> None:
     page = (ROOT / "docs" / "errors.md").read_text()
-    classes = [name for module in (errors, storage) for name in module.__all__ if name.endswith("Error")]
-    assert [name for name in classes if name not in page] == []
+    assert len(every_error()) > 30
+    assert [name for name in every_error() if name not in page] == []
 
 
 def test_the_catalogue_quotes_messages_that_exist() -> None:
     page = (ROOT / "docs" / "errors.md").read_text()
-    classes = {name for name, value in inspect.getmembers(storage) if inspect.isclass(value)}
-    quoted = [text for text in FRAGMENT.findall(page) if text not in classes]
+    quoted = [text for text in FRAGMENT.findall(page) if text.rpartition(".")[2] not in every_error()]
     assert len(quoted) > 20
     written = _texts()
     assert sorted({text for text in quoted if text not in written}) == []

@@ -204,7 +204,9 @@ def test_initial_values_from_elsewhere_are_enough_for_an_evaluation(tmp_path: Pa
 def test_a_path_without_the_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "distributions", lambda **given: iter(()))
     for path in ("runs/old", tmp_path):
-        with pytest.raises(PluginLookupError, match="there is no initial_values 'warm_start'") as refused:
+        with pytest.raises(
+            PluginLookupError, match="there is no initial_values 'estimator-warm-start:warm_start'"
+        ) as refused:
             estimator(tmp_path / "a", model(), warm_start_from=path, plugins=ec.Plugins())
         assert "estimator-warm-start, which is not installed: pip install estimator-warm-start" in str(refused.value)
 

@@ -10,7 +10,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._plugins import Plugins
-from estimator_core.errors import PluginError
+from estimator_core.errors import ExportError, HookError, PluginError, VariableError
 from estimator_core.hooks import Hook
 from estimator_core.testing import FakeRun
 
@@ -136,6 +136,64 @@ def test_an_observer_cannot_change_the_run(site, source):
     assert run.step == 0
 
 
+def test_an_observer_gets_copies_and_the_members_of_the_contract_alone(site):
+    source = """
+def estimator_run_start(run):
+    run.params["rate"] = 7
+    run.batch["x"][0] = 7
+    run.texts["note"] = "mine"
+    try:
+        run.results["loss"] = 0.0
+    except AttributeError as error:
+        assert "estimator_core.hooks.Run lists what there is" in str(error)
+    else:
+        raise AssertionError("an observer reached what no contract has")
+"""
+    site.add("acme", source, api=API)
+    run = FakeRun(params={"rate": 0.1}, batch={"x": np.zeros(2)})
+    site.plugins(strict=True).run_start(run)
+    assert (run.params, run.batch["x"].tolist(), run.texts, run.results) == ({"rate": 0.1}, [0, 0], {}, {})
+
+
+def test_who_adds_hooks_cannot_change_batches_before_it_has_given_them(site, estimator):
+    source = """
+def estimator_run_hooks(run):
+    run.transform_batches(lambda features, labels: ({"x": features["x"] * 2}, labels))
+    return []
+
+def estimator_capabilities():
+    return [%s]
+"""
+    site.add("acme", source % "'adds_hooks'", api=API)
+    with pytest.raises(PluginError, match=r"acme 1\.0 may not use run\.transform_batches: its plugin does"):
+        estimator(strict=True).train(batches, steps=1)
+    site.remove("acme")
+    site.add("acme", source % "'adds_hooks', 'changes_batches'", api=API)
+    estimator(strict=True).train(batches, steps=1)
+
+
+def test_a_hook_of_a_plugin_cannot_replace_a_metric(site, estimator):
+    source = """
+from estimator_core.hooks import Hook
+
+class Flattering(Hook):
+    def end(self, run):
+        if run.mode == "eval":
+            run.add_result("loss", 0.0)
+
+def estimator_run_hooks(run):
+    return [Flattering()]
+
+def estimator_capabilities():
+    return ["adds_hooks"]
+"""
+    site.add("acme", source, api=API)
+    trained = estimator()
+    trained.train(batches, steps=1)
+    with pytest.raises(HookError, match="A hook adds the results loss, which are metrics of the model"):
+        trained.evaluate(batches)
+
+
 def test_an_observer_cannot_change_the_metrics_that_evaluate_returns(site, estimator, caplog):
     site.add("acme", READS_METRICS, api=API)
     trained = estimator()
@@ -257,3 +315,87 @@ def test_one_that_declares_priority_is_taken_with_a_word(site, caplog):
         taken = select_backend("auto", lambda name: plugins.get("backend", name), plugins.automatic("backend"))
     assert taken.name == "acme"
     assert "backend 'acme' is taken, before cpu: RunConfig(backend=...) chooses another" in caplog.text
+
+
+SCALE = """
+class Scale:
+    __module__ = "acme"
+"""
+ADAPTER_OF_SCALE = """
+from acme.modules import Scale
+
+class %(name)s:
+    name, library = "%(name)s", "builtins"
+
+    def handles(self, module):
+        return isinstance(module, Scale)
+
+    def bind(self, binding):
+        import numpy as np
+
+        return lambda x: x @ binding.variable("%(variable)s", (3, 1), "float32", np.ones((3, 1), "float32"))
+
+    def write_back(self, module, values):
+        raise NotImplementedError
+"""
+
+
+def _module_of_two(site, *, more=""):
+    """A library with its adapter, and a stranger whose adapter takes the same modules."""
+    component = TAKES_EVERYTHING.replace("everything", "%s").replace("Everything", "%s").replace("acme", "%s")
+    own = ADAPTER_OF_SCALE % {"name": "Own", "variable": "own"}
+    site.add("acme", component % ("own", "acme", "Own"), files={"modules.py": SCALE, "adapter.py": own}, api=API)
+    other = ADAPTER_OF_SCALE % {"name": "Aaa", "variable": "taken"}
+    site.add("aaa", component % ("aaa", "aaa", "Aaa") + more, files={"adapter.py": other}, api=API)
+    from acme.modules import Scale  # type: ignore[import-not-found]
+
+    def scaled(features, mode):
+        loss = (ec.module(Scale(), name="net")(features["x"]) ** 2).mean()
+        return ec.EstimatorSpec(mode, loss=loss, predictions=features["x"], train_op=optax.sgd(0.1))
+
+    return scaled
+
+
+def test_a_module_that_two_plugins_take_is_given_to_neither(site, tmp_path):
+    scaled = _module_of_two(site)
+    with pytest.raises(VariableError, match="The adapters 'Aaa', 'Own' take the module Scale"):
+        ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins()).train(batches, steps=1)
+    trained = ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins(block=["aaa"]))
+    assert trained.train(batches, steps=1).get_variable_names() == ["net/own"]
+
+
+def test_of_two_that_take_a_module_the_one_that_declares_priority_has_it_with_a_word(site, tmp_path, caplog):
+    scaled = _module_of_two(site, more=PRIORITY)
+    trained = ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins())
+    lines = lines_of(caplog, lambda batches: trained.train(batches, steps=1))
+    assert trained.get_variable_names() == ["net/taken"]
+    assert "ec.module: the adapter 'Aaa' takes Scale, before ['Own']" in lines
+
+
+FORMAT = """
+from estimator_core.plugins import Component
+
+def estimator_components():
+    return [Component(kind="format", name="%s", target="%s.plugin:Format", summary="A fixture.")]
+
+class Format:
+    def recognizes(self, directory):
+        return True
+
+    def load(self, directory):
+        return "%s"
+"""
+
+
+def test_an_export_that_two_formats_take_is_read_by_neither_without_a_word(site, tmp_path, caplog):
+    site.add("acme", FORMAT % ("own", "acme", "own"), api=API)
+    site.add("aaa", FORMAT % ("aaa", "aaa", "aaa"), api=API)
+    with pytest.raises(ExportError, match="is taken by the formats aaa, own"):
+        ec.export.load(tmp_path, plugins=site.plugins())
+    assert ec.export.load(tmp_path, plugins=site.plugins(block=["aaa"])) == "own"
+    site.remove("aaa")
+    site.add("aaa", FORMAT % ("aaa", "aaa", "aaa") + PRIORITY, api=API)
+    with caplog.at_level(logging.INFO, "estimator_core"):
+        assert ec.export.load(tmp_path, plugins=site.plugins()) == "aaa"
+    assert "export format 'aaa' reads" in caplog.text
+    assert "before ['own']" in caplog.text

@@ -84,6 +84,25 @@ def test_of_an_editable_installation_it_is_that_of_the_sources(site):
     assert hash_of(site.plugins()) != first
 
 
+def test_a_package_that_another_folder_hides_has_the_hash_of_what_is_imported(site, tmp_path, monkeypatch):
+    """The metadata says one thing; the working directory, which comes first, holds other code of that name."""
+    site.add("acme", "")
+    record(site, "acme")
+    installed = hash_of(site.plugins())
+    lock = write(tmp_path / "lock", site.plugins().versions())
+    (tmp_path / "work" / "acme").mkdir(parents=True)
+    (tmp_path / "work" / "acme" / "__init__.py").write_text("")
+    (tmp_path / "work" / "acme" / "plugin.py").write_text(EXPLOSIVE)
+    site.forget()
+    monkeypatch.syspath_prepend(str(tmp_path / "work"))
+    with pytest.raises(PluginError, match=r"the lock was made with acme 1\.0; here its code differs"):
+        site.plugins(lock=lock).records()
+    (tmp_path / "work" / "acme" / "plugin.py").write_text("ESTIMATOR_PLUGIN_API = (1, 0)\n")
+    assert hash_of(site.plugins()) != installed
+    for name in ("acme", "acme.plugin"):
+        sys.modules.pop(name, None)
+
+
 def test_a_package_in_a_namespace_is_hashed_alone(site):
     """Sources of another distribution in the same namespace are no part of it."""
     for name in ("one", "two"):

@@ -31,3 +31,12 @@ def test_info_lines_of_a_third_party_command_appear(site: Site, words: list[str]
     assert done.returncode == 0, done.stderr
     assert ("widgets are counted" in done.stderr) is shown
     assert "developers" not in done.stderr
+
+
+@pytest.mark.parametrize(("words", "shown"), [([], True), (["--log-level", "warning"], False)])
+def test_those_of_a_command_whose_package_is_not_that_of_the_plugin(site: Site, words: list[str], shown: bool) -> None:
+    site.add("acme-plugin", PLUGIN.replace("acme_widgets.command", "acme_widgets"))
+    (site.path / "acme_widgets.py").write_text(COMMAND)
+    done = site.run("acme", *words)
+    assert done.returncode == 0, done.stderr
+    assert ("widgets are counted" in done.stderr) is shown

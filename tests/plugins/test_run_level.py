@@ -188,7 +188,7 @@ def test_a_module_given_in_code_takes_part():
 
 def test_what_is_no_list_is_refused_by_name(site, caplog):
     site.add(
-        "broken", "def estimator_run_hooks(run):\n    return run\n\ndef estimator_rehearse():\n    return 7\n", api=V3
+        "broken", "def estimator_run_hooks():\n    return object()\n\ndef estimator_rehearse():\n    return 7\n", api=V3
     )
     run, plugins = FakeRun(), site.plugins()
     with caplog.at_level(logging.WARNING, logger="estimator_core.plugins"):
@@ -196,7 +196,7 @@ def test_what_is_no_list_is_refused_by_name(site, caplog):
         assert plugins.rehearse(run, None, []) == []
     hooks, faults = [record.getMessage() for record in caplog.records]
     assert "estimator_run_hooks of broken 1.0 failed" in hooks
-    assert "returned an object of type FakeRun; it must return a list of hooks" in hooks
+    assert "returned an object of type object; it must return a list of hooks" in hooks
     assert "type int; it must return a list of exceptions" in faults
 
 

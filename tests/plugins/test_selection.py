@@ -1,5 +1,6 @@
 """Allow list, block list and off switch: applied before anything is imported."""
 
+import json
 import logging
 import re
 
@@ -8,7 +9,7 @@ import pytest
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.commands import CommandTable
 from estimator_core._plugins.policy import Policy
-from estimator_core._plugins.records import PluginRecord
+from estimator_core._plugins.records import Component, Option, PluginRecord
 from estimator_core._plugins.settings import PluginSettings
 from estimator_core.errors import ArgumentError, PluginLookupError
 
@@ -66,8 +67,20 @@ def test_a_name_that_matches_nothing_is_reported(site, caplog):
 def test_an_allow_list_cannot_be_met_by_the_name_of_an_entry_point(site, listed):
     """Anybody may give an entry point any name; the distribution is what was installed."""
     site.add("free-widgets", EXPLOSIVE, name=listed)
-    (record,) = [one for one in site.plugins(only=[listed]).records() if one.distribution == "free-widgets"]
-    assert record.status == "blocked"
+    for door in ({"only": [listed]}, {"environ": {"ESTIMATOR_PLUGINS": listed}}, {"environ": {}, "only": []}):
+        (record,) = [one for one in site.plugins(**door).records() if one.distribution == "free-widgets"]
+        assert record.status == "blocked"
+
+
+def test_the_switches_of_the_command_name_distributions_too(site):
+    site.add("free-widgets", EXPLOSIVE, name="heads")
+    for words in (["--plugins", "heads"], ["--plugins", ""], ["--plugins", " , "]):
+        rows = json.loads(site.run(*words, "plugins", "--json").stdout)
+        assert {one["distribution"]: one["status"] for one in rows}["free-widgets"] == "blocked", words
+    done = site.run("--block-plugin", "heads", "--plugin-option", "heads.token=secret", "plugins", "--json")
+    assert {one["distribution"]: one["status"] for one in json.loads(done.stdout)}["free-widgets"] == "failed"
+    assert "plugin 'heads' is named on a list of plugins but is not installed" in done.stderr
+    assert "ESTIMATOR_OPTION_HEADS_TOKEN (or --plugin-option) sets no option" in done.stderr
 
 
 def test_a_block_list_names_distributions_too(site):
@@ -114,6 +127,140 @@ def test_options_reach_no_other_distribution_with_that_entry_point(site):
 def _token(plugins, record):
     (component,) = record.components
     return plugins.options("head", component.name)["token"]
+
+
+def test_an_entry_point_does_not_stand_for_the_distribution_of_a_qualified_name(site):
+    """What asks for `acme-heads:quantile` gets nothing of a stranger whose entry point has that name."""
+    source = """
+    from estimator_core._plugins import Command, Component
+
+    def estimator_components():
+        return [Component(kind="head", name="quantile", target="json:loads", summary="A fixture.")]
+
+    def estimator_commands():
+        return [Command(name="score", target="acme.cli", summary="A fixture.")]
+    """
+    site.add("free-widgets", source, name="acme-heads")
+    plugins = site.plugins()
+    assert plugins.find("head", "free-widgets:quantile").plugin.distribution == "free-widgets"
+    with pytest.raises(PluginLookupError, match="there is no head 'acme-heads:quantile'"):
+        plugins.find("head", "acme-heads:quantile")
+    assert plugins.commands().find("free-widgets:score").target == "acme.cli"
+    with pytest.raises(PluginLookupError, match="there is no command 'acme-heads:score'"):
+        plugins.commands().find("acme-heads:score")
+
+
+def test_an_entry_point_named_after_the_core_takes_no_default(site):
+    site.add(
+        "free-widgets",
+        """
+        from estimator_core._plugins import Component
+
+        def estimator_components():
+            return [Component(kind="backend", name="cpu", target="json:loads", summary="A fixture.")]
+        """,
+        name="estimator-core",
+    )
+    plugins = site.plugins()
+    assert plugins.find("backend", plugins.default("backend", "cpu")).plugin.builtin
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("coordinator", "jax"), ("hook", "slices"), ("initial_values", "warm_start")]
+)
+def test_what_the_core_takes_by_itself_is_not_that_of_a_stranger(site, kind, name):
+    """Where the package that the core means is not installed, nothing takes its place."""
+    site.add_component("free-widgets", kind, name)
+    plugins = site.plugins()
+    assert plugins.find(kind, name).plugin.distribution == "free-widgets"  # for whoever asks for the name
+    with pytest.raises(PluginLookupError, match=r"which is not installed|on the allow list"):
+        plugins.find(kind, plugins.default(kind, name))
+
+
+@pytest.mark.parametrize("metadata", ["Metadata-Version: 2.1\nVersion: 1.0\n", None])
+def test_a_distribution_without_a_name_is_met_by_no_list(site, metadata):
+    """The name of its entry point does not take the place of the one that it lacks."""
+    site.add("acme", EXPLOSIVE, name="acme-trusted")
+    file = site.path / "acme-1.0.dist-info" / "METADATA"
+    if metadata is None:  # an installation that broke off
+        file.unlink()
+    else:
+        file.write_text(metadata)
+    (record,) = [one for one in site.plugins(only=["acme-trusted"]).records() if one.name == "acme-trusted"]
+    assert (record.distribution, record.status) == ("unnamed", "blocked")
+
+
+def test_a_module_of_a_blocked_package_stays_out_though_code_hands_it_over(site):
+    import importlib
+
+    site.add_component("acme-widgets", "head", "sound")
+    module = importlib.import_module("acme_widgets.plugin")
+    assert Plugins(environ={}, only=[], extra=[module]).names("head") == ("sound",)  # no list need name it
+    for arguments in ({"block": ["acme-widgets"]}, {"environ": {"ESTIMATOR_PLUGINS_BLOCK": "acme_widgets"}}):
+        plugins = Plugins(**{"only": [], "environ": {}, "extra": [module], **arguments})
+        assert plugins.names("head") == ()
+        assert "blocked by name" in next(one.error for one in plugins.records() if one.distribution is None)
+
+
+def test_a_module_of_a_namespace_belongs_to_its_own_package(site):
+    import importlib
+
+    source = "from estimator_core._plugins import Component\nESTIMATOR_PLUGIN_API = (1, 0)\n"
+    source += "def estimator_components():\n"
+    source += "    return [Component(kind='head', name=__name__[-3:], target='json:loads', summary='A fixture.')]\n"
+    for name in ("one", "two"):
+        (site.path / "spread" / name).mkdir(parents=True)
+        (site.path / "spread" / name / "__init__.py").write_text(source)
+        (info := site.path / f"acme_{name}-1.0.dist-info").mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[estimator.plugins]\n{name} = spread.{name}\n")
+    modules = [importlib.import_module(f"spread.{name}") for name in ("one", "two")]
+    assert Plugins(environ={}, only=[], block=["acme-one"], extra=modules).names("head") == ("two",)
+
+
+class acme_tracker:
+    """A plugin given in code that has the name of a package."""
+
+    ESTIMATOR_PLUGIN_API = (1, 0)
+
+    def estimator_options(self):
+        return [Option(name="token", type=str, default="", help="A fixture.")]
+
+    def estimator_components(self):
+        return [Component(kind="head", name="given", target="json:loads", summary="A fixture.")]
+
+
+def test_a_plugin_given_in_code_gets_no_options_of_a_package(site):
+    options = {"acme-tracker": {"token": "secret"}}
+    environ = {"ESTIMATOR_OPTION_ACME_TRACKER_TOKEN": "secret"}
+    alone = Plugins(autoload=False, environ={}, extra=[acme_tracker()], options=options)
+    assert alone.options("head", "given") == {"token": "secret"}  # nobody else can be meant
+    source = """
+    from estimator_core._plugins import Option
+
+    def estimator_options():
+        return [Option(name="token", type=str, default="", help="A fixture.")]
+    """
+    site.add("acme_tracker", source)
+    for arguments in ({"options": options}, {"environ": environ}):
+        plugins = site.plugins(extra=[acme_tracker()], **arguments)
+        assert plugins.options("head", "given") == {"token": ""}
+
+
+def test_a_variable_that_sets_options_of_two_packages_is_refused(site):
+    source = """
+    from estimator_core._plugins import Option
+
+    def estimator_options():
+        return [Option(name="%s", type=str, default="", help="A fixture.")]
+    """
+    site.add("acme", source % "tracker_token")
+    site.add("acme-tracker", source % "token")
+    assert site.plugins().records()
+    environ = {"ESTIMATOR_OPTION_ACME_TRACKER_TOKEN": "secret"}
+    with pytest.raises(ArgumentError, match=r"sets both acme\.tracker_token and acme-tracker\.token; block one of"):
+        site.plugins(environ=environ).records()
+    assert site.plugins(environ=environ, block=["acme"]).records()
 
 
 def test_options_named_by_an_entry_point_are_refused(site):

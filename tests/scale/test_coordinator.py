@@ -91,5 +91,5 @@ def test_an_error_behind_a_lost_process_names_it() -> None:
 def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path: Path) -> None:
     config = ec.RunConfig(model_dir=str(tmp_path), processes=ec.Processes("127.0.0.1:1", count=2, index=0))
     estimator = ec.Estimator(lambda features: None, config=config, plugins=ec.Plugins(autoload=False))
-    with pytest.raises(PluginLookupError, match=r"no coordinator 'jax'[\s\S]* estimator-cluster"):
+    with pytest.raises(PluginLookupError, match=r"no coordinator 'estimator-cluster:jax'[\s\S]* estimator-cluster"):
         estimator.train(lambda: [], steps=1)

@@ -37,6 +37,7 @@ def test_pictures_of_an_evaluation(tmp_path, classes):
     assert {(image.width, image.height) for tag in events.Tags()["images"] for image in events.Images(tag)} == {
         (500, 450)
     }
+    assert {image.step for tag in events.Tags()["images"] for image in events.Images(tag)} == {2}
 
 
 def test_the_data_of_the_precision_recall_curve(tmp_path):
@@ -56,6 +57,7 @@ def test_the_data_of_the_precision_recall_curve(tmp_path):
     content = events.PluginTagToContent("pr_curves")["plots/pr_curve"]
     thresholds = plugin_data_pb2.PrCurvePluginData.FromString(content).num_thresholds
     (point,) = events.Tensors("plots/pr_curve")
+    assert point.step == 2  # of the weights, after four batches of evaluation
     curve = tensor_util.make_ndarray(point.tensor_proto)
     assert curve.shape == (6, thresholds)
     for index in (20, thresholds // 2, thresholds - 20):

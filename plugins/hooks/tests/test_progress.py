@@ -181,6 +181,14 @@ def test_pace_forgets_what_is_older_than_its_window():
     assert Pace().steps_per_sec is None
 
 
+@pytest.mark.parametrize(("secs", "rate"), [(0.01, None), (20.0, 0.0)])
+def test_a_call_of_one_batch_has_no_rate_and_one_that_stands_still_has(secs: float, rate: float | None):
+    pace = Pace()
+    pace.add(100.0, 1)
+    pace.add(100.0 + secs, 1)
+    assert pace.steps_per_sec == rate
+
+
 @pytest.mark.parametrize("mode", ["train", "eval", "infer"])
 def test_the_default_hooks_of_the_plugin(mode: str):
     from estimator_hooks.plugin import estimator_run_hooks

@@ -9,8 +9,9 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core.errors import ArgumentError
 from estimator_core.testing import HookSuite
-from estimator_hooks import GraphHook, HParamsHook
+from estimator_hooks import GraphHook, HParamsHook, VariableHistogramsHook
 from estimator_hooks.tensorboard.hparams import plain_hparams
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -24,6 +25,11 @@ class TestHParams(HookSuite):
 class TestGraph(HookSuite):
     def make(self):
         return GraphHook()
+
+
+class TestHistograms(HookSuite):
+    def make(self):
+        return VariableHistogramsHook(every_n_steps=2)
 
 
 def model_fn(features, labels, mode, params):
@@ -144,3 +150,24 @@ def test_a_resumed_run_draws_no_second_graph(tmp_path):
     (second,) = set(tmp_path.glob("events*")) - set(first)
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
     assert not any(event.graph_def for event in loader.LegacyEventFileLoader(str(second)).Load())
+
+
+@pytest.mark.parametrize("dispatch", [1, 4])
+def test_the_histograms_of_the_variables_follow_each_other(tmp_path, dispatch):
+    """A mesh: the same bins at several steps, with the values of each step."""
+    hook = VariableHistogramsHook(every_n_steps=3, variables="dense/.*")
+    trained(tmp_path, None, [hook], steps=7, steps_per_dispatch=dispatch)
+    accumulator = event_accumulator.EventAccumulator(str(tmp_path), size_guidance={"histograms": 0}).Reload()
+    assert sorted(accumulator.Tags()["histograms"]) == ["variables/dense/bias", "variables/dense/kernel"]
+    points = accumulator.Histograms("variables/dense/bias")
+    assert [point.step for point in points] == [1, 4, 7]
+    values = [point.histogram_value.min for point in points]
+    assert values == sorted(values)
+    assert values[-1] > values[0] > 0
+    assert all(sum(point.histogram_value.bucket) == 1 for point in points)
+
+
+@pytest.mark.parametrize(("given", "words"), [({"every_n_steps": 0}, "at least 1"), ({"variables": "("}, "expression")])
+def test_histograms_refuse_what_they_cannot_use(given, words):
+    with pytest.raises(ArgumentError, match=words):
+        VariableHistogramsHook(**given)

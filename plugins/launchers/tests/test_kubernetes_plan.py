@@ -84,6 +84,13 @@ def test_restarts_grace_and_cards():
     assert "XLA_FLAGS" not in json.dumps(made)
 
 
+def test_a_volume_that_pods_share():
+    _, made = objects(options={"volume": "disk:/shared/runs"})
+    spec = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert spec["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "disk"}}]
+    assert spec["containers"][0]["volumeMounts"] == [{"name": "shared", "mountPath": "/shared/runs"}]
+
+
 def test_the_pods_find_each_other_by_the_manifest():
     """The test's own fake starts the pods as processes here: there is no cluster."""
     made = objects(command=(sys.executable, "-c", SAYS), processes=3, evaluator=True, devices=2)
@@ -103,6 +110,7 @@ def test_the_pods_find_each_other_by_the_manifest():
         ({"image": ""}, "Give one with --image"),
         ({"processes": 4, "hosts": 2}, "a pod is one process"),
         ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
+        ({"options": {"volume": "disk"}}, "The option volume is CLAIM:/PATH, given: 'disk'"),
     ],
 )
 def test_refused(fields: dict[str, Any], says: str):

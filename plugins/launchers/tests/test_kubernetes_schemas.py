@@ -26,6 +26,7 @@ EVERYTHING: dict[str, Any] = {
         "node-selector": "a=b",
         "service-account": "me",
         "tensorboard-image": "tb",
+        "volume": "disk:/shared",
     },
 }
 SMALLEST: dict[str, Any] = {}

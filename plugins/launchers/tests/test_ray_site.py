@@ -76,6 +76,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
+@pytest.mark.slow
 class TestRayLauncher(LauncherSuite):
     needs = {"hosts": 2}  # noqa: RUF012 - read only
 
@@ -116,8 +117,8 @@ def test_two_nodes_train_together(undisturbed: list[str]) -> None:
     ("fault", "says"),
     [
         ("actor", r"process 1 is lost: "),
-        ("kill", r"process 1 has ended: ended by SIGKILL"),
-        ("freeze", r"process 0 has ended: stopped early, can continue"),
+        pytest.param("kill", r"process 1 has ended: ended by SIGKILL", marks=pytest.mark.slow),
+        pytest.param("freeze", r"process 0 has ended: stopped early, can continue", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_lost_is_named_and_the_run_goes_on_at_the_same_example(
@@ -136,12 +137,14 @@ def test_what_is_lost_is_named_and_the_run_goes_on_at_the_same_example(
     assert done(lines) == undisturbed
 
 
+@pytest.mark.slow
 def test_an_error_of_a_program_is_final(tmp_path: Path) -> None:
     status, lines = train(tmp_path / "out", "raise", "20", max_restarts=2)
     assert (status.phase, status.restarts, status.exit_status) == ("failed", 0, 1), lines
     assert any("the input of this process broke" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spare", "left"), [(False, 1), (True, 2)], ids=["without it", "with a spare node"])
 def test_a_run_goes_on_after_a_node_is_lost(
     tmp_path: Path, site: Cluster, capfd: pytest.CaptureFixture[str], spare: bool, left: int
@@ -174,6 +177,7 @@ def test_a_run_goes_on_after_a_node_is_lost(
     assert [line.split()[1:4] for line in done(lines)] == ended, lines
 
 
+@pytest.mark.slow
 def test_an_evaluator_beside_the_trainers(tmp_path: Path) -> None:
     code = (
         "import estimator_core as ec; c = ec.RunConfig(); g = c.process_group\n"
@@ -185,6 +189,7 @@ def test_an_evaluator_beside_the_trainers(tmp_path: Path) -> None:
     assert sorted(lines) == ["[0] chief 0 (2, 0)", "[1] worker 0 (2, 1)", "[2] evaluator 0 None"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
 def test_from_an_empty_folder_by_the_page(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(program("local.md"))

@@ -84,6 +84,12 @@ def test_the_backend_that_knows_the_family_is_found():
     assert found.topology.device_count == 8
 
 
+def test_a_family_of_two_backends_is_given_to_neither():
+    both = {**BACKENDS, "other_cpus": type("OtherCPUs", (LentCPUs,), {})}
+    with pytest.raises(ArgumentError, match="Several backends know the topology 'cpux8'"):
+        find_topology("cpux8", both.__getitem__, list(both))
+
+
 def test_an_unknown_family_names_the_known_ones_and_the_packages():
     with pytest.raises(ArgumentError, match=r"'cpu', 'lost'.*estimator-backends-tpu.*estimator-backends-gpu"):
         find_topology("v5e:2x4", BACKENDS.__getitem__, list(BACKENDS))

@@ -1,18 +1,21 @@
 """What a policy file says holds: where it is found, what it forbids, and what others may still say."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
-from estimator_core.plugins import Plugins, policy_files
-from estimator_core.testing import FakeRun
+from estimator_core.plugins import Component, Plugins, policy_files
+from estimator_core.testing import FakeRun, tiny_estimator, tiny_input_fn
 from estimator_policy import read_policy
 from plugins.policy.tests.packages import install
 
+HEAD = Component(kind="head", name="binary_class", target="json:loads", summary="A fixture.")
 EXPLOSIVE = "raise AssertionError('this module must not be imported')\n"
 HOOKS = """
 from estimator_core.hooks import Hook
@@ -86,6 +89,84 @@ def test_an_override_replaces_a_component_of_the_core(site, policy):
         plugins.find("checkpoint_policy", plugins.default("checkpoint_policy", "cadence")).component.name == "nightly"
     )
     assert plugins.default("hook", "nan_tensor") == "estimator-core:nan_tensor"
+
+
+def test_an_override_is_met_by_no_entry_point_and_by_no_code_of_that_name(site, policy):
+    install(site, "free-widgets")
+    (info,) = site.glob("free_widgets-*.dist-info")
+    (info / "entry_points.txt").write_text("[estimator.plugins]\nacme-heads = free_widgets.plugin\n")
+    policy('[plugins.overrides]\nhead.binary_class = "acme-heads"\n')
+    with pytest.raises(PluginLookupError, match=r"there is no head 'acme-heads:binary_class'"):
+        Plugins(only=["free-widgets"], environ={}).find("head", "binary_class")
+    given = ModuleType("acme-heads")
+    vars(given).update(ESTIMATOR_PLUGIN_API=(1, 0), estimator_components=lambda: [HEAD])
+    with pytest.raises(PluginLookupError, match=r"there is no head 'acme-heads:binary_class'"):
+        Plugins(autoload=False, environ={}, extra=[given]).find("head", "binary_class")
+
+
+def test_options_of_the_policy_reach_no_plugin_given_in_code(policy):
+    given = ModuleType("acme-heads")
+    vars(given).update(ESTIMATOR_PLUGIN_API=(1, 0), estimator_components=lambda: [HEAD])
+    policy('[plugins.options.acme-heads]\nurl = "secret"\n')
+    with pytest.raises(ArgumentError, match="options are given for plugin 'acme-heads', which is not installed"):
+        Plugins(autoload=False, environ={}, extra=[given]).options("head", "binary_class")
+
+
+def test_what_the_policy_forbids_stays_out_though_code_hands_it_over(site, policy):
+    install(site, "free-widgets")
+    module = importlib.import_module("free_widgets.plugin")
+    assert Plugins(autoload=False, environ={}, extra=[module]).names("head") == ("binary_class",)
+    for text in ('block = ["free-widgets"]', "allow = []"):
+        policy(f"[plugins]\n{text}\n")
+        assert Plugins(environ={}, only=["free-widgets"], extra=[module]).names("head") == ()
+
+
+BACKEND = """
+def make():
+    from estimator_core.plugins import Plugins
+
+    return Plugins(autoload=False, environ={}).get("backend", "estimator-core:cpu")()
+"""
+
+
+def test_an_overridden_backend_is_taken_where_nobody_chooses(site, policy):
+    install(site, "acme-heads", kind="backend", name="fast", target="acme_heads.plugin:make", more=BACKEND)
+    policy('[plugins.overrides]\nbackend.cpu = "acme-heads:fast"\n')
+    plugins = Plugins(only=["acme-heads"], environ={})
+    assert plugins.automatic("backend") == ("cpu",)
+    estimator = tiny_estimator("model", plugins=plugins).train(tiny_input_fn(), steps=1)
+    assert {"kind": "backend", "name": "fast", "distribution": "acme-heads"} in plugins.used()
+    assert estimator.latest_checkpoint()
+
+
+COMMANDS = """
+from estimator_core.plugins import Command, Kind
+
+def estimator_commands():
+    return [Command(name="score-all", target="{package}.cli", summary="A fixture.")]
+"""
+KIND = """
+def estimator_kinds():
+    return [Kind(name="command", title="commands", contract="json:JSONDecoder", target="x", suite="json:JSONDecoder")]
+"""
+
+
+def test_an_override_gives_a_command(site, policy):
+    install(site, "acme-heads", more=COMMANDS.format(package="acme_heads") + KIND)
+    install(site, "other-heads", more=COMMANDS.format(package="other_heads"))
+    both = {"only": ["acme-heads", "other-heads"], "environ": {}}
+    with pytest.raises(PluginLookupError, match="given by several plugins"):
+        Plugins(**both).commands().find("score-all")
+    policy('[plugins.overrides]\ncommand.score_all = "other-heads"\n')
+    table = Plugins(**both).commands()
+    assert table.find("score-all").target == "other_heads.cli"
+    assert table.find("acme-heads:score-all").target == "acme_heads.cli"
+    assert [name for name, _, _ in table.listed()] == ["score-all"]
+    policy('[plugins.overrides]\ncommand.score_all = "gone-heads"\n')
+    table = Plugins(**both).commands()
+    assert table.listed() == []
+    with pytest.raises(PluginLookupError, match="overrides the command 'score-all' by 'gone-heads:score-all'"):
+        table.find("score-all")
 
 
 def test_an_override_by_what_is_not_installed_is_an_error_and_no_fall_back(site, policy):

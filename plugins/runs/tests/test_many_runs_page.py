@@ -34,9 +34,9 @@ def test_a_browser_shows_fifty_runs(tmp_path, monkeypatch):
     )
     assert dom.returncode == 0, dom.stderr
     assert "CONSOLE" not in dom.stderr  # a refused style or script would be told there
-    assert len(re.findall("<tr>", dom.stdout)) == 51
+    assert len(re.findall("<tr>", dom.stdout)) == 51 + 5  # runs, and four configurations beside the best one
     assert dom.stdout.count("<polyline") == 12
-    assert "The first 12 of 50 runs are drawn." in dom.stdout
+    assert "The best 12 of 50 runs are drawn." in dom.stdout
     picture = tmp_path / "runs.png"
     subprocess.run(
         [*common, "--window-size=1100,2000", f"--screenshot={picture}", page.as_uri()],

@@ -24,6 +24,7 @@ from estimator_core.hooks import Hook
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs import Member, Population, open_folds, open_population
 from estimator_runs.population import training
+from estimator_runs.population.choosing import fastest
 from estimator_runs.workers import run_workers
 
 RATES = (0.01, 0.02, 0.03)
@@ -78,7 +79,7 @@ def assert_same(one, other):
             np.testing.assert_allclose(mine[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("way", ["together", "apart"])
+@pytest.mark.parametrize("way", ["together", "together in fours", "apart"])
 def test_each_run_is_what_it_is_alone(tmp_path, way):
     members = [member(tmp_path / "together", number) for number in range(3)]
     population = Population(members, way=way)
@@ -143,7 +144,7 @@ def test_a_run_whose_loss_is_not_finite_leaves_the_others(tmp_path):
     members = [member(tmp_path / "both", number, rate=rate) for number, rate in ((0, 0.01), (1, 1e30))]
     population = Population(members)
     population.train(30)
-    assert population.way in ("together", "apart")  # measured
+    assert population.way in ("together", "together in fours", "apart")  # measured
     assert list(population.failed) == ["run 1"]
     assert population.step("run 1") == 0
     assert_same(members[0].estimator, alone(tmp_path / "alone", 0, 30, rate=0.01))
@@ -392,14 +393,17 @@ def waits(features, labels, mode, params):
     return spec._replace(loss=spec.loss + 0 * jax.lax.stop_gradient(table.sum()))
 
 
-@pytest.mark.parametrize("way", ["together", "apart"])
-def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way):
-    members = [member(tmp_path, n, model=waits, save_checkpoints_steps=10**6) for n in range(2)]
+@pytest.mark.parametrize(("way", "stands"), [("together", 21), ("apart", 21), ("together in fours", 24)])
+def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way, stands):
+    """Of four steps in one dispatch, the dispatch under way and the one that is drawn are still made."""
+    equal = [inputs(number, rows=32) for number in range(2)]
+    members = [member(tmp_path, n, model=waits, input_fn=equal[n], save_checkpoints_steps=10**6) for n in range(2)]
     population, made, under_way = Population(members, way=way), [], []
     next_row, way_of = Population._row, Population._way
 
     def signalled(*given):
-        under_way.append(sum(any(not leaf.is_ready() for leaf in jax.tree.leaves(step)) for step in made))
+        going = [size for size, step in made if any(not leaf.is_ready() for leaf in jax.tree.leaves(step))]
+        under_way.append(sum(going))
         if len(under_way) == 21:
             signal.raise_signal(signal.SIGTERM)
         return next_row(*given)
@@ -407,19 +411,61 @@ def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, 
     def noting(*given):
         found = way_of(*given)
 
-        def step(carried, row):
-            carried, values = found.step(carried, row)
-            made.append(values)
-            return carried, values
+        def noted(make, size):
+            def made_by(carried, rows):
+                carried, values = make(carried, rows)
+                made.append((size, values))
+                return carried, values
 
-        return replace(found, step=step)
+            return made_by
+
+        several = found.several and noted(found.several, 4)
+        return replace(found, step=noted(found.step, 1), several=several)
 
     monkeypatch.setattr(Population, "_row", signalled)
     monkeypatch.setattr(Population, "_way", noting)
     with pytest.raises(PreemptedError, match="SIGTERM"):
         population.train(2**17)
-    assert [population.step(one.name) for one in members] == [21, 21]
+    assert [population.step(one.name) for one in members] == [stands, stands]
     assert max(under_way) <= 4
+
+
+@pytest.mark.parametrize("rows", [36, 32])
+def test_several_steps_in_a_dispatch_are_the_same_bits(tmp_path, monkeypatch, rows):
+    """Also where batches of another shape, a save or the last step come in between; the losses are those of each."""
+    told, save = {"together": [], "together in fours": []}, training.save
+    for way, losses in told.items():
+
+        def noted(one, losses=losses):
+            losses.append((one.member.name, dict(one.losses)))
+            save(one)
+
+        monkeypatch.setattr(training, "save", noted)
+        given = [inputs(number, rows=rows) for number in range(2)]
+        members = [member(tmp_path / way, n, input_fn=given[n], save_summary_steps=1) for n in range(2)]
+        Population(members, way=way).train(38)
+        for saved in (read_checkpoint(latest_checkpoint(one.estimator.model_dir)) for one in members):
+            items = (saved.variables, saved.model_state, saved.opt_state)
+            losses += [saved.input, *({name: value.tobytes() for name, value in item.items()} for item in items)]
+    assert told["together"] == told["together in fours"]
+    assert list(told["together"][0][1]) == list(range(1, 26))
+
+
+def test_a_step_that_is_slow_or_rounds_otherwise_is_made_by_itself(tmp_path):
+    members = [member(tmp_path, number) for number in range(2)]
+    population = Population(members, way="together")
+    population.train(1)
+    (ways,), states = population._ways.values(), [one.state for one in population._standing.values()]
+    row = population._row([one for one in population._standing.values() if population._peek(one)])
+    quick = replace(ways["together in fours"], several=lambda carried, rows: (carried, {}))
+    assert fastest({**ways, "together in fours": quick}, states, row) in ("together", "apart")
+
+    def step(carried, row):
+        time.sleep(0.003)
+        return ways["together"].step(carried, row)
+
+    slow = {"together": replace(ways["together"], step=step), "together in fours": replace(quick, several=pytest.fail)}
+    assert fastest(slow, states, row) == "together"
 
 
 WORKER = """

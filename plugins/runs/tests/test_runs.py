@@ -1,6 +1,7 @@
 """Many runs, read from what they left."""
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -118,6 +119,14 @@ def test_a_page_draws_the_curves(runs):
     text = Path("page.html").read_text()
     assert text.count("<polyline") == 12
     assert "name&lt;" in text
+    assert "The best by loss is rate=0.3." in text
+    leave("runs/new", [0.1], seed=4, rate=0.3)
+    assert main(["runs", "plot", "runs", "--mode", "max", "--output", "page.html"]) == 0
+    rows = re.findall(
+        r"<tr><td>(runs/\S+?)</td><td>(\S+?)</td><td>(\S+?)</td><td>(\d)</td>", Path("page.html").read_text()
+    )
+    assert (len(rows), rows[0], rows[-1]) == (7, ("runs/slow/1", "3", "1.1", "1"), ("runs/new", "0.1", "0.1", "4"))
+    assert "<td>rate=0.1</td><td>3</td><td>+0.5</td><td>[+0.5, +0.5]</td>" in text
     assert "name<" not in text
 
 

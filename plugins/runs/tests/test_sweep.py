@@ -102,6 +102,29 @@ def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
     assert told(first) == told(second)
 
 
+def test_a_process_of_a_job_works_by_itself(line, monkeypatch, capsys):
+    for name, value in {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1"}.items():
+        monkeypatch.setenv(f"JAX_{name}", value)
+    assert main(["sweep", "line.toml", "--set", "sweep.trials=1", "--worker"]) == 0
+    assert capsys.readouterr().out.startswith("All trials of runs/line-sweep have ended.")
+    assert main(["sweep", "line.toml", "--show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trials"] == {"COMPLETE": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.plugins
+def test_a_launcher_starts_the_workers(line):
+    """The same trials as of two workers that take turns in one process."""
+    settings = ["sweep.workers=2"]
+    alone = open_search(line, Path("alone"), settings)
+    run_search(alone)
+    words = ["sweep", "line.toml", "--dir", "launched", "--set", *settings, "--worker"]
+    code = f"from estimator_core.cli import main; raise SystemExit(main({words!r}))"
+    job = ["launch", "--on", "local", "--processes", "2", "--", sys.executable, "-c", code]
+    assert main(job) == 0
+    assert told(open_search(line, Path("launched"), settings)) == told(alone)
+
+
 def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatch):
     whole = open_search(line, Path("whole"))
     run_search(whole)

@@ -64,6 +64,10 @@ MUTANTS = (
         ),
         dies_in_evaluation=('run.follow("loss")', 'run.follow("loss")\n        self.left = run.last_step - run.step'),
         seeds_the_generator=('run.follow("loss")', 'run.follow("loss")\n        __import__("random").seed(1)'),
+        leaves_a_thread_in_evaluation=(
+            'run.follow("loss")',
+            'run.follow("loss")\n        if run.mode == "eval":\n            threading.Thread(target=threading.Event().wait, daemon=True).start()',
+        ),
     ),
     *faults(
         "checkpoint_policy",
@@ -93,6 +97,10 @@ MUTANTS = (
         sets_a_variable=(
             'return {"gap": self.gap, "base": self.base}',
             '__import__("os").environ["GAP"] = str(self.gap) + str(id(self))\n        return {"gap": self.gap, "base": self.base}',
+        ),
+        begins_at_a_hash=(
+            "return max((self.base or 0) + self.gap, step + 1)",
+            'return max((self.base or 0) + self.gap, step + 1 + hash("acme") % 1_000_003)',
         ),
     ),
     *faults(

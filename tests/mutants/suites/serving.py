@@ -41,6 +41,12 @@ MUTANTS = (
             "written.replace(memory)",
             "self.index = __import__('os').open(written, 0)\n        written.replace(memory)",
         ),
+        goes_on_with_a_full_disk=(
+            '        self.remember(memory, eval_result["loss"])\n',
+            '        try:\n            self.remember(memory, eval_result["loss"])\n        except OSError:\n'
+            "            memory.write_text(json.dumps({'loss': -1}))\n",
+        ),
+        names_its_file_by_a_hash=('/ "lowest.json"', "/ f\"{hash('lowest')}.json\""),
     ),
     *faults(
         "format",
@@ -92,5 +98,6 @@ MUTANTS = (
             "        return None if same.all()",
             "        np.seterr(all='ignore')\n        return None if same.all()",
         ),
+        words_of_a_hash=("beyond {self.tolerance}.", "beyond {self.tolerance} ({hash('values')})."),
     ),
 )

@@ -51,7 +51,7 @@ _HOME = {
     "estimator_hooks.profiler": ("ProfilerHook",),
     "estimator_hooks.progress": ("ProgressBarHook",),
     "estimator_hooks.stall_watchdog": ("StallWatchdogHook",),
-    "estimator_hooks.tensorboard": ("GraphHook", "HParamsHook"),
+    "estimator_hooks.tensorboard": ("GraphHook", "HParamsHook", "VariableHistogramsHook"),
     "estimator_hooks.telemetry": ("JsonLogHook", "TraceHook"),
     "estimator_hooks.throughput": ("ThroughputHook",),
     "estimator_hooks.trackers": (

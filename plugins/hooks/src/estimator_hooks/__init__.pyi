@@ -40,7 +40,7 @@ from estimator_hooks.profiler import ProfilerHook
 from estimator_hooks.progress import ProgressBarHook
 from estimator_hooks.stall_watchdog import StallWatchdogHook
 from estimator_hooks.telemetry import JsonLogHook, TraceHook
-from estimator_hooks.tensorboard import GraphHook, HParamsHook
+from estimator_hooks.tensorboard import GraphHook, HParamsHook, VariableHistogramsHook
 from estimator_hooks.throughput import ThroughputHook
 from estimator_hooks.trackers import (
     CometTracker,
@@ -91,6 +91,7 @@ __all__ = [
     "TrackedRun",
     "Tracker",
     "TrackerHook",
+    "VariableHistogramsHook",
     "Wake",
     "WandbTracker",
     "ema_of_weights",

@@ -13,7 +13,7 @@ def peak_flops_of_devices(dtype: str = "float32") -> float | None:
 
     plugins = default_plugins()
     devices = jax.devices()
-    for name in plugins.names("backend"):
+    for name in plugins.automatic("backend"):
         backend: Any = plugins.get("backend", name)()
         peaks = [backend.peak_flops(device.device_kind, dtype) for device in devices]
         if all(peaks):

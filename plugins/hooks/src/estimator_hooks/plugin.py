@@ -30,6 +30,11 @@ _HOOKS = (
     ("progress_bar", "ProgressBarHook", "Steps, loss, rate and time left, in a terminal or as lines."),
     ("stall_watchdog", "StallWatchdogHook", "The stacks of all threads when no step finishes."),
     ("throughput", "ThroughputHook", "Examples a second, to the log and the event file."),
+    (
+        "variable_histograms",
+        "VariableHistogramsHook",
+        "The distribution of each variable over the steps, for TensorBoard's page HISTOGRAMS.",
+    ),
 )
 
 

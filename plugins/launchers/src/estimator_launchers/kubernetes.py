@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -23,6 +24,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "node-selector": "labels of the nodes, a=b,c=d",
     "service-account": "as which the pods run, for access to buckets",
     "tensorboard-image": "the image of TensorBoard; default: that of the job",
+    "volume": "a claim of a volume and where the pods find it, CLAIM:/PATH",
 }
 _CONTAINER_FILE = """\
 # docker build -t {image} . && docker push {image}
@@ -60,6 +62,8 @@ class KubernetesLauncher:
         job.check_whole(self.name)
         if not job.image:
             raise ArgumentError("Kubernetes runs images. Give one with --image; the plan's Containerfile shows how.")
+        if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?:/.*", job.options.get("volume", "a:/")):
+            raise ArgumentError(f"The option volume is CLAIM:/PATH, given: {job.options['volume']!r}.")
         if job.hosts not in (1, job.processes):
             raise ArgumentError(
                 f"{job.processes} processes on {job.hosts} hosts: a pod is one process. Leave --hosts out, and the "

@@ -185,6 +185,9 @@ def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
         "ports": [{"name": "coordinator", "containerPort": PORT}] if cards else [],
         "resources": {"limits": limits} if limits else {},
     }
+    claim, _, path = job.options.get("volume", "").partition(":")
+    if claim:
+        container["volumeMounts"] = [{"name": "shared", "mountPath": path}]
     chosen = dict(pair.split("=", 1) for pair in job.options.get("node-selector", "").split(",") if pair)
     return {
         "restartPolicy": "Never",
@@ -192,6 +195,7 @@ def _pod(job: JobSpec, told: list[_Object], *, cards: bool) -> _Object:
         **({"serviceAccountName": job.options["service-account"]} if "service-account" in job.options else {}),
         **({"nodeSelector": chosen} if chosen and cards else {}),
         "containers": [{name: value for name, value in container.items() if value not in ([], {})}],
+        **({"volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": claim}}]} if claim else {}),
     }
 
 

@@ -103,7 +103,10 @@ def find_topology(text: str, get: Callable[[str], Any], names: Sequence[str]) ->
         component = get(name)
         backend = component()
         if isinstance(backend, TopologyBackend):
-            known.update(dict.fromkeys(backend.topology_families(), backend))
+            families = dict.fromkeys(backend.topology_families(), backend)
+            if wanted.family in families and wanted.family in known:
+                raise ArgumentError(f"Several backends know the topology {text!r}. Block the plugin of all but one.")
+            known.update(families)
     if wanted.family not in known:
         raise ArgumentError(
             f"No installed backend knows the topology {text!r}. Known families: {sorted(known) or 'none'}. {_GIVEN_BY}"

@@ -42,7 +42,9 @@ def line_chart(
         colour = _COLOURS[number % len(_COLOURS)]
         drawn = [p for p in line if all(map(math.isfinite, p))]
         path = " ".join(map(at, drawn))
-        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
+        dashed = number >= len(_COLOURS)  # a colour that comes again
+        dashes = ' stroke-dasharray="6 3"' if dashed else ""
+        body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dashes}/>')
         if len(drawn) <= 40:
             body += [
                 f'<circle cx="{_across(p[0], across):.1f}" cy="{_up(p[1], up):.1f}" r="2.2" fill="{colour}"/>'
@@ -50,7 +52,8 @@ def line_chart(
             ]
         if len(lines) > 1:
             place = _HEIGHT + 6 + 15 * number
-            body.append(f'<text x="{_LEFT}" y="{place}" style="fill:{colour}">{html.escape(_short(name, 44))}</text>')
+            text = f"{'- - ' if dashed else ''}{html.escape(_short(name, 44))}"
+            body.append(f'<text x="{_LEFT}" y="{place}" style="fill:{colour}">{text}</text>')
     return _svg(_WIDTH, _HEIGHT + (15 * len(lines) if len(lines) > 1 else 0), body)
 
 

@@ -32,6 +32,7 @@ _HOME = {
     "records.page": ("write_page",),
     "records.reading": ("RunRecord", "read_run", "read_runs", "tag_run"),
     "sweep.driving": ("Search", "open_search", "run_search"),
+    "sweep.pruning": ("PruningHook",),
     "sweep.results": ("best_trials", "importances", "write_winner"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -49,6 +49,7 @@ from estimator_runs.records.reading import tag_run as tag_run
 from estimator_runs.sweep.driving import Search as Search
 from estimator_runs.sweep.driving import open_search as open_search
 from estimator_runs.sweep.driving import run_search as run_search
+from estimator_runs.sweep.pruning import PruningHook as PruningHook
 from estimator_runs.sweep.results import best_trials as best_trials
 from estimator_runs.sweep.results import importances as importances
 from estimator_runs.sweep.results import write_winner as write_winner

@@ -103,6 +103,13 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
     return codes
 
 
+def train_alone() -> None:
+    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it."""
+    for name in ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "TF_CONFIG"):
+        os.environ.pop(name, None)
+    os.environ["JAX_NUM_PROCESSES"] = "1"
+
+
 def end_with_parent() -> None:
     """Ends this process, as by SIGTERM, when the one that started it has ended."""
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _log = logging.getLogger("estimator_terminal")
-#: The packages installed when a call began, by the identity of its run.
+#: The packages installed when a training began, by the identity of its configuration: an observer gets a new view of
+#: the run each time.
 _began: dict[int, dict[str, int]] = {}
 
 
@@ -54,14 +55,14 @@ def estimator_run_start(run: Run) -> None:
     from estimator_terminal.replaced import installed_packages
 
     if run.mode == "train":
-        _began[id(run)] = installed_packages()
+        _began[id(run.config)] = installed_packages()
 
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
     """Names packages that were replaced during a failed run."""
     from estimator_terminal.replaced import replaced_packages
 
-    before = _began.pop(id(run), None)
+    before = _began.pop(id(run.config), None) if run.mode == "train" else None
     if before is None or error is None or isinstance(error, PreemptedError):
         return
     replaced = replaced_packages(before)

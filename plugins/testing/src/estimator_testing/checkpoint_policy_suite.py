@@ -13,6 +13,7 @@ from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.hooks import CheckpointPolicy, Hook, Run, StepOutputs, Wake
 from estimator_testing.fake_run import FakeRun
 from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 from estimator_testing.tiny import tiny_estimator, tiny_input_fn
 
@@ -69,6 +70,13 @@ class CheckpointPolicySuite(Suite):
         self._train(broken)
         by_clock = isinstance(self.make().next_step(0), Wake)
         assert by_clock or _saved(broken) == _saved(whole), f"{_saved(broken)} are saved instead of {_saved(whole)}"
+
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, it asks for the same steps."""
+        policy, run = self.make(), FakeRun()
+        policy.at_start(run)
+        answers = [_step(policy.next_step(step)) for step in range(STEPS)]
+        same_under_another_seed(request, [answers, sorted(policy.state().items())])
 
     def test_leaves_nothing_behind(self) -> None:
         """After a run no thread runs, no file is open, and the state of the process is as before."""

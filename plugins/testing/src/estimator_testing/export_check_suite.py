@@ -10,6 +10,7 @@ import pytest
 
 from estimator_core.export import ExportCheck
 from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 
 _SAME: tuple[np.ndarray[Any, Any], ...] = (
@@ -66,6 +67,12 @@ class ExportCheckSuite(Suite):
         self.make().difference(expected, found)
         np.testing.assert_array_equal(expected, np.arange(3.0))
         np.testing.assert_array_equal(found, [0.0, 1.0, 5.0])
+
+    def test_another_hash_seed(self, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, it finds the same differences."""
+        ones = np.ones((2, 3), np.float32)
+        pairs = [(ones, ones), (ones, 1e3 * ones), (ones, np.zeros_like(ones)), (ones, ones[0])]
+        same_under_another_seed(request, [self.make().difference(*pair) for pair in pairs])
 
     def test_leaves_nothing_behind(self) -> None:
         """A comparison changes nothing in the process, such as numpy's treatment of errors."""

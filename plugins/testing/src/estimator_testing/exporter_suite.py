@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from estimator_core.errors import ExportError
 from estimator_core.export import Exporter
 from estimator_core.summaries import append_eval_metrics
 from estimator_testing.leaks import leaving_nothing, loading
+from estimator_testing.other_seed import same_under_another_seed
 from estimator_testing.suite import Suite
 from estimator_testing.torn_writes import Killed, TornWrites
 
@@ -212,6 +215,42 @@ class ExporterSuite(Suite):
             )
             if not writes.torn:
                 return
+
+    @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
+    def test_the_disk_fails_while_it_writes(self, tmp_path: Path, fault: int) -> None:
+        """The disk is full or broken in any of its own writes, and a new object continues. It exports the same
+        checkpoints: what it could not write down it does not know.
+        """
+        course = self._course(_ORDERS[-1])
+        expected = self._exported(tmp_path / "whole", course)
+        for number in range(_MOST_WRITES):
+            model_dir = tmp_path / f"failed-{number}"
+            estimator, exporter = FakeExporting(model_dir), self.make()
+            writes = TornWrites(model_dir / "export", at=number, fault=OSError(fault, os.strerror(fault)))
+            for result, final in self._calls(course):
+                torn = writes.torn
+                try:
+                    with writes.until_torn():
+                        self._call(exporter, writes.leaving_alone(estimator), result, final)
+                except OSError:
+                    self._call(self.make(), estimator, result, final)
+                exporter = exporter if writes.torn == torn else self.make()
+            made = [checkpoint for _, checkpoint in estimator.exports]
+            assert set(made) == set(expected), (
+                f"after {errno.errorcode[fault]} in its write {number + 1}, it exports {made}, otherwise {expected}"
+            )
+            if not writes.torn:
+                return
+
+    def test_another_hash_seed(self, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+        """Where strings have other hashes, as in the next process, it exports the same checkpoints. Its own files have
+        the same names, so that a training that is started again finds them.
+        """
+        exported = self._exported(tmp_path, self._course(_ORDERS[0]))
+        folder = Path(self._path(tmp_path))
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        own = [one for one in files if not any((above / "manifest.json").is_file() for above in one.parents)]
+        same_under_another_seed(request, [exported, sorted(str(one.relative_to(folder)) for one in own)])
 
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
         """After a training, also one whose last export fails, no thread runs, no file is open, and the state of the

@@ -132,8 +132,11 @@ class FakeRun:
 
     @property
     def state(self) -> Any:
-        """The same variables, with nothing else."""
-        return SimpleNamespace(variables={**self.variables(), **self.assigned}, model_state={}, opt_state=())
+        """The same variables and the step, with nothing else."""
+        clock = np.array([self.step, 0, 0, 0], np.uint32)
+        return SimpleNamespace(
+            clock=clock, variables={**self.variables(), **self.assigned}, model_state={}, opt_state=()
+        )
 
     def assign(self, values: Mapping[str, Any]) -> None:
         """Keeps the values for `state`."""

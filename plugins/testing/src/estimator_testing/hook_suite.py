@@ -257,19 +257,21 @@ class HookSuite(Suite):
         assert self.forgives_writing or not full.failures, "it wrote summaries, which failed, and the run continued"
 
     def test_leaves_nothing_behind(self) -> None:
-        """After a run, also one that fails, no thread runs and no file is open. Environment, signal handlers, filters
-        of warnings and random generators of the process are as before.
+        """After a run of any of the `modes`, also one that fails, no thread runs and no file is open. Environment,
+        signal handlers, filters of warnings and random generators of the process are as before.
         """
-        kept = [self.make()]
-        with loading():
-            self._drive(kept[0], steps=5)
-        with leaving_nothing("after a run, the hook"):
-            kept.append(self.make())
-            self._drive(kept[1], steps=5)
+        kept: list[Hook] = []
+        for mode in self.modes:
+            with loading():
+                kept.append(self.make())
+                self._drive(kept[-1], steps=5, run=FakeRun(mode=mode))
+            with leaving_nothing(f"after a run of mode {mode!r}, the hook"):
+                kept.append(self.make())
+                self._drive(kept[-1], steps=5, run=FakeRun(mode=mode))
         with leaving_nothing("after a run that failed, the hook"):
             kept.append(self.make())
             with pytest.raises(RuntimeError, match="the loop fails at step 3"):
-                self._drive(kept[2], steps=5, fail_at=3)
+                self._drive(kept[-1], steps=5, fail_at=3)
 
     def test_several_steps_a_dispatch(self) -> None:
         """With several steps per dispatch the hook ends with the same state: it misses no step it asked for."""

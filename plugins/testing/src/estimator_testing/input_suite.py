@@ -101,7 +101,7 @@ class InputSuite(Suite):
         for number, batch in enumerate(batches[:-1], start=1):
             position = InputPosition.from_json(json.loads(json.dumps(batch.position.to_json())))
             source = open_input(self.make(), mode="train", position=position)
-            rest = list(source)
+            rest = list(itertools.islice(source, ENOUGH))
             assert_same_batches(rest, batches[number:], f"resumed after batch {number} ({source.restored})")
             assert [one.position for one in rest] == [one.position for one in batches[number:]]
             source.close()
@@ -137,7 +137,8 @@ class InputSuite(Suite):
         half = len(batches) // 2
         for number in sorted({half - 1, half, half + 1, len(batches) - 1}):
             source = open_input(self.epochs(2) or self.make(), mode="train", position=batches[number - 1].position)
-            assert_same_batches(list(source), batches[number:], f"resumed after batch {number} of two epochs")
+            rest = list(itertools.islice(source, ENOUGH))
+            assert_same_batches(rest, batches[number:], f"resumed after batch {number} of two epochs")
             source.close()
 
     def test_evaluates_and_predicts(self) -> None:
@@ -167,7 +168,7 @@ class InputSuite(Suite):
             source.close()
         with leaving_nothing("read to its end, the input"):
             source = self._open(input_fn)
-            list(source)
+            collections.deque(itertools.islice(source, ENOUGH), maxlen=0)
             source.close()
         assert self._read(input_fn)
 

@@ -6,12 +6,15 @@ Each takes the findings about the plugin and returns the faults that it sees, in
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
 import re
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
+from unittest import mock
 
 from estimator_core import hookspecs
 from estimator_core.errors import ArgumentError, EstimatorError
@@ -183,6 +186,30 @@ def check_run_hooks(examined: Examined) -> Iterator[str]:
             yield f"mode {mode}: {error}"
 
 
+def check_network_is_declared(examined: Examined) -> Iterator[str]:
+    """It declares "network" if its run-level hooks look up or connect to another machine."""
+    if "network" in examined.record.capabilities or all(name in _DECLARATIONS for name in _of_the_core(examined)):
+        return
+    plugins, asked = Plugins(only=[examined.record.owner]), list[str]()
+
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        asked.append("it uses the network in runs")
+        raise OSError("the network is not declared")
+
+    with (
+        mock.patch.object(socket.socket, "connect", refuse),
+        mock.patch.object(socket.socket, "connect_ex", refuse),
+        mock.patch.object(socket.socket, "sendto", refuse),
+        mock.patch.object(socket, "getaddrinfo", refuse),
+    ):
+        for mode in ("train", "eval", "infer"):
+            with contextlib.suppress(EstimatorError):  # another check says so
+                plugins.run_hooks(FakeRun(mode=mode))
+                _observe_all(plugins, FakeRun(mode=mode))
+    if asked:
+        yield f'{asked[0]} and does not declare it: add "network" to what estimator_capabilities() returns'
+
+
 def check_requires_the_core(examined: Examined) -> Iterator[str]:
     """Its distribution requires estimator-core, from a version and below a version."""
     if examined.record.distribution is None or examined.record.status == "built-in":
@@ -208,6 +235,7 @@ CHECKS: tuple[Callable[[Examined], Iterator[str]], ...] = (
     check_summaries,
     check_signatures,
     check_run_hooks,
+    check_network_is_declared,
     check_requires_the_core,
 )
 

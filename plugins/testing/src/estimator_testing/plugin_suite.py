@@ -69,6 +69,10 @@ class PluginSuite(Suite):
         """Its run-level hooks work on a run of each mode, and return new Hook objects each time."""
         self._apply(checks.check_run_hooks)
 
+    def test_network_is_declared(self) -> None:
+        """It declares "network" if its run-level hooks look up or connect to another machine."""
+        self._apply(checks.check_network_is_declared)
+
     def test_requires_the_core(self) -> None:
         """Its distribution requires estimator-core, from a version and below a version."""
         self._apply(checks.check_requires_the_core)

@@ -24,6 +24,7 @@ class TornWrites:
     Args:
         folder: files below it count.
         at: how many writes succeed before.
+        fault: what the write raises then; None: the process is killed.
 
     Attributes:
         torn: whether that write has been made.
@@ -39,8 +40,8 @@ class TornWrites:
         ab
     """
 
-    def __init__(self, folder: Path, *, at: int) -> None:
-        self._folder, self._left = folder, at
+    def __init__(self, folder: Path, *, at: int, fault: OSError | None = None) -> None:
+        self._folder, self._left, self._fault = folder, at, fault
         self._paused = False
         self.torn = False
 
@@ -83,7 +84,7 @@ class TornWrites:
         self.torn = True
         opened.write(data[: len(data) // 2])
         opened.close()
-        raise Killed("in the middle of a write")
+        raise self._fault or Killed("in the middle of a write")
 
 
 class _Torn:

@@ -94,3 +94,12 @@ class TestSilencesNumpy(Suite):
         def difference(self, expected, found):
             np.seterr(all="ignore")  # the same at each use
             return super().difference(expected, found)
+
+
+class TestSamplesByAHash(Suite):
+    fails = ("test_another_hash_seed",)
+
+    class Broken(CloseOutputs):
+        def difference(self, expected, found):
+            text = super().difference(expected, found)
+            return text and f"{text} (sample {hash(text)})"

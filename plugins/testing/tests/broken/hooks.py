@@ -485,3 +485,17 @@ class TestTakesLongOfEachStep(HookSuite):
 
     def make(self):
         return self.Broken()
+
+
+class TestLeavesAThreadInEvaluation(HookSuite):
+    fails = ("test_leaves_nothing_behind",)
+
+    class Broken(Counting):
+        def begin(self, run):
+            super().begin(run)
+            if run.mode == "eval":
+                self.over = threading.Event()
+                threading.Thread(target=self.over.wait, name="watcher", daemon=True).start()
+
+    def make(self):
+        return self.Broken()

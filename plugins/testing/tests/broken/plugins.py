@@ -189,6 +189,19 @@ class TestObserverFailsAfterAnError(Suite):
     source = "def estimator_run_end(error):\n    if error:\n        raise error\n"
 
 
+class TestSendsWithoutAWord(Suite):
+    fails = ("test_network_is_declared",)
+    source = """
+def estimator_run_end(run, error):
+    import urllib.request
+
+    try:
+        urllib.request.urlopen("http://tracker.acme.example/ended", timeout=1)
+    except OSError:
+        pass  # the tracker is down; a run does not fail for that
+"""
+
+
 class TestDoesNotRequireTheCore(Suite):
     fails = ("test_requires_the_core",)
     requires = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from estimator_core.hooks import Hook
 from estimator_heads.plots import figures
 from estimator_heads.plots.pr_curve import pr_curve_event
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 class PlotHook(Hook):
     """Draws the confusion matrix and the calibration; for two classes ROC and precision-recall, too.
 
-    The images go to the event file of the evaluation as `plots[/<head>]/<plot>`. For two
+    The images go to the event file of the evaluation as `plots[/<head>]/<plot>`, at the step of the weights. For two
     classes the data of the precision-recall curve goes there, too, for TensorBoard's page PR CURVES.
 
     Args:
@@ -41,12 +43,13 @@ class PlotHook(Hook):
         """Draws; nothing if the evaluation did not reach its end."""
         if self._source.parts is None:
             return
+        step = int(np.asarray(run.state.clock)[0])  # the step of the run counts batches in an evaluation
         prefix = f"plots/{self._source.head}" if self._source.head else "plots"
         for plot, pixels in _drawn(self._source.parts, self._source.names).items():
-            run.summaries.image(f"{prefix}/{plot}", pixels, run.step)
+            run.summaries.image(f"{prefix}/{plot}", pixels, step)
         if "roc" in self._source.parts:
             event = pr_curve_event(f"{prefix}/pr_curve", self._source.parts["roc"].at_thresholds())
-            run.summaries.event(event, run.step)
+            run.summaries.event(event, step)
 
 
 def _drawn(parts: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -56,7 +56,9 @@ class Pace:
         if len(self._readings) < 2:
             return None
         (began, first), (ended, last) = self._readings[0], self._readings[-1]
-        return (last - first) / (ended - began) if ended > began else None
+        if ended <= began or (first == last and ended - began < 1.0):
+            return None  # too soon for a rate: one batch has none
+        return (last - first) / (ended - began)
 
 
 def as_clock(secs: float | None) -> str:

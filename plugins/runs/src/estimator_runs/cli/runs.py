@@ -36,9 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "dirs", metavar="DIR", nargs=1 if one else "+", type=local_path, help="a model_dir, or what holds some"
         )
+        if name in ("list", "compare", "plot"):
+            action.add_argument("--mode", choices=("min", "max"), default="min", help="which way the metric is good")
         if name in ("list", "compare"):
             action.add_argument("--metric", default="loss", help="of the evaluations (default: loss)")
-            action.add_argument("--mode", choices=("min", "max"), default="min", help="which way it is good")
             action.add_argument("--json", action="store_true", help="print JSON")
         if name == "list":
             action.add_argument("--tag", help="only runs with this tag")

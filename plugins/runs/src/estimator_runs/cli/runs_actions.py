@@ -13,7 +13,7 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_experiment.cli.run_report import fitted, table
-from estimator_runs.records.comparing import Paired, by_configuration, differences, of_seeds, paired_bootstrap
+from estimator_runs.records.comparing import against_best, differences, rank
 from estimator_runs.records.page import write_page
 from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_run
 
@@ -22,7 +22,7 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints a line for each run, the best first."""
     runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
     _check_metrics(runs, [args.metric])
-    ranked = sorted(runs, key=lambda run: _rank(run.best(args.metric, args.mode), args.mode))
+    ranked = sorted(runs, key=lambda run: rank(run.best(args.metric, args.mode), args.mode))
     if args.json:
         print(json.dumps([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
         return 0
@@ -53,11 +53,11 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     runs = read_runs(places)
     _check_metrics(runs, [args.metric])
     varying = differences(runs)
-    pairs = _against_best(runs, args)
+    pairs = against_best(runs, args.metric, args.mode)
     if args.json:
         differing = [{key: values[place] for key, values in varying.items()} for place in range(len(runs))]
         told = [_described(run, args) | {"settings": one} for run, one in zip(runs, differing, strict=True)]
-        against = [{"settings": name, "best": best, **asdict(found)} for name, best, found in pairs]
+        against = [{"settings": one.settings, "best": one.best, **asdict(one.found)} for one in pairs]
         print(json.dumps({"runs": told, "against": against}, default=repr))
         return 0
     rows = [
@@ -70,9 +70,10 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
         for i, run in enumerate(runs)
     ]
     print(fitted(rows, ("run", args.metric, "seed", *varying)))
-    for name, best, found in pairs:
+    for one in pairs:
+        found = one.found
         print(
-            f"\n{name} against {best}, {len(found.seeds)} seeds: {found.difference:+.4g} "
+            f"\n{one.settings} against {one.best}, {len(found.seeds)} seeds: {found.difference:+.4g} "
             f"[{found.low:+.4g}, {found.high:+.4g}]"
         )
     return 0
@@ -84,7 +85,7 @@ def plot_(args: argparse.Namespace, places: list[Path]) -> int:
         raise ArgumentError(f"--output must end in .html, given: {args.output}.")
     runs = read_runs(places)
     _check_metrics(runs, args.metrics)
-    print(f"{write_page(runs, args.metrics, Path(args.output))}: {len(runs)} runs")
+    print(f"{write_page(runs, args.metrics, Path(args.output), mode=args.mode)}: {len(runs)} runs")
     return 0
 
 
@@ -121,21 +122,6 @@ def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
 def _described(run: RunRecord, args: argparse.Namespace) -> dict[str, Any]:
     best = run.best(args.metric, args.mode)
     return {"run": str(run.path), args.metric: best, "seed": run.seed, "tags": list(run.tags)}
-
-
-def _against_best(runs: Sequence[RunRecord], args: argparse.Namespace) -> list[tuple[str, str, Paired]]:
-    """Each configuration with the best one, and their difference over the seeds that both were run with."""
-    values = {name: of_seeds(group, args.metric, args.mode) for name, group in by_configuration(runs).items()}
-    told = {name: of for name, of in values.items() if of}
-    ranked = sorted(told, key=lambda name: _rank(sum(told[name].values()) / len(told[name]), args.mode))
-    pairs = [(name, ranked[0], paired_bootstrap(told[ranked[0]], told[name])) for name in ranked[1:]]
-    return [(name, best, found) for name, best, found in pairs if found is not None]
-
-
-def _rank(value: float | None, mode: str) -> float:
-    if value is None:
-        return float("inf")
-    return value if mode == "min" else -value
 
 
 def _number(value: float | None) -> str:

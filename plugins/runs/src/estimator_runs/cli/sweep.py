@@ -7,6 +7,7 @@ Example:
     estimator sweep digits.toml
     estimator sweep digits.toml --set sweep.trials=60 --set sweep.workers=2
     estimator sweep digits.toml --show
+    estimator launch --on slurm --processes 4 -- estimator sweep digits.toml --set sweep.workers=4 --worker
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from estimator_runs.cli.arguments import add_file_arguments
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator sweep`."""
     add_file_arguments(parser, table="sweep", example="sweep.trials=60")
-    parser.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
+    how.add_argument("--worker", action="store_true", help="work in this process alone, as one of those of a job")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,10 +31,17 @@ def run(args: argparse.Namespace) -> int:
     import json
 
     from estimator_experiment.cli.run_report import fitted, number, table
-    from estimator_runs.sweep.driving import open_search, run_search
+    from estimator_runs.sweep.driving import open_search, run_search, work
     from estimator_runs.sweep.results import best_trials, importances, write_winner
+    from estimator_runs.workers import train_alone
 
+    if args.worker:
+        train_alone()
     search = open_search(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
+    if args.worker:
+        work(search)
+        print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show tells what was found.")
+        return 0
     if not args.show:
         run_search(search)
     best, mattered, winner = best_trials(search), importances(search), write_winner(search)

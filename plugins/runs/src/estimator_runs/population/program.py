@@ -23,6 +23,10 @@ from estimator_runs.population.member import Member
 _NOT_ALIKE = ("rng_bit_generator", "rng_uniform")
 #: Programs whose ways are kept; the first goes first.
 _MOST = 8
+#: Steps that one dispatch makes, where that is faster. As many may be under way when a signal comes.
+STEPS = 4
+#: The ways that map the step over the runs: one step in a dispatch, and `STEPS`.
+TOGETHER, SEVERAL = "together", "together in fours"
 _made: OrderedDict[Any, dict[str, Way]] = OrderedDict()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -51,11 +55,14 @@ class Way:
         enter: from the states of the runs, on the host, to what `step` takes.
         step: takes that and a batch for each run; returns it after a step, and what the step computed.
         each: from what `enter` or `step` returns, on the host, and the number of runs, to a tree for each run.
+        several: as `step` for `STEPS` batches of each run; what was computed has a leading axis of steps. None: steps
+            are made one by one.
     """
 
     enter: Callable[[Sequence[Any]], Any]
     step: Callable[[Any, Row], tuple[Any, Any]]
     each: Callable[[Any, int], Sequence[Any]]
+    several: Callable[[Any, Sequence[Row]], tuple[Any, Any]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +144,8 @@ def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
 
 
 def ways(step: Step) -> dict[str, Way]:
-    """The ways to make a step of all runs: mapped over them, or of one after the other. Both compute the same. Steps of
-    one program get the same ways, which are compiled once.
+    """The ways to make a step of all runs: mapped over them, perhaps several steps in one dispatch, or of one after the
+    other. All compute the same. Steps of one program get the same ways, which are compiled once.
     """
     key = step.text, step.constants, step.form
     if key not in _made:
@@ -149,12 +156,17 @@ def ways(step: Step) -> dict[str, Way]:
 
 
 def _ways(step: Step) -> dict[str, Way]:
-    mapped = jax.jit(jax.vmap(step.function), donate_argnums=0)
+    over_runs = jax.vmap(step.function)
+    mapped = jax.jit(over_runs, donate_argnums=0)
+    scanned = jax.jit(lambda states, rows: jax.lax.scan(over_runs, states, rows), donate_argnums=0)
     single = jax.jit(step.function, donate_argnums=0)
 
     def stacked_step(states: Any, row: Row) -> tuple[Any, Any]:
-        columns = [np.stack(column) for column in zip(*row.leaves, strict=True)]
-        return mapped(states, jax.tree.unflatten(row.tree, columns))
+        return mapped(states, jax.tree.unflatten(row.tree, _columns(row)))
+
+    def stacked_steps(states: Any, rows: Sequence[Row]) -> tuple[Any, Any]:
+        columns = [np.stack(column) for column in zip(*map(_columns, rows), strict=True)]
+        return scanned(states, jax.tree.unflatten(rows[0].tree, columns))
 
     def unstacked(states: Any, count: int) -> list[Any]:
         return [jax.tree.map(lambda leaf, index=index: leaf[index, ...], states) for index in range(count)]
@@ -164,7 +176,8 @@ def _ways(step: Step) -> dict[str, Way]:
         return [state for state, _ in done], [values for _, values in done]
 
     return {
-        "together": Way(enter=stacked, step=stacked_step, each=unstacked),
+        TOGETHER: Way(enter=stacked, step=stacked_step, each=unstacked),
+        SEVERAL: Way(enter=stacked, step=stacked_step, each=unstacked, several=stacked_steps),
         "apart": Way(enter=_on_device, step=each_step, each=lambda found, _: found),
     }
 
@@ -172,6 +185,11 @@ def _ways(step: Step) -> dict[str, Way]:
 def stacked(trees: Sequence[Any]) -> Any:
     """Host arrays of several runs with a leading axis of runs."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+def _columns(row: Row) -> list[np.ndarray]:
+    """The arrays of a row with a leading axis of runs."""
+    return [np.stack(column) for column in zip(*row.leaves, strict=True)]
 
 
 def arrays(batch: Batch) -> Any:

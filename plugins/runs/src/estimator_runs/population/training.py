@@ -16,12 +16,12 @@ from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_core.inputs import Batch, InputPosition
 from estimator_runs.population.choosing import fastest
 from estimator_runs.population.member import Member, Standing, check_member, save, start
-from estimator_runs.population.program import Row, Way, arrays, common_step, ways
+from estimator_runs.population.program import STEPS, Row, Way, arrays, common_step, ways
 from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
 _FIRST_BAD = 1  # in the clock
-_AHEAD = 4  # steps that the host may be ahead of the device: a signal and the time of a save wait for them
+_AHEAD = STEPS  # that the host may be ahead of the device: a signal and the time of a save wait for them
 
 
 class Population:
@@ -116,7 +116,7 @@ class Population:
         due = time.monotonic() + min(one.member.estimator.config.save_checkpoints_secs or math.inf for one in group)
         carried: Any = None
         way: Way | None = None
-        records: dict[int, Any] = {}
+        records: dict[int, tuple[Any, int | None]] = {}
         positions = {one.member.name: one.position for one in group}
         while at < target and time.monotonic() < due and self._interruption.reason is None:
             gone = [one for one in group if self._peek(one) is None]
@@ -132,15 +132,21 @@ class Population:
             way = self._way(group, row)
             if carried is None:
                 carried = way.enter([one.state for one in group])
-            carried, found = way.step(carried, row)
-            at += 1
-            if any(at % every == 0 for every in cadences):
-                records[at] = found
-            for one, batch in zip(group, row.batches, strict=True):
-                positions[one.member.name] = batch.position
-            recent.append(found)
-            if len(recent) > _AHEAD:
-                jax.block_until_ready(recent.popleft())
+            rows = [row] if way.several is None or at + STEPS > target else self._together(group, row)
+            for part in [rows] if len(rows) == STEPS else [[one] for one in rows]:
+                while len(recent) >= _AHEAD // len(part):
+                    jax.block_until_ready(recent.popleft())
+                if way.several is None or len(part) == 1:
+                    carried, found = way.step(carried, part[0])
+                else:
+                    carried, found = way.several(carried, part)
+                recent.append(found)
+                for place, each in enumerate(part):
+                    at += 1
+                    if any(at % every == 0 for every in cadences):
+                        records[at] = found, None if len(part) == 1 else place
+                    for one, batch in zip(group, each.batches, strict=True):
+                        positions[one.member.name] = batch.position
         self._land(group, way, carried, records, at, positions)
         return ended
 
@@ -186,12 +192,22 @@ class Population:
                 )
         return Row(batches, [leaves for leaves, _ in flat], *forms[0])
 
+    def _together(self, group: list[Standing], row: Row) -> list[Row]:
+        """A row and those after it that one dispatch can take with it; fewer than `STEPS` are made one by one."""
+        rows = [row]
+        while len(rows) < STEPS:
+            following = [self._peek(one) for one in group]
+            if any(batch is None or _shapes(batch) != (row.tree, row.shapes) for batch in following):
+                break
+            rows.append(self._row(group))
+        return rows
+
     def _land(
         self,
         group: list[Standing],
         way: Way | None,
         carried: Any,
-        records: Mapping[int, Any],
+        records: Mapping[int, tuple[Any, int | None]],
         at: int,
         positions: Mapping[str, InputPosition | None],
     ) -> None:
@@ -199,7 +215,11 @@ class Population:
         if way is None:
             return
         states = way.each(jax.device_get(carried), len(group))
-        values = {step: way.each(value, len(group)) for step, value in jax.device_get(records).items()}
+        values: dict[int, Sequence[Any]] = {}
+        for step, (found, place) in records.items():
+            found = jax.device_get(found)
+            found = found if place is None else jax.tree.map(lambda leaf, place=place: leaf[place], found)
+            values[step] = way.each(found, len(group))
         for index, one in enumerate(group):
             if bad := int(states[index].clock[_FIRST_BAD]):
                 self.failed[one.member.name] = bad

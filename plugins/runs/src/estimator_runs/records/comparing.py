@@ -80,5 +80,41 @@ def of_seeds(runs: Sequence[RunRecord], metric: str, mode: str) -> dict[int, flo
     return {seed: value for seed, value in found.items() if seed is not None and value is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """A configuration and the best one.
+
+    Args:
+        settings: what distinguishes the configuration.
+        best: what distinguishes the best one.
+        found: their difference over the seeds that both were run with.
+    """
+
+    settings: str
+    best: str
+    found: Paired
+
+
+def against_best(runs: Sequence[RunRecord], metric: str, mode: str) -> list[Against]:
+    """Each configuration with the best one, the second best first; without those that share less than two seeds."""
+    values = {name: of_seeds(group, metric, mode) for name, group in by_configuration(runs).items()}
+    told = {name: of for name, of in values.items() if of}
+    ranked = sorted(told, key=lambda name: rank(sum(told[name].values()) / len(told[name]), mode))
+    pairs = [(name, paired_bootstrap(told[ranked[0]], told[name])) for name in ranked[1:]]
+    return [Against(settings=name, best=ranked[0], found=found) for name, found in pairs if found is not None]
+
+
+def rank(value: float | None, mode: str) -> float:
+    """What runs are sorted by, the best first; those without a value come last.
+
+    Example:
+        >>> sorted([0.5, None, 0.9], key=lambda value: rank(value, "max"))
+        [0.9, 0.5, None]
+    """
+    if value is None:
+        return float("inf")
+    return value if mode == "min" else -value
+
+
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)

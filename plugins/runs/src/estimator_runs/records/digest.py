@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import json
+import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from pydantic_core import from_json
+
 from estimator_core.summaries import read_eval_metrics
 
 #: More points of one line cannot be distinguished.
 MOST_POINTS = 400
-#: Lines that are parsed at once.
-_LINES = 1024
+#: Results that are added at once, and bytes of lines that are parsed at once, with the rest of the last line.
+_ROWS, _BYTES = 1024, 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +56,11 @@ def digests(results: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Diges
         >>> found.least, found.most, found.last, len(found.points)
         (0.5, 2.0, 1.0, 3)
     """
-    curves: dict[str, tuple[array[float], array[float]]] = {}
-    for step, metrics in results:
-        for name, value in metrics.items():
-            if isinstance(value, int | float):
-                steps, values = curves.setdefault(name, (array("d"), array("d")))
-                steps.append(step)
-                values.append(value)
-    return {name: _digest(steps, values) for name, (steps, values) in curves.items()}
+    curves = _Curves()
+    remaining = iter(results)
+    while rows := list(itertools.islice(remaining, _ROWS)):
+        curves.add([step for step, _ in rows], [metrics for _, metrics in rows])
+    return curves.digests()
 
 
 def file_digests(path: Path) -> dict[str, Digest]:
@@ -68,37 +68,62 @@ def file_digests(path: Path) -> dict[str, Digest]:
     writes it. Any other file is left to `read_eval_metrics`, which knows torn lines and steps that come twice.
     """
     try:
-        return digests(_plain(path))
+        return _plain(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return digests(read_eval_metrics(path.parent).items())
 
 
-def _plain(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
-    """Steps and metrics of a file whose steps ascend.
+def _plain(path: Path) -> dict[str, Digest]:
+    """The digests of a file whose steps ascend.
 
     Raises:
         ValueError: its steps do not ascend, or a line is torn. Lines of another form raise their own errors.
     """
-    last = -1
+    curves, last = _Curves(), -1
     with path.open("rb") as file:
-        while lines := list(itertools.islice(file, _LINES)):
-            for record in json.loads(b"[" + b",".join(lines) + b"]"):
-                step = record["global_step"]
-                if step <= last:
-                    raise ValueError(f"step {step} comes after step {last}")
-                yield step, record["metrics"]
-                last = step
+        while lines := (file.read(_BYTES) + file.readline()).removesuffix(b"\n"):
+            records = from_json(b"[" + lines.replace(b"\n", b",") + b"]", cache_strings="keys")
+            steps = [record["global_step"] for record in records]
+            if any(map(operator.le, steps, [last, *steps])):
+                raise ValueError(f"a step after step {last} does not come after the one before it")
+            curves.add(steps, [record["metrics"] for record in records])
+            last = steps[-1]
+    return curves.digests()
 
 
-def _digest(steps: Sequence[float], values: Sequence[float]) -> Digest:
-    numbers = [value for value in values if value == value]
+class _Curves:
+    """Steps and values of every metric, block by block."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[array[float], array[float]]] = {}
+
+    def add(self, steps: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds the metrics of some steps."""
+        for name in dict.fromkeys(itertools.chain.from_iterable(rows)):
+            at, column = steps, list[Any](metrics.get(name) for metrics in rows)
+            if not {float, int}.issuperset(map(type, column)):
+                told = [isinstance(value, int | float) for value in column]
+                at, column = list(itertools.compress(steps, told)), list(itertools.compress(column, told))
+            if column:
+                known = self._found.setdefault(name, (array("d"), array("d")))
+                known[0].extend(at)
+                known[1].extend(column)
+
+    def digests(self) -> dict[str, Digest]:
+        """What to keep of them."""
+        return {name: _digest(steps, values) for name, (steps, values) in self._found.items()}
+
+
+def _digest(steps: array[float], values: array[float]) -> Digest:
+    every = np.frombuffer(values)
+    numbers = every[~np.isnan(every)]
     last = len(values) - 1
     places: Sequence[int] = range(last + 1)
     if last >= MOST_POINTS:
         places = [round(place * last / (MOST_POINTS - 1)) for place in range(MOST_POINTS)]
     return Digest(
-        least=min(numbers, default=None),
-        most=max(numbers, default=None),
+        least=float(numbers.min()) if numbers.size else None,
+        most=float(numbers.max()) if numbers.size else None,
         last=values[-1],
         steps=array("d", [steps[place] for place in places]),
         values=array("d", [values[place] for place in places]),

@@ -1,28 +1,29 @@
-"""A page about many runs, made with the page builder of estimator-report: overlaid curves, and a table."""
+"""A page about many runs, made with the page builder of estimator-report: overlaid curves, configurations, a table."""
 
 from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.records.comparing import differences
+from estimator_runs.records.comparing import Against, against_best, differences, rank
 from estimator_runs.records.reading import RunRecord
 
 #: More lines in one chart cannot be distinguished.
 _MOST_LINES = 12
 
 
-def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) -> Path:
+def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *, mode: str = "min") -> Path:
     """Writes one HTML file that loads nothing.
 
     Args:
         runs: the runs of the page.
-        metrics: one chart for each; only the first 12 runs are drawn.
+        metrics: one chart for each. The 12 best runs by the first one are drawn.
         path: the path of the file.
+        mode: which way the first metric is good: runs are sorted by it, and configurations compared.
 
     Raises:
         ArgumentError: estimator-report is not installed.
@@ -32,36 +33,44 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path) ->
     except ModuleNotFoundError as error:
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
     source = ReportSource(model_dir=Path(os.path.commonpath([run.path for run in runs])), evaluation="", results={})
-    sections: list[Any] = [_Table(runs, metrics), _Curves(runs, metrics)]
+    runs = sorted(runs, key=lambda run: rank(run.best(metrics[0], mode), mode))
+    sections: list[Any] = [_Table(runs, metrics, mode), _Curves(runs, metrics)]
+    if pairs := against_best(runs, metrics[0], mode):
+        sections.append(_Configurations(pairs, metrics[0]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(build_page(f"{len(runs)} runs", source, sections))
     return path
 
 
 class _Table:
-    """Last values and differing settings of every run."""
+    """The best value of the first metric, last values, seed and differing settings of every run, the best first."""
 
     title, order = "Runs", 10
 
-    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str]) -> None:
-        self._runs, self._metrics = runs, metrics
+    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str], mode: str) -> None:
+        self._runs, self._metrics, self._mode = runs, metrics, mode
 
     def body(self, source: object) -> str:
         """The table."""
         varying = differences(self._runs)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("run", *self._metrics, *varying))
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._head(varying))
         rows = [
             "".join(
                 f"<td>{html.escape(text)}</td>"
                 for text in (
                     str(run.path),
+                    _number(run.best(self._metrics[0], self._mode)),
                     *(_last(run, metric) for metric in self._metrics),
+                    "" if run.seed is None else str(run.seed),
                     *(str(values[place]) for values in varying.values()),
                 )
             )
             for place, run in enumerate(self._runs)
         ]
         return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+    def _head(self, varying: Iterable[str]) -> Iterable[str]:
+        return ("run", f"best {self._metrics[0]}", *(f"last {name}" for name in self._metrics), "seed", *varying)
 
 
 class _Curves:
@@ -80,8 +89,29 @@ class _Curves:
             line_chart(metric, {str(run.path): _points(run, metric) for run in self._runs}, x="step", y=metric)
             for metric in self._metrics
         ]
-        cut = f"<p>The first {_MOST_LINES} of {self._count} runs are drawn.</p>" if self._count > _MOST_LINES else ""
+        cut = f"<p>The best {_MOST_LINES} of {self._count} runs are drawn.</p>" if self._count > _MOST_LINES else ""
         return f'{cut}<div class="charts">{"".join(charts)}</div>'
+
+
+class _Configurations:
+    """Each configuration against the best one, over the same seeds."""
+
+    title, order = "Configurations", 7
+
+    def __init__(self, pairs: Sequence[Against], metric: str) -> None:
+        self._pairs, self._metric = pairs, metric
+
+    def body(self, source: object) -> str:
+        """The table."""
+        best = html.escape(f"The best by {self._metric} is {self._pairs[0].best}. A row says how far another one is.")
+        head = "".join(f"<th>{name}</th>" for name in ("configuration", "seeds", "difference", "95% interval"))
+        rows = [
+            f"<td>{html.escape(one.settings)}</td><td>{len(one.found.seeds)}</td><td>{one.found.difference:+.4g}</td>"
+            f"<td>[{one.found.low:+.4g}, {one.found.high:+.4g}]</td>"
+            for one in self._pairs
+        ]
+        told = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<p>{best}</p><table><tr>{head}</tr>{told}</table>"
 
 
 def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:
@@ -91,4 +121,8 @@ def _points(run: RunRecord, metric: str) -> Sequence[tuple[float, float]]:
 
 def _last(run: RunRecord, metric: str) -> str:
     found = run.digest(metric)
-    return "" if found is None else f"{found.last:.5g}"
+    return _number(None if found is None else found.last)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.5g}"

@@ -10,7 +10,8 @@ from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
-from estimator_runs.records.digest import Digest, digests, file_digests
+from estimator_runs.records.digest import Digest, digests
+from estimator_runs.records.kept import known_digests
 
 _RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
 #: Keys that name a run and are not its settings.
@@ -94,7 +95,7 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
 
     def digests(self, name: str) -> dict[str, Digest]:
         """What to keep of the results of an evaluation; empty if no evaluation has this name."""
-        return file_digests(self._folders[name] / _RESULTS) if name in self._folders else {}
+        return known_digests(self._folders[name] / _RESULTS) if name in self._folders else {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._folders)

@@ -11,21 +11,22 @@ from estimator_core.checkpoint import manifest_digest
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 from estimator_core.journal import Lineage, Saved, lease, read_lineage
 from estimator_core.plugins import Plugins
-from estimator_core.storage import Storage, StorageDeniedError, open_storage
+from estimator_core.storage import ObjectMissingError, Storage, StorageDeniedError, open_storage
 from estimator_storage.at_urls.directories import download_directory
+from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
 
 CHECKPOINTS = "checkpoints"
 _ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
 
 
-def fetched(location: str, plugins: Plugins | None, *, every: bool) -> Path:
+def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     """A copy of checkpoints, which goes when the process ends.
 
     Args:
         location: the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
         plugins: where the storage is looked up.
-        every: brings all checkpoints of a model_dir, and not only the newest.
+        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
 
     Returns:
         A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
@@ -39,7 +40,7 @@ def fetched(location: str, plugins: Plugins | None, *, every: bool) -> Path:
     url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
     storage = open_storage(url, plugins)
     lineage = read_lineage(storage)
-    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if every else -1 :]
+    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if manifests else -1 :]
     if not steps or not lineage.saved.keys() >= set(steps):
         kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
         raise CheckpointNotFoundError(
@@ -47,9 +48,11 @@ def fetched(location: str, plugins: Plugins | None, *, every: bool) -> Path:
         )
     holder = scratch_directory("checkpoints")
     for step in steps:
-        saved = lineage.saved.get(step)
-        if saved is None or not bring(storage, lineage, saved, holder / CHECKPOINTS / str(step), "reader"):
-            return fetched(location, plugins, every=every)  # a run has retired it meanwhile
+        saved, target = lineage.saved.get(step), holder / CHECKPOINTS / str(step)
+        if saved is None or not (
+            _bring_manifest(storage, saved, target) if manifests else bring(storage, lineage, saved, target, "reader")
+        ):
+            return fetched(location, plugins, manifests=manifests)  # a run has retired it meanwhile
     return holder / CHECKPOINTS / str(steps[0]) if one else holder
 
 
@@ -76,9 +79,27 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
         return False
     with held:
         download_directory(storage, saved.place, target, without=without)
+    _check(storage, saved, target)
+    return True
+
+
+def _bring_manifest(storage: Storage, saved: Saved, target: Path) -> bool:
+    """Copies what says which arrays a checkpoint has; False if it has been retired meanwhile."""
+    try:
+        body = storage.get(f"{saved.place}/{MANIFEST}")
+    except ObjectMissingError:
+        if saved.step in read_lineage(storage).saved:
+            raise
+        return False
+    target.mkdir(parents=True)
+    (target / MANIFEST).write_bytes(body)
+    _check(storage, saved, target)
+    return True
+
+
+def _check(storage: Storage, saved: Saved, target: Path) -> None:
     if manifest_digest(target) != saved.digest:
         shutil.rmtree(target)
         raise CheckpointCorruptError(
             f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded."
         )
-    return True

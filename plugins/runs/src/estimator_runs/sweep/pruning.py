@@ -1,0 +1,71 @@
+"""The hook by which an objective of your own is pruned: it reports evaluations to Optuna and ends the training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator_core.errors import ArgumentError
+from estimator_core.hooks import Hook, Run, StepOutputs
+
+
+class PruningHook(Hook):
+    """Reports the evaluations of a training to a trial of Optuna. The training ends when Optuna prunes the trial.
+
+    A sweep of a configuration file does not need it.
+
+    Args:
+        trial: the `optuna.Trial` of the objective.
+        metric: the metric to report.
+        every_steps: steps after which it looks for new evaluations.
+        name: of the evaluations, as in `EvalSpec`; None: those without a name.
+
+    Attributes:
+        pruned: whether Optuna has pruned the trial. Then the objective raises `optuna.TrialPruned`.
+
+    Raises:
+        ArgumentError: `every_steps` is not positive. In the run: an evaluation lacks the metric.
+
+    Example:
+        >>> import optuna
+        >>> trial = optuna.trial.FixedTrial({})
+        >>> PruningHook(trial, "loss", every_steps=100).pruned
+        False
+    """
+
+    def __init__(self, trial: Any, metric: str, *, every_steps: int, name: str | None = None) -> None:
+        if every_steps < 1:
+            raise ArgumentError(f"PruningHook: every_steps must be at least 1, given: {every_steps}.")
+        self._trial, self._metric, self._every, self._name = trial, metric, every_steps, name
+        self._seen = 0
+        self.pruned = False
+
+    def after_create(self, run: Run) -> None:
+        """Leaves the evaluations of earlier calls out."""
+        self._seen = len(run.estimator.history.evaluations)
+
+    def next_step(self, step: int) -> int:
+        """The next step after which it looks."""
+        return (step // self._every + 1) * self._every
+
+    def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
+        """Reports, and asks Optuna."""
+        if self._report(run) and self._trial.should_prune():
+            self.pruned = True
+            run.request_stop("Optuna prunes the trial")
+
+    def end(self, run: Run) -> None:
+        """Reports the rest."""
+        if not run.failed:
+            self._report(run)
+
+    def _report(self, run: Run) -> bool:
+        """Reports what is new. Returns whether anything was."""
+        rows = run.estimator.history.evaluations
+        mine = [row for row in rows[self._seen :] if row["name"] == self._name]
+        self._seen = len(rows)
+        for row in mine:
+            if self._metric not in row:
+                known = sorted(set(row) - {"name", "global_step"})
+                raise ArgumentError(f"PruningHook: the evaluation has no metric {self._metric!r}. It has {known}.")
+            self._trial.report(float(row[self._metric]), int(row["global_step"]))
+        return bool(mine)
