@@ -67,7 +67,8 @@ def names_of(face: str) -> Callable[[str], object]:
 
     def __getattr__(name: str) -> object:  # noqa: N807 - what a module calls it
         if f"{face}.{name}" not in MOVED:
-            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}")
+            where = home_of(f"{face}.{name}")
+            raise AttributeError(f"module 'estimator_core.{face}' has no attribute {name!r}{where}")
         return load_moved(f"{face}.{name}")
 
     return __getattr__
@@ -109,7 +110,21 @@ def moved_names() -> list[str]:
     return [name for name, (module, _) in MOVED.items() if "." not in name and installed[module]]
 
 
+def attributes_of(owner: str) -> Callable[[object, str], object]:
+    """The `__getattr__` of a class of the core, which answers names that the class of tf.estimator had."""
+
+    def __getattr__(self: object, name: str) -> object:  # noqa: N807 - what a class calls it
+        where = home_of(f"{owner}.{name}")
+        message = f"{type(self).__name__!r} object has no attribute {name!r}{where}"
+        raise AttributeError(message, name=name, obj=self)
+
+    return __getattr__
+
+
 def home_of(name: str) -> str:
-    """Where a name of tf.estimator is that `estimator_core` lacks, as the end of a message; "" for other names."""
+    """Where a name of tf.estimator is that `estimator_core`, a module or a class of it lacks; "" for other names.
+
+    It is the end of a message. Names of a module or class begin with its name: `metrics.AUC`, `Estimator.fit`.
+    """
     homes = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
     return f": it is {homes[name]}" if name in homes else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core._left_out import leaving_out
+from estimator_core._moved import home_of
 from estimator_core._paths import expanded, local_directory
 from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
@@ -259,7 +260,9 @@ class RunConfig:
         def __getattr__(self, name: str) -> Any:
             if name in _ELSEWHERE:
                 raise AttributeError(f"RunConfig has no attribute {name!r}: {_ELSEWHERE[name]}.", name=name, obj=self)
-            raise AttributeError(f"'RunConfig' object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(
+                f"'RunConfig' object has no attribute {name!r}{home_of(f'RunConfig.{name}')}", name=name, obj=self
+            )
 
     def replace(self, **changes: Any) -> RunConfig:
         """A validated copy with some fields changed.

@@ -29,6 +29,7 @@ from estimator_core._loop.starting import fresh_state, warm_start_source
 from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, model_dir_at
+from estimator_core._moved import attributes_of
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
@@ -303,12 +304,7 @@ class Estimator:
         return first_batch(self, self._prepared(input_fn), check_hooks(hooks, "hooks"))
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name):
-            where = ": it is export_saved_model, and returns a str" if name == "export_savedmodel" else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{where}", name=name, obj=self
-            )
+        __getattr__ = attributes_of("Estimator")
 
     @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
     def export_saved_model(

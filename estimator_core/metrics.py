@@ -1,5 +1,8 @@
 """Streaming metrics: pytrees that merge exactly and compute at the end."""
 
+from typing import TYPE_CHECKING
+
+from estimator_core import _moved
 from estimator_core._metrics.base import Metric, TotalsMetric
 from estimator_core._metrics.example_weights import applying_example_weights, example_weights
 from estimator_core._metrics.mean import Mean, accuracy, mean
@@ -29,3 +32,6 @@ __all__ = [
     "total_value",
     "weigh",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved.names_of("metrics")

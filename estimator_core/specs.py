@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator_core._left_out import by_name, leaving_out
+from estimator_core._moved import attributes_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 
@@ -38,6 +39,9 @@ class Scaffold:
     """
 
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes_of("Scaffold")
 
 
 _NO_OPS = (None, "there are no ops; give init_fn=")

@@ -2,7 +2,8 @@
 
 A walk is a page, or one section of it. Its commands are the lines of its `console` blocks that begin with `$`. What
 stands below a command is what it prints; `...` stands for anything. A Python block whose first line is a comment with a
-file name, `# train.py`, is that file. All other Python blocks of the page are one program, which runs at the end.
+file name, `# train.py`, is that file, and so is a `text` block with such a line. All other Python blocks of the page
+are one program, which runs at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What a reader does -> the page that says how, and its section; "": the whole page.
-FIRST, STORE = "installation", "a run in an object store"
+FIRST, STORE, MIGRATION = "installation", "a run in an object store", "a migration"
 WALKS = {
     FIRST: ("docs/install.md", "Wheels for another machine"),
     "own CSV trained and served": ("docs/first_hour.md", "Your own CSV, trained and served"),
@@ -29,8 +30,9 @@ WALKS = {
     "own plugin": ("docs/plugins/tutorial.md", ""),
     "own job of two processes": ("docs/launch/local.md", ""),
     STORE: ("docs/storage.md", "From an empty environment"),
+    MIGRATION: ("docs/migrate/walk_through.md", ""),
 }
-_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"# ([\w./-]+\.\w+)$")
 #: Ports that the pages name; a walk takes free ones.
 _PORTS = ("8080", "5000", "10000", "9000")
@@ -73,7 +75,7 @@ def steps(page: str, section: str = "") -> list[Step]:
             found += _commands(text)
         elif name:
             found.append(Step(command=_written(name[1], text)))
-        else:
+        elif language == "python":
             program.append(text)
     if program:
         found += [Step(command=_written(_PROGRAM, "\n".join(program))), Step(command=f"python {_PROGRAM}")]
@@ -150,7 +152,7 @@ def main() -> int:
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "UV_"))}
-    env = {**kept, "JAX_PLATFORMS": "cpu", "XDG_STATE_HOME": str(folder / "state")}
+    env = {**kept, "JAX_PLATFORMS": "cpu", "XDG_STATE_HOME": str(folder / "state"), "CHECKOUT": str(folder / FIRST)}
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder / FIRST)], check=True)
     print("| walk | page | commands | seconds |\n|---|---|---|---|")
     failed = 0
@@ -159,6 +161,9 @@ def main() -> int:
             continue
         if name == STORE and not (shutil.which("npm") and os.environ.get("STORAGE_TESTBENCH")):
             print(f"| {name} | {page} | left out: it needs npm and STORAGE_TESTBENCH (CONTRIBUTING.md) | |", flush=True)
+            continue
+        if name == MIGRATION and not (arguments.only and _runs("python3.7")):
+            print(f"| {name} | {page} | left out: it needs python3.7 and --only migration | |", flush=True)
             continue
         told = steps((ROOT / page).read_text(encoding="utf-8"), section)
         ports = {port: _free_port() for port in _PORTS}
@@ -176,6 +181,10 @@ def main() -> int:
 
 def _with_ports(command: str, ports: Mapping[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(ports)})\b", lambda found: ports[found[0]], command)
+
+
+def _runs(python: str) -> bool:
+    return shutil.which(python) is not None and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
 
 
 def _free_port() -> str:

@@ -128,7 +128,31 @@ def test_names_that_are_elsewhere_answer_with_their_home(name: str, home: str) -
 @pytest.mark.plugins
 def test_the_homes_exist() -> None:
     homes = json.loads(Path(ec.__file__).with_name("_homes.json").read_text())
-    of_packages = {name: home.split(".")[0] for name, home in homes.items() if home.startswith("estimator_")}
+    of_packages = [home.split(" ")[0].split(".") for home in homes.values() if home.startswith("estimator_")]
     assert len(of_packages) > 40
-    for name, module in of_packages.items():
-        assert hasattr(importlib.import_module(module), name), name
+    for module, *names in of_packages:
+        found = importlib.import_module(module)
+        for name in names:
+            found = getattr(found, name)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "told"),
+    [
+        (lambda: ec.Estimator(lambda features, mode: None, "runs"), "fit", r"it is train\(input_fn, steps="),
+        (ec.RunConfig, "uid", "it is not there: configurations are compared by value"),
+        (ec.Scaffold, "saver", "it is not there: the run saves, as RunConfig"),
+        (lambda: ec.metrics, "AUC", r"has no attribute 'AUC': it is written another way: .*estimator_heads\.metrics"),
+        (lambda: ec.summary, "audio", "it is without a successor: A hook writes"),
+        (lambda: ec, "AdamOptimizer", r"it is estimator_heads\.adam \(pip install estimator-heads\)"),
+    ],
+)
+def test_modules_and_classes_answer_too(owner: Callable[[], object], name: str, told: str) -> None:
+    with pytest.raises(AttributeError, match=told):
+        getattr(owner(), name)
+
+
+@pytest.mark.parametrize("owner", [ec, ec.metrics, ec.summary, ec.RunConfig(), ec.Scaffold()])
+def test_a_name_that_nobody_had_is_only_missing(owner: object) -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing_of_the_kind'$"):
+        _ = owner.nothing_of_the_kind  # type: ignore[attr-defined]

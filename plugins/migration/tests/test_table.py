@@ -9,6 +9,7 @@ import pytest
 import estimator_core as ec
 from estimator_migration import Verdict, check, find, table
 from estimator_migration.canonical import canonical
+from plugins.migration.tests import homes
 
 RECORDED: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("recorded").joinpath("symbols_2_15_1.json").read_text(encoding="utf-8")
@@ -50,6 +51,21 @@ def test_every_name_that_is_typed_on_ec_answers(module: str) -> None:
         if not hasattr(owner, last):
             with pytest.raises(AttributeError, match=": it is "):
                 getattr(owner, last)
+
+
+@pytest.mark.plugins
+def test_every_name_of_the_table_that_is_typed_on_ec_answers() -> None:
+    """Those of tf.estimator, tf.contrib.learn, tf.train, tf.metrics, tf.summary and their like."""
+    assert homes.lacking() == {}
+    answered = 0
+    for name, _ in homes.typed():
+        if homes.found_on_ec(name):
+            continue
+        face, _, last = name.rpartition(".")
+        with pytest.raises(AttributeError, match=": it is "):
+            getattr(getattr(ec, face) if face else ec, last)
+        answered += 1
+    assert answered > 250
 
 
 #: Names that no page had a row for.
