@@ -23,7 +23,6 @@ from estimator_core._plugins.discovery import (
     made_for,
 )
 from estimator_core._plugins.kinds import Kind
-from estimator_core._plugins.known import known_distribution
 from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
 from estimator_core._plugins.log import logger, warn_of_options, warn_unmatched
@@ -165,6 +164,10 @@ class Plugins:
         """
         if f"{kind}.{name}" in self._settings.policy.overrides:
             return name
+        if self._ready()[1].has_own(kind, name):
+            return f"estimator-core:{name}"
+        from estimator_core._plugins.known import known_distribution
+
         return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:

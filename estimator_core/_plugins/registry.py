@@ -86,6 +86,10 @@ class Registry:
             f"Say which: {' or '.join(repr(one.qualified) for one in found)}; or block one of the plugins by name."
         )
 
+    def has_own(self, kind: str, name: str) -> bool:
+        """Whether the core itself provides a component."""
+        return any(one.plugin.builtin for one in self._of(kind).get(name, []))
+
     def collisions(self, plugin: PluginRecord) -> list[str]:
         """One line for each name this plugin shares with another."""
         lines: list[str] = []

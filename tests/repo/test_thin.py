@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
-    "_plugins": 1764,  # identity by distribution, code named and locked, policies, faults told by name
+    "_plugins": 1768,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1383,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included

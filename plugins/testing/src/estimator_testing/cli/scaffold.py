@@ -140,7 +140,9 @@ def _values(name: str, kind: str) -> dict[str, str]:
 
 
 #: What the suites of these kinds export with.
-_EXPORTING = dict.fromkeys(("exporter", "export_check", "format"), ("estimator-signatures",))
+_EXPORTING: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("exporter", "export_check", "format"), ("estimator-signatures",)
+)
 
 
 def _core_requirement() -> str:
