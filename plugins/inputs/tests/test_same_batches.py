@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from estimator_core import export
@@ -102,3 +104,14 @@ def test_a_file_written_by_tensorflow(name: str, compression: str) -> None:
 def test_the_recorded_file_is_what_tensorflow_wrote() -> None:
     digest = hashlib.sha256((WRITTEN_BY_TENSORFLOW / "wine.tfrecord").read_bytes()).hexdigest()
     assert digest == (WRITTEN_BY_TENSORFLOW / "wine.sha256").read_text().strip()
+
+
+def test_large_whole_numbers_are_rounded_alike(tmp_path: Path) -> None:
+    """Populations and times in seconds: Arrow refuses whole numbers that float32 does not hold exactly."""
+    numbers = [16_777_217, 1_700_000_001, 2**53, 3]
+    pyarrow.parquet.write_table(pyarrow.table({"n": numbers}), tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("\n".join(["n", *map(str, numbers), ""]))
+    types = {"n": "float32"}
+    (of_csv,) = csv_input_fn(tmp_path / "rows.csv", 4, shuffle=False, column_types=types)()
+    (of_parquet,) = parquet_input_fn(tmp_path / "rows.parquet", 4, shuffle=False, column_types=types)()
+    assert of_csv["n"].tolist() == of_parquet["n"].tolist() == np.array(numbers, np.float32).tolist()

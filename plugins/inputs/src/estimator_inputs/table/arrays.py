@@ -35,7 +35,8 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
             lost = None if missing is None else np.asarray(missing.reshape(-1, size).any(1))
             assert isinstance(values, np.ndarray)
             return values.reshape(-1, size), lost
-        array = array.cast(wanted)
+        exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
+        array = array.cast(wanted, safe=exact)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 
