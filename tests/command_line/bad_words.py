@@ -308,8 +308,8 @@ CASES: tuple[tuple[str, str], ...] = (
     ("plugins lock {dir}/data.csv", "data.csv exists and is not a lock of plugins"),
     ("runs tag {dir}/evaluated good --json", "--json; it is an option of: list, show, compare"),
     (
-        "sweep {dir}/plain.toml --set sweep.trials=0 --set sweep.spcae=1",
-        "sweep.spcae: there is no such key. Did you mean",
+        "sweep {dir}/plain.toml --set sweep.trials=0 --set sweep.spaces=1",
+        "sweep.spaces: there is no such key. Did you mean",
     ),
     # Files of the user that an option would replace, and programs that are not Python.
     ("report {dir}/evaluated --output {dir}/data.csv", "--output: must end in .html"),

@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 680,  # words of host transforms included
     "_inputs": 1596,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4411,  # the end of a killed call, what a hook may add to an evaluation, and the flags of a batch, included
+    "_loop": 4418,  # the end of a killed call, what a hook may add, its seconds, and the flags of a batch, included
     "_metrics": 347,
     "_model": 1208,  # programs that the Estimators of a process share, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1383,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2553,  # the step in a run's state, what evaluators publish, arguments of tf.estimator answered included
+    "flat": 2556,  # what hooks see of steps and seconds, what evaluators publish, arguments of tf.estimator answered
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
