@@ -235,6 +235,11 @@ class Run(Protocol):
         ...
 
     @property
+    def hook_seconds(self) -> Mapping[str, float]:
+        """Seconds of this call so far in each hook, by its class."""
+        ...
+
+    @property
     def activity(self) -> str:
         """What the call spends its time on at the moment: a name in `seconds`. Any thread may read it."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -21,7 +22,7 @@ class HookCalls:
 
     Args:
         hooks: in call order.
-        run: what they see; has `followed`, the names that `run.follow` has noted.
+        run: what they see; has `followed`, the names that `run.follow` has noted, and `hook_seconds`, which is filled.
 
     Attributes:
         hooks: in call order; `add` and `arrange` change it until the first batch is known.
@@ -30,6 +31,7 @@ class HookCalls:
     def __init__(self, hooks: Sequence[Hook], run: Any) -> None:
         self.hooks = list(hooks)
         self._run = run
+        self._seconds: dict[str, float] = run.hook_seconds
         self._begun: list[Hook] = []
         self._followers: list[tuple[Hook, list[str]]] = []
 
@@ -111,13 +113,17 @@ class HookCalls:
         return self.ask(hook, method, self._run, *arguments)
 
     def ask(self, hook: Hook, method: str, *arguments: Any) -> Any:
-        """Calls a method."""
+        """Calls a method, and counts its seconds."""
+        began = time.perf_counter()
         try:
             return getattr(hook, method)(*arguments)
         except BaseException as error:
             step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
             note_origin(error, f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
             raise
+        finally:
+            name = type(hook).__name__
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - began
 
     def _noting(self, hook: Hook, method: str) -> None:
         """Calls a method in which the hook may say what it follows."""

@@ -69,6 +69,7 @@ class LoopRun:
         self.fetches: set[str] = set()
         self.followed: list[str] = []
         self.time_spent = TimeSpent()
+        self.hook_seconds: dict[str, float] = {}
         self.context: RunContext | None = None
         self.count_flops: Callable[[], float | None] = _unknown
         self.batch_metrics: Callable[[Any, Any, Any, Any], dict[str, Metric]] = _no_metrics

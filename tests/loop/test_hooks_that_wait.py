@@ -84,6 +84,7 @@ class Run:
         self.step = self.first_step = self.batch_size = 0
         self.last_step, self.stop_reason, self.time_spent = last_step, None, TimeSpent()
         self.output_names, self.followed = frozenset({"loss"}), list[str]()
+        self.hook_seconds: dict[str, float] = {}
 
     def advance(self, dispatch: Any) -> None:
         self.step += dispatch.steps

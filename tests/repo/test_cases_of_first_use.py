@@ -196,6 +196,7 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "a page of a run, with curves, results, goodput, hooks, checkpoints, exports and environment": (
         "plugins/report/tests/test_run_sections.py::test_where_the_time_went",
+        f"{HOOKS}runs/test_loop_seams.py::test_goodput_accounts_for_every_second_once",
         "plugins/report/tests/test_page.py::test_a_browser_shows_it",
     ),
     "bills of materials, and a statement that names a later change": (

@@ -65,12 +65,19 @@ def test_where_the_time_went(run: Path) -> None:
         items = CheckpointItems(
             clock=np.array([50, 0, 0, 0], np.uint32),
             variables={"w": np.zeros(2, np.float32)},
-            hooks={"estimator_hooks.GoodputHook": {"seconds": {"step": 6.0, "input": 1.5, "hooks": 0.0}}},
+            hooks={
+                "estimator_hooks.GoodputHook": {
+                    "seconds": {"step": 6.0, "input": 1.5, "hooks": 0.0},
+                    "hooks": {"QuickHook": 0.015, "SlowHook": 0.3},
+                }
+            },
         )
         store.save(50, items)
     body = GoodputSection().body(source(run)) or ""
     assert body.index("<td>step</td><td>6.0</td><td>80.0%</td>") < body.index("<td>input</td>")
     assert "<td>hooks</td>" not in body
+    slow, quick = "<td>SlowHook</td><td>0.300</td><td>4.0%</td>", "<td>QuickHook</td><td>0.015</td><td>0.2%</td>"
+    assert body.index("Slowest hooks") < body.index(slow) < body.index(quick)
     assert "<td>50</td>" in (KeptSection().body(source(run)) or "")
 
 

@@ -27,6 +27,7 @@ class GoodputHook(Hook):
 
     Attributes:
         seconds: by entry, after the run.
+        hooks: seconds of each hook by its class, after the run; evaluations inside a hook count.
 
     Example:
         >>> GoodputHook().next_step(0) is None
@@ -35,30 +36,41 @@ class GoodputHook(Hook):
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.hooks: dict[str, float] = {}
         self._run: Run | None = None
         self._before: dict[str, float] = {}
+        self._hooks_before: dict[str, float] = {}
 
     def begin(self, run: Run) -> None:
         """Opens the account."""
         self._run, self._before, self.seconds = run, {}, {}
+        self._hooks_before, self.hooks = {}, {}
 
     def after_create(self, run: Run) -> None:
         """A new call starts a new account."""
         if not run.resumed:
-            self._before = {}
+            self._before, self._hooks_before = {}, {}
 
     def end(self, run: Run) -> None:
         """Logs the account."""
+        self.hooks = self._of_hooks()
         self.seconds, self._run = self._account(), None
         _log.info("%s", report(self.seconds))
 
     def state(self) -> Mapping[str, Any]:
         """The account so far."""
-        return {"seconds": self._account()}
+        return {"seconds": self._account(), "hooks": self._of_hooks()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues the account of the interrupted call."""
-        self._before = dict(state["seconds"])
+        self._before, self._hooks_before = dict(state["seconds"]), dict(state.get("hooks", {}))
+
+    def _of_hooks(self) -> dict[str, float]:
+        if self._run is None:
+            return dict(self.hooks or self._hooks_before)
+        now = self._run.hook_seconds
+        names = self._hooks_before.keys() | now.keys()
+        return {name: self._hooks_before.get(name, 0.0) + now.get(name, 0.0) for name in sorted(names)}
 
     def _account(self) -> dict[str, float]:
         if self._run is None:

@@ -108,6 +108,8 @@ def test_goodput_accounts_for_every_second_once(tmp_path: Path, caplog: pytest.L
     (line,) = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Goodput")]
     assert "waiting for input" in line
     assert "tracing and compiling" in line
+    assert {"FeedFnHook", "GoodputHook"} <= set(goodput.hooks)
+    assert 0 < sum(goodput.hooks.values()) <= total
 
 
 def test_goodput_of_an_interrupted_call_goes_on(tmp_path: Path):

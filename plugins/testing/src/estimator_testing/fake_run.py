@@ -77,6 +77,7 @@ class FakeRun:
     followed: list[str] = field(default_factory=list[str])
     batch_functions: list[Any] = field(default_factory=list[Any])
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    hook_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     activity: str = "step"
     flops: float | None = None
     assigned: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -8,6 +8,8 @@ from typing import Any
 
 from estimator_report.contract import ReportSource
 
+_SLOWEST = 8
+
 
 class GoodputSection:
     """The time account of `GoodputHook`, from the newest checkpoint.
@@ -21,7 +23,7 @@ class GoodputSection:
     title, order = "Where the time went", 6
 
     def body(self, source: ReportSource) -> str | None:
-        """A table, the longest entry first; None if no hook kept an account."""
+        """Tables of the entries and of the slowest hooks, the longest first; None if no hook kept an account."""
         from estimator_core.checkpoint import all_checkpoints, read_checkpoint
         from estimator_core.errors import CheckpointError
 
@@ -32,15 +34,21 @@ class GoodputSection:
             hooks = read_checkpoint(paths[-1], ["hooks"]).hooks
         except CheckpointError:  # the section on checkpoints has its path; `estimator checkpoints` says what is wrong
             return None
-        seconds = next((state["seconds"] for name, state in hooks.items() if "goodput" in name.lower()), {})
-        return _table(seconds) if sum(seconds.values()) > 0 else None
+        account = next((state for name, state in hooks.items() if "goodput" in name.lower()), {"seconds": {}})
+        seconds = account["seconds"]
+        total = sum(seconds.values())
+        if total <= 0:
+            return None
+        slowest = dict(sorted(account.get("hooks", {}).items(), key=lambda entry: -entry[1])[:_SLOWEST])
+        more = f"<h3>Slowest hooks</h3>{_table('hook', slowest, total)}" if any(slowest.values()) else ""
+        return _table("spent on", seconds, total) + more
 
 
-def _table(seconds: Mapping[str, Any]) -> str:
-    total = sum(seconds.values())
+def _table(head: str, seconds: Mapping[str, Any], total: float) -> str:
+    spent = [(name, value) for name, value in sorted(seconds.items(), key=lambda entry: -entry[1]) if value > 0]
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{spent:.1f}</td><td>{100 * spent / total:.1f}%</td></tr>"
-        for name, spent in sorted(seconds.items(), key=lambda entry: -entry[1])
-        if spent > 0
+        f"<tr><td>{html.escape(name)}</td><td>{value:.{1 if value >= 1 else 3}f}</td>"
+        f"<td>{100 * value / total:.1f}%</td></tr>"
+        for name, value in spent
     )
-    return f"<table><tr><th>spent on</th><th>seconds</th><th>share</th></tr>{rows}</table>"
+    return f"<table><tr><th>{head}</th><th>seconds</th><th>share</th></tr>{rows}</table>"
