@@ -128,4 +128,22 @@ MUTANTS = (
         tests=("test_a_receiver_fits_what_the_training_input_has",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-tracker-gets-secrets",
+        guarantee="rule 157",
+        file=_ROOM + "trackers/hook.py",
+        old="    if path.is_file():",
+        new="    if False:",
+        tests=("test_a_tracker_gets_the_record_of_the_start_without_secrets",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-tracker-gets-secrets-of-a-run-without-a-record",
+        guarantee="rule 157",
+        file=_ROOM + "trackers/hook.py",
+        old="_masked(told) if isinstance(told, Mapping) else told",
+        new="told",
+        tests=("test_a_tracker_gets_the_record_of_the_start_without_secrets",),
+        in_cut=False,
+    ),
 )

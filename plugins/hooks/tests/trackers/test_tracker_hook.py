@@ -6,7 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -93,6 +95,34 @@ def test_parameters(tmp_path: Path, make_params: Any):
     drive([eh.TrackerHook(tracker)], steps=1, run=run)
     assert tracker.parameters["params/rate"] == 0.1
     assert tracker.parameters["config/tf_random_seed"] == 7
+
+
+def test_a_tracker_gets_the_record_of_the_start_without_secrets(tmp_path: Path):
+    """That of a real run, and what is known where there is none."""
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = jnp.mean((features["x"] * ec.get_variable("slope", ()) - labels) ** 2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(params["rate"]))
+
+    x = np.ones(8, np.float32)
+    inputs = ec.inputs.numpy_input_fn({"x": x}, x, batch_size=8, num_epochs=None, shuffle=False)
+    params, tracker = {"rate": 0.1, "api_key": "abc-1"}, RecordingTracker()
+    estimator = ec.Estimator(model_fn, str(tmp_path / "run"), params=params)
+    estimator.train(inputs, hooks=[eh.TrackerHook(tracker)], max_steps=1)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    told = tracker.parameters
+    assert {name: told[f"params/{name}"] for name in params} == record["hparams"] == {"rate": 0.1, "api_key": "***"}
+    assert {name: told[f"config/{name}"] for name in record["run_config"]} == record["run_config"]
+    assert {name: told[f"versions/{name}"] for name in record["versions"]} == record["versions"]
+    assert (told["call/last_step"], told["arguments"]) == (1, " ".join(record["arguments"]))
+    assert told["plugins/estimator-core"] == record["versions"]["estimator-core"]
+    alone = RecordingTracker()
+    drive([eh.TrackerHook(alone)], steps=1, run=fake_run(tmp_path / "none", params={**params, "note": "a=b"}))
+    assert {name: alone.parameters[f"params/{name}"] for name in (*params, "note")} == {
+        "rate": 0.1,
+        "api_key": "***",
+        "note": "a=b",
+    }
 
 
 def test_a_failed_run(tmp_path: Path):

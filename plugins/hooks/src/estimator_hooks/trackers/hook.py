@@ -11,6 +11,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import Hook, Run
+from estimator_core.summaries import without_secrets
 from estimator_hooks.trackers.tracker import Ending, TrackedRun, Tracker
 
 
@@ -85,10 +86,32 @@ class TrackerHook(Hook):
 
 
 def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
+    """What `run.json` says of the start, in which secrets are masked. A run without one tells its hyperparameters."""
+    record = _record(run)
+    for part, key in (("params", "hparams"), ("config", "run_config"), ("versions", "versions"), ("call", "call")):
+        values = record.get(key)
+        if isinstance(values, Mapping):
+            yield from ((f"{part}/{name}", value) for name, value in values.items())
+    for plugin in record.get("plugins", ()):
+        yield f"plugins/{plugin['distribution']}", plugin["version"]
+    if "arguments" in record:
+        yield "arguments", " ".join(record["arguments"])
+
+
+def _record(run: Run) -> Mapping[str, Any]:
+    path = run.model_dir / "run.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
     params = run.params
     values: Any = params.values() if hasattr(params, "parse_json") else params
-    if isinstance(values, Mapping):
-        yield from ((f"params/{name}", value) for name, value in values.items())
-    if dataclasses.is_dataclass(run.config):
-        for field in dataclasses.fields(run.config):
-            yield f"config/{field.name}", getattr(run.config, field.name)
+    config = {field.name: getattr(run.config, field.name) for field in dataclasses.fields(run.config)}
+    found = {"hparams": values, "run_config": config}
+    return {key: _masked(told) if isinstance(told, Mapping) else told for key, told in found.items()}
+
+
+def _masked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values without secrets. A text that holds none stays as it is."""
+    return {
+        name: without_secrets([f"{name}={value}"])[0].partition("=")[2] if isinstance(value, str) else value
+        for name, value in values.items()
+    }

@@ -19,7 +19,8 @@ class TrackedRun:
     Args:
         model_dir: where the run writes.
         first_step: the global step it starts at.
-        parameters: hyperparameters and configuration, flat: plain values by name.
+        parameters: the record of the start, `run.json`, flat and with secrets masked: `params/...`, `config/...`,
+            `versions/...`, `plugins/...`, `call/...` and `arguments`.
     """
 
     model_dir: Path
