@@ -40,9 +40,9 @@ def _editable(distribution: metadata.Distribution) -> bool:
 
 
 def _hidden(distribution: metadata.Distribution, folders: Iterable[Path | None]) -> bool:
-    """Whether what is imported lies elsewhere than what was installed."""
+    """Whether what is imported lies elsewhere than what was installed. Files may be links to a cache."""
     root = Path(str(distribution.locate_file(""))).resolve()
-    return not all(folder is None or folder.resolve().is_relative_to(root) for folder in folders)
+    return not all(folder is None or folder.parent.resolve().is_relative_to(root) for folder in folders)
 
 
 def _of_record(text: str) -> Iterator[str]:
