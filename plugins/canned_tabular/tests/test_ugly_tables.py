@@ -171,16 +171,6 @@ def test_truth_values_are_read_alike_from_every_file(tmp_path, capsys):
     assert [line.split(",")[-1].strip('"') for line in found[0].splitlines()[1:4]] == ["n", "y", "y"]
 
 
-def test_truth_values_beside_empty_rows_are_words_and_that_is_told():
-    profile, label = ColumnProfile(), ColumnProfile()
-    profile.add([b"True", b"False", b""] * 20)
-    label.add([b"a", b"b", b"a"] * 20)
-    profiles = {"x": profile, "y": label}
-    schema = Schema.inferred(profiles, "y")
-    assert schema.columns["x"].words == ("False", "True")
-    assert any("Every file must spell them so: False, True" in line for line in described(schema, profiles))
-
-
 def test_words_that_are_all_unknown(tmp_path, capsys):
     (tmp_path / "test.csv").write_text(text(rows=[row.replace("Rome", "Bonn") for row in ROWS if "Rome" in row]))
     assert trained(tmp_path, text(), "--eval-csv", str(tmp_path / "test.csv")) == 0

@@ -399,6 +399,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="a-truth-value-is-known-in-the-spelling-of-the-file-alone",
+        guarantee="rule 149",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/features.py",
+        old="return replace(words, truths=column.truths)",
+        new="return words",
+        tests=("test_every_form_is_the_same_truth_value",),
+        in_cut=False,
+    ),
+    Mutant(
         name="parquet-refuses-numbers-that-csv-rounds",
         guarantee="rule 141",
         file="plugins/inputs/src/estimator_inputs/table/arrays.py",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from estimator_canned_tabular.cli.almost_numbers import almost_numbers
 from estimator_canned_tabular.cli.other_dates import other_dates
 from estimator_canned_tabular.cli.profile import ColumnProfile
-from estimator_canned_tabular.cli.schema import Schema, booleans_with_empty_rows
+from estimator_canned_tabular.cli.schema import Schema
 
 #: A class with a smaller share of the rows is called rare.
 _RARE = 0.1
@@ -32,12 +32,6 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
         yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
     yield from almost_numbers(schema, profiles)
     yield from other_dates(schema, profiles)
-    for name, column in schema.columns.items():
-        if column.kind == "vocabulary" and booleans_with_empty_rows(profiles[name]):
-            yield (
-                f"read as words: {name}, of truth values and empty rows. Every file must spell them so: "
-                f"{', '.join(column.words)} (pandas writes True into CSV, and Parquet is read as true)"
-            )
     if not schema.classes:
         return
     words = profiles[schema.label].words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -61,6 +62,7 @@ def _plain(name: str, column: ColumnSchema) -> Any:
         return categorical_column_with_hash_bucket(
             name, column.buckets, missing_bucket=column.missing_category, dates=column.dates
         )
-    return categorical_column_with_vocabulary_list(
+    words = categorical_column_with_vocabulary_list(
         name, column.words, num_oov_buckets=1, missing_bucket=column.missing_category, dates=column.dates
     )
+    return replace(words, truths=column.truths)

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_tabular.cli.profile import ColumnProfile
-from estimator_canned_tabular.host.dates import canonical_date
+from estimator_canned_tabular.host.spelling import DATES, TRUTHS
+from estimator_canned_tabular.host.truths import canonical_truth
 from estimator_core.errors import ArgumentError
 
 KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
-#: As Arrow, pandas and spreadsheets write truth values; a column of them is read as bool, whatever its file.
-_TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
 #: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
@@ -38,6 +37,7 @@ class ColumnSchema:
         dimension: of the embedding in deep models; 0: a number for each word.
         missing_category: whether rows without a word are a category of their own.
         dates: whether the words are dates and times of ISO 8601: in any form of them, and in no other.
+        truths: whether the words are truth values, which some rows lack: in any spelling of them, and no other word.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class ColumnSchema:
     dimension: int = 8
     missing_category: bool = False
     dates: bool = False
+    truths: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,42 +148,38 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
     if profile.numbers:
         return ColumnSchema(kind="numeric", mean=profile.mean, scale=profile.scale)
     if _is_boolean(profile):
-        share = sum(count for word, count in profile.words.items() if word in _TRUE) / profile.rows
+        share = sum(count for word, count in profile.words.items() if canonical_truth(word) == b"true") / profile.rows
         return ColumnSchema(kind="boolean", mean=share, scale=float(np.sqrt(share * (1 - share))))
-    words, dates = _words(profile)
+    words, spelling = _words(profile)
     often = [word for word, count in words.items() if count >= _SEEN_TWICE]
     if not often:  # nothing, or names and keys: every value is different
         return ColumnSchema(kind="skip")
     dimension = 0 if len(often) <= _FEW_WORDS else int(np.clip(round(1.6 * profile.distinct**0.56), 2, 64))
     own = missing_category and profile.empty > 0
-    common: dict[str, Any] = {"dimension": dimension, "missing_category": own, "dates": dates}
+    common: dict[str, Any] = {"dimension": dimension, "missing_category": own, **spelling}
     if len(often) > _MOST_WORDS:
         return ColumnSchema(kind="hash", buckets=2 * profile.distinct, **common)
     return ColumnSchema(kind="vocabulary", words=tuple(sorted(often)), **common)
 
 
-def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], bool]:
-    """The words, each moment in the form in which it comes first, and whether they are dates."""
-    moments = {word: canonical_date(word) for word in profile.words} if profile.all_counted else {}
-    if not moments or None in moments.values():
-        return profile.words, False
-    spelled = {moment: word for word, moment in reversed(moments.items())}
-    counts: dict[str, int] = {}
-    for word, count in profile.words.items():
-        known = spelled[moments[word]]
-        counts[known] = counts.get(known, 0) + count
-    return counts, True
+def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
+    """The words, each moment or truth value in the form in which it comes first, and which of the two they are."""
+    for name, spelling in (("dates", DATES), ("truths", TRUTHS)):
+        forms = {word: spelling.canonical(word) for word in profile.words} if profile.all_counted else {}
+        if not forms or None in forms.values():
+            continue
+        spelled = {form: word for word, form in reversed(forms.items())}
+        counts: dict[str, int] = {}
+        for word, count in profile.words.items():
+            known = spelled[forms[word]]
+            counts[known] = counts.get(known, 0) + count
+        return counts, {name: True}
+    return profile.words, {}
 
 
 def _is_boolean(profile: ColumnProfile) -> bool:
-    """Whether every row has a truth value, and both come."""
-    words = set(profile.words)
-    return not profile.empty and words <= _TRUE | _FALSE and bool(words & _TRUE) and bool(words & _FALSE)
-
-
-def booleans_with_empty_rows(profile: ColumnProfile) -> bool:
-    """Whether rows have truth values or nothing: these are read as words, because nothing may tell something."""
-    return profile.empty > 0 and bool(profile.words) and set(profile.words) <= _TRUE | _FALSE
+    """Whether every row has a truth value, and both come; a column of them is read as bool, whatever its file."""
+    return not profile.empty and {canonical_truth(word) for word in profile.words} == {b"true", b"false"}
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:

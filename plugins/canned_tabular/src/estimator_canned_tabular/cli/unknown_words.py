@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from estimator_canned_tabular.cli.schema import Schema
-from estimator_canned_tabular.host.dates import canonical_date
+from estimator_canned_tabular.host.spelling import spelling_of
 from estimator_core.errors import ArgumentError
 
 _SHOWN = 3
@@ -33,22 +33,23 @@ class UnknownWords:
     def __init__(self, schema: Schema) -> None:
         words = {name: column.words for name, column in schema.columns.items() if column.kind == "vocabulary"}
         self._words = words
-        self._dates = frozenset(name for name in words if schema.columns[name].dates)
-        self._known = {name: self._moments(name, (word.encode() for word in of)) for name, of in words.items()}
+        self._spellings = {name: spelling_of(schema.columns[name]) for name in words}
+        self._known = {name: self._forms(name, (word.encode() for word in of)) for name, of in words.items()}
         self._strange: dict[str, set[bytes]] = {name: set() for name in words}
 
     def look(self, features: Mapping[str, np.ndarray]) -> None:
         """Takes a batch."""
         for name in [*self._strange]:
             found = {word for word in features[name].tolist() if word} if name in features else set[bytes]()
-            if not self._moments(name, found).isdisjoint(self._known[name]):
+            if not self._forms(name, found).isdisjoint(self._known[name]):
                 del self._strange[name]
             elif len(self._strange[name]) < _KEPT:
                 self._strange[name] |= found
 
-    def _moments(self, name: str, words: Iterable[bytes]) -> frozenset[bytes]:
-        """The words, and dates in one form."""
-        return frozenset((canonical_date(word) or word) if name in self._dates else word for word in words)
+    def _forms(self, name: str, words: Iterable[bytes]) -> frozenset[bytes]:
+        """The words; dates and truth values in one form."""
+        spelling = self._spellings[name]
+        return frozenset(words if spelling is None else ((spelling.canonical(word) or word) for word in words))
 
     def told(self, where: str) -> Iterator[str]:
         """A line for each such column.

@@ -12,6 +12,7 @@ from estimator_canned_tabular.columns.checks import check_count, check_dates, ch
 from estimator_canned_tabular.columns.contract import HostIds
 from estimator_canned_tabular.columns.dtypes import STRING, string_or_integer
 from estimator_canned_tabular.columns.one_feature import OneFeature
+from estimator_canned_tabular.host.spelling import spelling_of
 from estimator_canned_tabular.host.values import fingerprints_of, rows_of
 
 
@@ -33,7 +34,7 @@ class HashedCategoricalColumn(OneFeature):
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The hash of each value."""
-        rows = rows_of(batch, self.key, self.name, self.max_values, dates=self.dates)
+        rows = rows_of(batch, self.key, self.name, self.max_values, spelling=spelling_of(self))
         buckets = (fingerprints_of(rows) % np.uint64(self.hash_bucket_size)).astype(np.int64)
         return HostIds(np.where(rows.present, buckets, -1), None, rows.lengths)
 

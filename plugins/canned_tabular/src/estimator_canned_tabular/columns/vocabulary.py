@@ -16,13 +16,14 @@ from estimator_canned_tabular.columns.dtypes import INT64, STRING, string_or_int
 from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.dates import CURE, canonical_date
+from estimator_canned_tabular.host.spelling import Spelling, spelling_of
 from estimator_canned_tabular.host.values import Rows, fingerprints_of, rows_of
 from estimator_core.errors import ArgumentError
 
 
 @dataclass(frozen=True)
 class VocabularyListCategoricalColumn(OneFeature):
-    """Made by `categorical_column_with_vocabulary_list`."""
+    """Made by `categorical_column_with_vocabulary_list`; with `truths` its words are truth values in any spelling."""
 
     key: str
     vocabulary_list: tuple[Any, ...]
@@ -32,6 +33,7 @@ class VocabularyListCategoricalColumn(OneFeature):
     max_values: int | None = None
     missing_bucket: bool = False
     dates: bool = False
+    truths: bool = False
 
     @property
     def num_buckets(self) -> int:
@@ -45,12 +47,13 @@ class VocabularyListCategoricalColumn(OneFeature):
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
         """The place of each value in the vocabulary."""
-        table = _table_of_dates(self.vocabulary_list) if self.dates else _table(self.vocabulary_list)
+        spelling = spelling_of(self)
+        table = _table(self.vocabulary_list) if spelling is None else _table_of(self.vocabulary_list, spelling)
         return _found(self.rows(batch), table, self)
 
     def rows(self, batch: Mapping[str, np.ndarray]) -> Rows:
         """The values, and where there is one."""
-        return rows_of(batch, self.key, self.name, self.max_values, dates=self.dates)
+        return rows_of(batch, self.key, self.name, self.max_values, spelling=spelling_of(self))
 
 
 @dataclass(frozen=True)
@@ -223,8 +226,8 @@ def _check_dates(words: tuple[Any, ...], key: str) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _table_of_dates(words: tuple[Any, ...]) -> dict[Any, int]:
-    return {canonical_date(word): place for place, word in enumerate(words)}
+def _table_of(words: tuple[Any, ...], spelling: Spelling) -> dict[Any, int]:
+    return {spelling.canonical(word): place for place, word in enumerate(words)}
 
 
 @functools.lru_cache(maxsize=64)

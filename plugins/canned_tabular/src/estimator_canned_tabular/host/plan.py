@@ -18,6 +18,7 @@ from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
 from estimator_canned_tabular.host.checked_numbers import CheckedNumbers
 from estimator_canned_tabular.host.number_rule import NumberRule
+from estimator_canned_tabular.host.spelling import spelling_of
 from estimator_canned_tabular.host.transform import FeatureIds
 from estimator_canned_tabular.host.word_rule import WordRule
 from estimator_core.errors import ArgumentError
@@ -85,9 +86,12 @@ class FeaturePlan:
             if not isinstance(column, OneFeature) or column.key in numbers:
                 continue
             hashed, text = isinstance(column, HashedCategoricalColumn), column.dtype == STRING
-            dates = getattr(column, "dates", False)
+            spelling = spelling_of(column)
             rule = WordRule(
-                key=column.key, texts=hashed or text, integers=(hashed or not text) and not dates, dates=dates
+                key=column.key,
+                texts=hashed or text,
+                integers=(hashed or not text) and spelling is None,
+                spelling=spelling,
             )
             if rules.setdefault(column.key, rule) != rule:
                 rules[column.key] = WordRule(key=column.key, texts=True, integers=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.hashing.fingerprint import fingerprint64
-from estimator_canned_tabular.host.dates import CURE, canonical_date, texts_of_dates
+from estimator_canned_tabular.host.spelling import Spelling
 
 
 class Rows(NamedTuple):
@@ -50,7 +50,12 @@ def feature_of(batch: Mapping[str, np.ndarray], key: str, column: str) -> np.nda
 
 
 def rows_of(
-    batch: Mapping[str, np.ndarray], key: str, column: str, max_values: int | None = None, *, dates: bool = False
+    batch: Mapping[str, np.ndarray],
+    key: str,
+    column: str,
+    max_values: int | None = None,
+    *,
+    spelling: Spelling | None = None,
 ) -> Rows:
     """The values of a categorical feature.
 
@@ -61,14 +66,14 @@ def rows_of(
         key: the feature.
         column: the column's name, for messages.
         max_values: brings rows to this many places; None: as many as the arrays have.
-        dates: whether the values are dates, which are brought to one form.
+        spelling: brings dates or truth values to one form.
 
     Raises:
-        FeatureColumnError: floats, a value that is not a date, rows of different lengths without max_values, or a row
-            that has more values.
+        FeatureColumnError: floats, a value that `spelling` refuses, rows of different lengths without max_values, or
+            a row that has more values.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
-    array = texts_of_dates(array) if dates else array
+    array = array if spelling is None else spelling.texts(array)
     if array.dtype.kind in "iub":
         values = array.astype(np.int64)
         rows = Rows(values, values != -1)
@@ -78,7 +83,7 @@ def rows_of(
         raise FeatureColumnError(
             f"Feature {key!r} of column {column!r} must hold strings or integers, given: {array.dtype}."
         )
-    rows = _of_dates(rows, key) if dates else rows
+    rows = rows if spelling is None else _spelled(rows, key, spelling)
     return rows if max_values is None else _fitted(rows, max_values, key, column)
 
 
@@ -118,17 +123,19 @@ def fingerprints_of(rows: Rows) -> np.ndarray:
     return hashes[places].reshape(rows.values.shape)
 
 
-def _of_dates(rows: Rows, key: str) -> Rows:
+def _spelled(rows: Rows, key: str, spelling: Spelling) -> Rows:
     if not rows.are_text:
-        raise FeatureColumnError(f"Feature {key!r} holds {rows.values.dtype}: its column takes dates. {CURE}")
+        raise FeatureColumnError(
+            f"Feature {key!r} holds {rows.values.dtype}: its column takes {spelling.kind}s. {spelling.cure}"
+        )
     texts: list[bytes] = rows.values.reshape(-1).tolist()
-    found = [canonical_date(text) if text else text for text in texts]
+    found = [spelling.canonical(text) if text else text for text in texts]
     if None in found:
         place = found.index(None)
         row = place // rows.values.shape[1]
         raise FeatureColumnError(
-            f"Feature {key!r} holds {texts[place].decode(errors='replace')!r} in row {row}: it is not a date as "
-            f"training read them. {CURE}"
+            f"Feature {key!r} holds {texts[place].decode(errors='replace')!r} in row {row}: it is not a "
+            f"{spelling.kind} as training read them. {spelling.cure}"
         )
     values = np.empty(len(found), object)
     values[:] = found

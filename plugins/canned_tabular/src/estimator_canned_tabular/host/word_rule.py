@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.host.dates import CURE, canonical_date, texts_of_dates
+from estimator_canned_tabular.host.spelling import Spelling
 from estimator_heads import Fault, shown
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ class WordRule:
     Attributes:
         key: the feature.
         texts, integers: which of them the column takes.
-        dates: whether the texts must be dates; moments are then taken too.
+        spelling: of dates or truth values, if the texts must be such; other objects of the kind are then taken too.
 
     Example:
         >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row
@@ -34,7 +34,7 @@ class WordRule:
     key: str
     texts: bool
     integers: bool
-    dates: bool = False
+    spelling: Spelling | None = None
     learns: bool = False
 
     def part(self, array: Array) -> Array:
@@ -47,8 +47,8 @@ class WordRule:
 
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first value that is neither; a look at the types where there is none."""
-        if self.dates:
-            return self._of_dates(texts_of_dates(array))
+        if self.spelling is not None:
+            return self._spelled(array, self.spelling)
         kind = array.dtype.kind
         if kind == "O":
             return self._of_objects(array)
@@ -60,13 +60,14 @@ class WordRule:
         """The array."""
         return array
 
-    def _of_dates(self, array: Array) -> Fault | None:
-        for place, value in enumerate(array.reshape(-1).tolist()):
+    def _spelled(self, array: Array, spelling: Spelling) -> Fault | None:
+        for place, value in enumerate(spelling.texts(array).reshape(-1).tolist()):
             if value is None or value != value or isinstance(value, (list, tuple, np.ndarray)):
                 continue  # what a list holds is looked at by its column
-            if not isinstance(value, (str, bytes)) or (value and canonical_date(value) is None):
+            if not isinstance(value, (str, bytes)) or (value and spelling.canonical(value) is None):
                 row = place * len(array) // array.size
-                return Fault(row=row, value=shown(value), problem="is not a date as training read them", cure=CURE)
+                problem = f"is not a {spelling.kind} as training read them"
+                return Fault(row=row, value=shown(value), problem=problem, cure=spelling.cure)
         return None
 
     def _of_objects(self, array: Array) -> Fault | None:
