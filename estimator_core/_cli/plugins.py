@@ -36,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")
     explain.add_argument("of_kind", metavar="KIND")
     explain.add_argument("name", metavar="NAME")
+    explain.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,12 +51,13 @@ def run(args: argparse.Namespace) -> int:
         command = plugins.commands().find("plugin-doctor")
         return run_module(importlib.import_module(command.target), "estimator plugins doctor", args.words)
     if args.action == "explain":
-        print(plugins.explain(args.of_kind, args.name))
+        told = {"kind": args.of_kind, "name": args.name, "found": True, "text": ""}
         try:
-            plugins.find(args.of_kind, args.name)
-        except PluginLookupError:
-            return 1
-        return 0
+            told["text"] = plugins.find(args.of_kind, args.name).describe()
+        except PluginLookupError as error:
+            told |= {"found": False, "text": str(error)}
+        print(json.dumps(told, indent=2) if args.json else told["text"])
+        return 0 if told["found"] else 1
     if args.kind is not None:
         plugins.names(args.kind)  # refuses a kind that nobody defines
     rows = plugin_rows(plugins.records(), args.kind)

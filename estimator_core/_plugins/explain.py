@@ -48,7 +48,12 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
     lines += [f"Did you mean {' or '.join(repr(one) for one in close)}?"] if close else []
     wanted = close[0] if close and close[0] not in names else name
     lines.append(f"Installed {kind.title}: {', '.join(names)}." if names else f"No {kind.title} are installed.")
-    lines.extend(_source(kind.name, wanted, records))
+    return "\n  ".join([*lines, *explain_source(kind.name, wanted, records)])
+
+
+def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> list[str]:
+    """What to install for a component that is absent, and every plugin that did not load."""
+    lines = list(_source(kind, name, records))
     lines.extend(
         f"{record.label} failed to load and may be what provides it: {record.error}"
         for record in records
@@ -59,7 +64,7 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
         if record.status == "blocked":
             blocked.setdefault(record.error, []).append(record.label)
     lines.extend(f"Not loaded ({why}): {', '.join(labels)}." for why, labels in blocked.items())
-    return "\n  ".join(lines)
+    return lines
 
 
 def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[str]:

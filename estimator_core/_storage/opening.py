@@ -90,8 +90,9 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
                 f"several packages bring storage for {scheme}://: {', '.join(several)}. Block all but one by name, or "
                 f"let the policy choose: storage.{name} = {several[0].partition(':')[0]!r}."
             ) from error
+        from estimator_core._plugins.explain import explain_source
+
         schemes = ", ".join(f"{one}://" for one in ("file", *names))
-        raise ArgumentError(
-            f"no installed package brings storage for {scheme}://. There are {schemes}. {error}"
-        ) from error
+        told = f"no installed package brings storage for {scheme}://. There are {schemes}."
+        raise ArgumentError("\n  ".join([told, *explain_source("storage", name, found.records())])) from error
     return name, found

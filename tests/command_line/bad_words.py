@@ -319,7 +319,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("new-plugin acme-x --kind head --dir {dir}/data.csv", "cannot be made (Not a directory)"),
     ("run {dir}/torn.py", "torn.py:1: this is not Python: '(' was never closed."),
     ("evaluate {dir}/torn.py --model-dir {dir}/run", "torn.py:1: this is not Python"),
-    ("plugins explain hook progress_bar --json", "unrecognized arguments: --json (see"),
+    ("plugins explain hook progress_bar --jsno", "unrecognized arguments: --jsno"),
     ("run {dir}/line.py --json --dry-run", "not allowed with argument"),
     ("plugins lock --wrtie", "unrecognized arguments: --wrtie"),
     # report, tabular, bert-classifier

@@ -1,6 +1,7 @@
 """Options of every command: before and after it, and only while it runs."""
 
 import argparse
+import json
 import logging
 import os
 import subprocess
@@ -124,6 +125,15 @@ def test_what_is_found_and_what_is_not(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["plugins", "explain", "hook", "nope"]) == 1
     assert main(["plugins", "explain", "hok", "nope"]) == 2
     assert "there is no hook 'nope'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "found"), [("logging_tensor", True), ("nope", False)])
+@pytest.mark.parametrize("words", ["--json plugins explain", "plugins --json explain", "plugins explain --json"])
+def test_what_is_found_as_json(words: str, name: str, found: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words.split(), "hook", name]) == 1 - found
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["name"], told["found"]) == ("hook", name, found)
+    assert told["text"].startswith("hook 'logging_tensor' of" if found else "there is no hook 'nope'.")
 
 
 def test_a_wrong_argument_is_another_code_than_a_failure(

@@ -64,6 +64,13 @@ def test_predict_scores_files(export, tmp_path, suffix):
     np.testing.assert_allclose(read(target), expected, rtol=0, atol=1e-6)
 
 
+def test_what_was_scored_as_json(export, tmp_path, capsys):
+    write(tmp_path / "rows.npz", rows(3)[0]["x"])
+    target = str(tmp_path / "scores.npz")
+    assert main(["--json", "predict", export, "--input", str(tmp_path / "rows.npz"), "--output", target]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": 3, "left_out": 0, "output": target}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

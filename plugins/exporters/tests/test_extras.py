@@ -1,10 +1,12 @@
 """A format whose packages are missing says what to install; nothing is imported before it is used."""
 
 import importlib.util
+import sys
 
 import pytest
 
 import estimator_core as ec
+import estimator_exporters
 from estimator_core.errors import ArgumentError, ExportError
 from plugins.exporters.tests.small_model import receiver_fn
 
@@ -26,6 +28,19 @@ def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, 
     with pytest.raises(ExportError, match=rf"needs {package}, .*pip install 'estimator-exporters\[{extra}\]'"):
         estimator.export_saved_model(str(tmp_path), receiver_fn, format=name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "home", "extra", "library"),
+    [("RayScorer", "on_ray", "ray", "ray"), ("BeamScorer", "on_beam", "beam", "apache_beam")],
+)
+def test_a_scorer_without_its_library_says_what_to_install(monkeypatch, name, home, extra, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"estimator_exporters.scoring.{home}", raising=False)
+    told = rf"{name} needs {library}, .*pip install 'estimator-exporters\[predict,{extra}\]'"
+    with pytest.raises(ModuleNotFoundError, match=told) as refused:
+        getattr(estimator_exporters, name)
+    assert refused.value.name == library
 
 
 @pytest.mark.usefixtures("nothing_more")

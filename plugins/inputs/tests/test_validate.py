@@ -199,6 +199,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "schema.toml: 5 columns" in capsys.readouterr().out
     assert main(["inputs", "schema", str(train), "--label", "siblings"]) == 0
     assert capsys.readouterr().out == schema.read_text()
+    assert main(["inputs", "schema", str(train), "--label", "siblings", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["schema"], told["label"], len(told["columns"])) == (None, "siblings", 5)
     assert main(["inputs", "schema", str(train), "--output", str(schema)]) == 2
     assert "schema.toml exists, and a person may have edited it" in capsys.readouterr().err
     assert main(["inputs", "validate", str(train), "--schema", str(schema)]) == 0

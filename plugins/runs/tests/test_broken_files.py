@@ -1,5 +1,7 @@
 """Broken configuration files: each is refused with file, line, key and cure."""
 
+import json
+
 import pytest
 from line_files import CODE, TOML
 
@@ -227,3 +229,9 @@ def test_broken_files_are_refused_with_place_and_cure(folder, capsys, name):
 
 def test_there_are_forty():
     assert len(BROKEN) >= 40
+
+
+def test_what_is_whole_is_told_as_json_too(folder, capsys):
+    (folder / "line.toml").write_text(TOML)
+    assert main(["--json", "config", "check", "line.toml"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": "line.toml", "built": False}

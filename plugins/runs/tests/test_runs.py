@@ -183,3 +183,43 @@ def test_a_directory_without_runs_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(ArgumentError, match="holds no run that can be read"):
         read_runs([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("run.json", '{"run_config": {', "run.json: Expecting property name"),
+        ("run.json", "[]", "run.json: the file holds no JSON object"),
+        ("run.json", '{"run_config": null}', "run.json: run_config is not a JSON object"),
+        ("run.json", '{"ended": "yes"}', "run.json: ended is not a JSON object"),
+        ("tags.json", "[", "tags.json: Expecting value"),
+        ("tags.json", "1", "tags.json: the file holds no JSON list"),
+        ("eval/metrics.jsonl", None, "runs/slow/2/eval/metrics.jsonl cannot be read: Is a directory"),
+    ],
+)
+def test_a_torn_run_is_named_and_the_others_are_shown(runs, file, text, told, capsys):
+    pytest.importorskip("estimator_report")
+    torn = runs / "slow" / "2" / file
+    torn.unlink(missing_ok=True)
+    torn.mkdir() if text is None else torn.write_text(text)
+    for words in (["list", "--json"], ["compare", "--json"], ["plot", "--output", "page.html"]):
+        assert main(["runs", words[0], "runs", *words[1:]]) == 0
+        output = capsys.readouterr()
+        (line,) = output.err.splitlines()
+        assert line.startswith("left out: runs/slow/2")
+        assert told in line
+        if words[0] == "list":
+            assert [row["run"] for row in json.loads(output.out)][3:] == ["runs/slow/1", "runs/slow/3"]
+        elif words[0] == "compare":
+            assert json.loads(output.out)["against"][0]["seeds"] == [1, 3]
+        else:
+            assert output.out == "page.html: 5 runs\n"
+
+
+def test_where_no_run_can_be_read_each_is_named(runs, capsys):
+    for record in runs.rglob("run.json"):
+        record.write_text("{")
+    assert main(["runs", "list", "runs"]) == 2
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first.startswith("estimator runs: error: runs/fast/1 holds no run that can be read: run.json: ")
+    assert len(more) == 5

@@ -1,4 +1,4 @@
-"""Packages that only some formats need."""
+"""Packages that only some formats and scorers need."""
 
 from __future__ import annotations
 
@@ -19,3 +19,18 @@ def require(extra: str, *modules: str) -> None:
             f"The export format {extra!r} needs {', '.join(missing)}, which is not installed. "
             f"Install it: pip install 'estimator-exporters[{extra.replace('_', '-')}]'"
         )
+
+
+def lacking(name: str, extra: str, error: ImportError) -> ModuleNotFoundError:
+    """What to raise for a name whose library cannot be imported; says what to install.
+
+    Args:
+        name: the name that was asked for.
+        extra: the extra that brings the library.
+        error: of its import.
+    """
+    return ModuleNotFoundError(
+        f"{name} needs {error.name or extra}, which is not installed. "
+        f"Install it: pip install 'estimator-exporters[predict,{extra}]'",
+        name=error.name,
+    )

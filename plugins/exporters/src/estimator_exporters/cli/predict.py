@@ -19,6 +19,7 @@ by the same paths or URLs.
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-error", choices=("raise", "skip"), help="what becomes of bad rows (default: as in training, or raise)"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON: the rows scored and left out, and the output")
     parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
     parser.add_argument("--workers", type=int, help="with --on ray: actors that score at a time (default: 1)")
     parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, in one text")
@@ -69,6 +71,9 @@ def run(args: argparse.Namespace) -> int:
     done = score_files(job)
     for fault in done.shown:
         print(f"left out: {fault}", file=sys.stderr)
+    if args.json:
+        print(json.dumps({"rows": done.rows, "left_out": done.left_out, "output": args.output}))
+        return 0
     left_out = f", {done.left_out} left out" if done.left_out else ""
     print(f"{done.rows} rows scored{left_out}; {args.output}")
     return 0

@@ -10,20 +10,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam  # pyright: ignore[reportMissingImports]
 import numpy as np
-from apache_beam.ml.inference.base import (  # pyright: ignore[reportMissingImports]
-    ModelHandler,
-    PredictionResult,
-    RunInference,
-)
-from apache_beam.options.pipeline_options import PipelineOptions  # pyright: ignore[reportMissingImports]
 
 import estimator_core as ec
 from estimator_core.storage import ObjectMissingError, copied_files, is_url, published_file
+from estimator_exporters.bundle.extras import lacking
 from estimator_exporters.scoring.columns import columns_of
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
 from estimator_exporters.scoring.plan import Plan, signature_of
+
+try:
+    import apache_beam as beam  # pyright: ignore[reportMissingImports]
+    from apache_beam.ml.inference.base import (  # pyright: ignore[reportMissingImports]
+        ModelHandler,
+        PredictionResult,
+        RunInference,
+    )
+    from apache_beam.options.pipeline_options import PipelineOptions  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise lacking("BeamScorer", "beam", error) from error
 
 #: Beam's own in-process runner; its default first looks for a program to download.
 LOCAL_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"

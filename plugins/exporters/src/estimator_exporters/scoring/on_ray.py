@@ -9,13 +9,18 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import ray  # pyright: ignore[reportMissingImports]
-import ray.data  # pyright: ignore[reportMissingImports]
 
 import estimator_core as ec
+from estimator_exporters.bundle.extras import lacking
 from estimator_exporters.scoring.columns import columns_of
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
 from estimator_exporters.scoring.plan import Plan, signature_of
+
+try:
+    import ray  # pyright: ignore[reportMissingImports]
+    import ray.data  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise lacking("RayScorer", "ray", error) from error
 
 
 class RayScorer:

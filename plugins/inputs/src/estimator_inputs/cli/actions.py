@@ -58,10 +58,15 @@ def schema(args: argparse.Namespace) -> int:
     if args.output and Path(args.output).exists() and not args.force:
         raise ArgumentError(f"{args.output} exists, and a person may have edited it: name another, or give --force.")
     learned = _learned(args.files, args.kind, args.limit, args.label)
+    if args.output:
+        learned.write(args.output)
+    if args.json:
+        kinds = {name: feature.kind for name, feature in learned.features.items()}
+        print(json.dumps({"schema": args.output, "label": learned.label, "columns": kinds}))
+        return 0
     if not args.output:
         print(written(learned), end="")
         return 0
-    learned.write(args.output)
     print(f"{args.output}: {len(learned.features)} columns. Edit what they may hold, then: estimator inputs validate")
     return 0
 

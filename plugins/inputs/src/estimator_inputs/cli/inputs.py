@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     schema.add_argument("--limit", type=int, help="rows to look at (default: all)")
     schema.add_argument("--output", metavar="SCHEMA", help="the file to write (default: print it)")
     schema.add_argument("--force", action="store_true", help="write over a file that is there")
+    schema.add_argument("--json", action="store_true", help="print JSON: the place, the label, the kind of each column")
     validate = _action(actions, "validate", "compare files with a schema, or with other files; exit code 3: anomalies")
     validate.add_argument("--schema", metavar="SCHEMA", help="the file of a schema")
     validate.add_argument(

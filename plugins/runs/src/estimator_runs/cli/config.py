@@ -35,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="KEY=VALUE",
             help="a value that overrides the file's, for example hparams.learning_rate=0.01",
         )
-        if name == "show":
-            action.add_argument("--json", action="store_true", help="print JSON: key, value and origin")
-        else:
+        told = "key, value and origin" if name == "show" else "the file, and whether --build has made its objects"
+        action.add_argument("--json", action="store_true", help=f"print JSON: {told}")
+        if name == "check":
             action.add_argument("--build", action="store_true", help="also make the model, its inputs and its hooks")
     run_command.configure(actions.add_parser("run", help="as `estimator run`", description=run_command.__doc__))
 
@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
         from estimator_experiment.cli import run as run_command
 
         return run_command.run(args)
+    import json
+
     from estimator_runs.configuration.reading import read_configuration
 
     read = read_configuration(Path(args.file), args.settings)
@@ -56,10 +58,8 @@ def run(args: argparse.Namespace) -> int:
         if args.build:
             with tempfile.TemporaryDirectory(prefix="estimator-config-") as directory:
                 program.experiment_fn(program.run_config(directory), program.hparams(""))
-        print(f"{args.file} is whole.")
+        print(json.dumps({"file": args.file, "built": args.build}) if args.json else f"{args.file} is whole.")
         return 0
-    import json
-
     from estimator_runs.configuration.show import beside, effective, show
 
     if args.json:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,12 +16,12 @@ from estimator_core.errors import ArgumentError
 from estimator_experiment.cli.run_report import fitted, table
 from estimator_runs.records.comparing import against_best, differences, rank
 from estimator_runs.records.page import write_page
-from estimator_runs.records.reading import RunRecord, read_run, read_runs, tag_run
+from estimator_runs.records.reading import RunRecord, read_run, read_sound_runs, tag_run
 
 
 def list_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints a line for each run, the best first."""
-    runs = [run for run in read_runs(places) if args.tag is None or args.tag in run.tags]
+    runs = [run for run in _read(places) if args.tag is None or args.tag in run.tags]
     _check_metrics(runs, [args.metric])
     ranked = sorted(runs, key=lambda run: rank(run.best(args.metric, args.mode), args.mode))
     if args.json:
@@ -59,7 +60,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def compare_(args: argparse.Namespace, places: list[Path]) -> int:
     """Prints how runs differ, and whether the difference is more than chance."""
-    runs = read_runs(places)
+    runs = _read(places)
     _check_metrics(runs, [args.metric])
     varying = differences(runs)
     pairs = against_best(runs, args.metric, args.mode)
@@ -90,7 +91,7 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def plot_(args: argparse.Namespace, places: list[Path]) -> int:
     """Writes one HTML page with the curves of all runs."""
-    runs = read_runs(places)
+    runs = _read(places)
     _check_metrics(runs, args.metrics)
     page = write_page(runs, args.metrics, Path(args.output), mode=args.mode)
     print(f"{page}: {len(runs)} run{'s' * (len(runs) != 1)}")
@@ -116,6 +117,14 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
         shutil.rmtree(run.path)
         print(f"removed {run.path}")
     return 0
+
+
+def _read(places: Sequence[Path]) -> list[RunRecord]:
+    """The runs that can be read; the others are named on standard error."""
+    runs, faults = read_sound_runs(places)
+    for fault in faults:
+        print(f"left out: {fault}", file=sys.stderr)
+    return runs
 
 
 def _check_metrics(runs: Sequence[RunRecord], names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
@@ -14,6 +14,8 @@ from estimator_runs.records.digest import Digest, digests
 from estimator_runs.records.kept import known_digests
 
 _RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
+#: What a record holds as an object, where it holds it.
+_TABLES = ("run_config", "ended")
 #: Keys that name a run and are not its settings.
 _OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
 
@@ -111,28 +113,59 @@ def read_runs(places: Iterable[Path]) -> list[RunRecord]:
         places: model_dirs, or directories that hold some.
 
     Raises:
-        ArgumentError: a directory holds no run.
+        ArgumentError: a directory holds no run, or the record of a run cannot be read.
     """
-    found: dict[Path, RunRecord] = {}
+    return [read_run(path) for path in _model_dirs(places)]
+
+
+def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
+    """The runs that can be read, with their results; and for each other one a line that says what is wrong.
+
+    Args:
+        places: model_dirs, or directories that hold some.
+
+    Raises:
+        ArgumentError: a directory holds no run, or no run can be read.
+    """
+    runs: list[RunRecord] = []
+    faults: list[str] = []
+    for path in _model_dirs(places):
+        try:
+            run = read_run(path)
+            run.metric_names()
+        except ArgumentError as error:
+            faults.append(str(error))
+        except OSError as error:
+            faults.append(f"{path}: {error.filename} cannot be read: {error.strerror}")
+        else:
+            runs.append(run)
+    if not runs:
+        raise ArgumentError("\n".join(faults))
+    return runs, faults
+
+
+def _model_dirs(places: Iterable[Path]) -> list[Path]:
+    found: dict[Path, None] = {}
     for place in places:
         paths = [place / _RECORD] if (place / _RECORD).is_file() else sorted(place.rglob(_RECORD))
         if not paths:
             raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
-        found.update({path.parent: read_run(path.parent) for path in paths})
-    return list(found.values())
+        found.update(dict.fromkeys(path.parent for path in paths))
+    return list(found)
 
 
 def read_run(model_dir: Path) -> RunRecord:
     """Reads one run.
 
     Raises:
-        ArgumentError: the directory holds no run, or its record cannot be read.
+        ArgumentError: the directory holds no run, or its record or its tags cannot be read.
     """
-    try:
-        record = json.loads((model_dir / _RECORD).read_text())
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {why}") from error
+    record: Any = _json(model_dir, _RECORD)
+    if not isinstance(record, Mapping):
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: the file holds no JSON object")
+    wrong = [table for table in _TABLES if not isinstance(record.get(table, {}), Mapping)]
+    if wrong:
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {wrong[0]} is not a JSON object")
     return RunRecord(path=model_dir, record=record, evaluations=_Results(model_dir), tags=_tags(model_dir))
 
 
@@ -155,5 +188,15 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
 
 
 def _tags(model_dir: Path) -> tuple[str, ...]:
-    path = model_dir / _TAGS
-    return tuple(json.loads(path.read_text())) if path.is_file() else ()
+    tags: Any = _json(model_dir, _TAGS) if (model_dir / _TAGS).is_file() else []
+    if not isinstance(tags, list):
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {_TAGS}: the file holds no JSON list")
+    return tuple(map(str, cast(list[Any], tags)))
+
+
+def _json(model_dir: Path, name: str) -> Any:
+    try:
+        return json.loads((model_dir / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ArgumentError(f"{model_dir} holds no run that can be read: {name}: {why}") from error
