@@ -24,7 +24,7 @@ BUDGETS = {
     "_backends": 580,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
     "_checkpoint": 2662,  # the catalog, audits (stores too), incremental saves, checkpoints of others included
-    "_cli": 645,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
+    "_cli": 647,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 690,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
@@ -34,7 +34,7 @@ BUDGETS = {
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
-    "_plugins": 1768,  # identity by distribution, code named and locked, policies, faults told by name
+    "_plugins": 1770,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1383,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
