@@ -48,11 +48,11 @@ def package_folder(module: str) -> Path | None:
     """The folder of the outermost package that has code, or the file of a module outside packages; None for neither.
 
     Example:
-        >>> package_folder("json.decoder").name, package_folder("no_such_module")
-        ('json', None)
+        >>> package_folder("json.decoder").name, package_folder("no_such_module"), package_folder("")
+        ('json', None, None)
     """
     parts = module.partition(":")[0].split(".")
-    for depth in range(len(parts)):
+    for depth in range(len(parts) if all(parts) else 0):  # import hooks need not know what to do with an empty name
         spec = _find(".".join(parts[: depth + 1]))
         if spec is not None and spec.origin is not None and Path(spec.origin).exists():
             return Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)

@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"^```(?:text|console|bash)\n(.*?)^```$", re.DOTALL | re.MUL
 _LINE = re.compile(r"(?:\$ )?(?:uv run )?(?:[A-Z_]+=\S+ )*estimator (?!\w+: )(.+)")
 _INLINE = re.compile(r"(?<!`)`(?:uv run )?estimator ([^`\n]+)`")
 #: What follows the words of a command: an explanation in a second column, a comment, another command, a redirection.
-_REST = re.compile(r" {2,}| # | && | \| | 2?> |&$|$")
+_REST = re.compile(r" {2,}| # | && | \|\| | \| | 2?> |&$|$")
 
 #: Options of every command, before its name.
 _BEFORE = re.compile(r"^(?:--(?:plugins|block-plugin|log-level) \S+ |--?[\w-]+ )+")
