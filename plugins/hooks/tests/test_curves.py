@@ -122,7 +122,7 @@ def test_the_peak_comes_from_the_backends(monkeypatch: pytest.MonkeyPatch):
             return {"float32": 3e12}.get(dtype)
 
     class Registry:
-        def names(self, kind: str) -> list[str]:
+        def automatic(self, kind: str) -> list[str]:
             return ["a"]
 
         def get(self, kind: str, name: str) -> Any:
