@@ -5,6 +5,7 @@ This is the only module of the core that names a package of this repository.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import json
@@ -126,5 +127,11 @@ def home_of(name: str) -> str:
 
     It is the end of a message. Names of a module or class begin with its name: `metrics.AUC`, `Estimator.fit`.
     """
-    homes = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
+    homes = _homes()
     return f": it is {homes[name]}" if name in homes else ""
+
+
+@functools.cache  # notebooks and `hasattr` ask for many names that are nowhere
+def _homes() -> dict[str, str]:
+    found: dict[str, str] = json.loads(Path(__file__).with_name("_homes.json").read_text(encoding="utf-8"))
+    return found
