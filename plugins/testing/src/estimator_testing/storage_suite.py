@@ -198,7 +198,7 @@ class StorageSuite(Suite):
             for number, child in enumerate(children):
                 written = [_output(child).readline() for _ in range(2)]
                 assert all(written), "it ended before it was killed"
-                time.sleep(0.01 * number)
+                time.sleep(0.01 * (number + 1))  # long enough for the next write to begin
                 child.kill()
         time.sleep(0.2)  # a request of a killed process may still be pending
         for entry in list(storage.list("")):

@@ -87,7 +87,7 @@ class LooksThenWrites(Here):
         with contextlib.suppress(ObjectMissingError):
             self.get(key)
             raise ObjectExistsError(f"{key} exists")
-        time.sleep(0.01)
+        time.sleep(0.03)
         self.put(key, data)
 
 
