@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from estimator_heads.data.rule import Fault as Fault
     from estimator_heads.data.rule import not_finite as not_finite
     from estimator_heads.data.rule import shown as shown
+    from estimator_heads.data.rule import surely_finite as surely_finite
     from estimator_heads.keys import MetricKeys as MetricKeys
     from estimator_heads.keys import PredictionKeys as PredictionKeys
     from estimator_heads.logistic_regression_head import LogisticRegressionHead as LogisticRegressionHead
@@ -61,6 +62,7 @@ _HOME = {
     "ftrl": "optimizers",
     "not_finite": "data.rule",
     "shown": "data.rule",
+    "surely_finite": "data.rule",
 }
 _SUBMODULES = ("losses", "metrics")
 

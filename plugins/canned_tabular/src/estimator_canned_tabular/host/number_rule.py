@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import InputError
-from estimator_heads import Fault, not_finite, shown
+from estimator_heads import Fault, not_finite, shown, surely_finite
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +73,12 @@ class NumberRule:
                 raise InputError(f"has no number in {len(place)} examples: it has no {self.missing}. Leave it out.")
             filled.append(float(np.float32(of(known))))
         return filled
+
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether all are finite floats of the width of the column."""
+        if array.dtype.kind != "f" or not array.ndim or array.size != len(array) * self.width:
+            return False
+        return surely_finite(array)
 
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first value that is not a number, or not finite."""

@@ -45,6 +45,11 @@ class WordRule:
         """Nothing is learned."""
         return None
 
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether the column takes arrays of this dtype."""
+        kind = array.dtype.kind
+        return self.spelling is None and ((kind in "SU" and self.texts) or (kind in "iub" and self.integers))
+
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first value that is neither; a look at the types where there is none."""
         if self.spelling is not None:

@@ -83,6 +83,14 @@ class ClassLabels:
             return None
         return texts_of(found).tolist()
 
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether all are ids; of signed integers without names."""
+        dtype = array.dtype
+        if known or dtype.kind != "i" or not array.size or self.names is not None:
+            return False
+        bits = array.view(_UNSIGNED[dtype.itemsize])  # negative integers are large ones without a sign
+        return bits.item(bits.argmax()) < self.n_classes
+
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first label that is not a class."""
         names = self.names or known
@@ -109,13 +117,10 @@ class ClassLabels:
         return array
 
     def _outside(self, array: Array) -> Fault | None:
-        kind = array.dtype.kind
-        # negative integers are large ones without a sign: one pass finds both ends
-        bits = array.view(_UNSIGNED[array.dtype.itemsize]) if kind == "i" else array
-        if not array.size or kind == "b" or np.maximum.reduce(bits, axis=None) < self.n_classes:
+        if array.dtype.kind == "b":
             return None
         wrong = (array < 0) | (array >= self.n_classes)
-        return self._wrong_id(array, wrong)
+        return self._wrong_id(array, wrong) if wrong.any() else None
 
     def _no_id(self, array: Array) -> Fault | None:
         fault = not_finite(array)

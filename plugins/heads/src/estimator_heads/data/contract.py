@@ -149,21 +149,25 @@ class HeadContract:
     def _keeping(self, places: Sequence[Place], *, check: bool) -> Keeping:
         """What all elements go through."""
         ready = [
-            (place, place.key, place.of_labels, place.name, place.rule.fault, place.rule.convert) for place in places
+            (place, place.key, place.of_labels, place.name, place.rule.passes, place.rule.fault, place.rule.convert)
+            for place in places
         ]
 
         def kept(features: Any, labels: Any, where: Callable[[int], str]) -> tuple[Any, Any]:
             known, lacking = self._known, False
             of_dict = features.__class__ is dict
-            for place, key, of_labels, name, fault_of, convert in ready:
+            for place, key, of_labels, name, passes, fault_of, convert in ready:
+                learned = known.get(name) if known else None
                 # what most batches are needs no call: a dict of arrays, and an array of labels
-                array = (None if key else labels) if of_labels else features.get(key) if of_dict else None
-                if array.__class__ is not np.ndarray:
+                array: Any = (None if key else labels) if of_labels else features.get(key) if of_dict else None
+                if array.__class__ is np.ndarray:
+                    if check and passes(array, learned):
+                        continue
+                else:
                     array = place.array(features, labels)
                 if array is None:
                     lacking = True
                     continue
-                learned = known.get(name) if known else None
                 if check and (fault := fault_of(array, learned)) is not None:
                     raise RefusalError(place, fault, where)
                 made = convert(array, learned)

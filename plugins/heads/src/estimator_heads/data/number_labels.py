@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_heads.data.rule import Array, Fault, first_no_number, not_finite, shown
+from estimator_heads.data.rule import Array, Fault, first_no_number, not_finite, shown, surely_finite
 from estimator_heads.data.texts import is_missing
 
 _FILL = "Correct the label, or leave the row out."
@@ -38,6 +38,12 @@ class NumberLabels:
     def learn(self, parts: Sequence[Array]) -> Any:
         """Nothing is learned."""
         return None
+
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether all are finite floats within the limits."""
+        if array.dtype.kind != "f" or not array.size or not surely_finite(array):
+            return False
+        return self.low <= array.item(array.argmin()) and array.item(array.argmax()) <= self.high
 
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first label that is not a number, not finite or outside the limits."""

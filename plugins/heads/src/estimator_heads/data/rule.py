@@ -53,8 +53,12 @@ class DataRule(Protocol):
         """
         ...
 
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether the model gets the array as it is, seen in a microsecond. False decides nothing."""
+        ...
+
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that cannot be used; takes a few microseconds if there is none."""
+        """The first value that cannot be used."""
         ...
 
     def convert(self, array: Array, known: Any) -> Array:
@@ -89,6 +93,16 @@ def first_no_number(array: Array) -> tuple[int, Any] | None:
     return None
 
 
+def surely_finite(array: Array) -> bool:
+    """Whether a product shows that all floats of an array are finite. False: they are not, or they are large.
+
+    Example:
+        >>> surely_finite(np.ones(3)), surely_finite(np.array([1.0, np.nan])), surely_finite(np.array([1e200]))
+        (True, False, False)
+    """
+    return math.isfinite(np.vdot(array, array))  # it may overflow, without a warning
+
+
 def not_finite(array: Array) -> Fault | None:
     """The first NaN or infinity of an array of floats.
 
@@ -96,9 +110,7 @@ def not_finite(array: Array) -> Fault | None:
         >>> not_finite(np.array([1.0, np.nan])).row
         1
     """
-    # a finite product of the array with itself proves finite values; it may overflow (vdot does so without a
-    # warning), so others prove nothing
-    if math.isfinite(np.vdot(array, array)) or np.isfinite(array).all():
+    if surely_finite(array) or np.isfinite(array).all():
         return None
     flat = array.reshape(-1)
     row = int(np.flatnonzero(~np.isfinite(flat))[0]) * len(array) // array.size

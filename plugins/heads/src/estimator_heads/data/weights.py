@@ -37,6 +37,10 @@ class ExampleWeights:
         """Nothing is learned."""
         return None
 
+    def passes(self, array: Array, known: Any) -> bool:
+        """Whether all are finite floats of at least `low`."""
+        return NumberLabels(low=self.low).passes(array, known)
+
     def fault(self, array: Array, known: Any) -> Fault | None:
         """The first weight that is not a number, not finite or too small."""
         found = NumberLabels(low=self.low).fault(array, known)
