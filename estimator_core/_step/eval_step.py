@@ -120,8 +120,7 @@ class EvalStep:
         """Adds batches that are stacked along a leading axis, in order, without outputs of single batches. This is for
         models without host metrics. Returns the accumulated metrics.
         """
-        first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), (features, labels, weights))
-        program = self._program(state.state, *first)
+        program = self._program(state.state, features, labels, weights, leading=1)
         started = accumulated is not None
         return program.several(
             program.empty if accumulated is None else accumulated, started, state.leaves, (features, labels, weights)
@@ -140,11 +139,16 @@ class EvalStep:
         """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
         return self._program(state, features, labels, weights).has_effects
 
-    def _program(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
+    def _program(
+        self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask, *, leading: int = 0
+    ) -> _Program:
+        """The program for batches like this one, or like those stacked along `leading` axes."""
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
-        signature = (treedef, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        signature = (treedef, tuple((leaf.shape[leading:], leaf.dtype) for leaf in leaves))
         if signature not in self._programs:
-            self._programs[signature] = self._trace(state._replace(opt_state=()), features, labels, weights)
+            one = [jax.ShapeDtypeStruct(leaf.shape[leading:], leaf.dtype) for leaf in leaves]
+            batch = jax.tree_util.tree_unflatten(treedef, one)
+            self._programs[signature] = self._trace(state._replace(opt_state=()), *batch)
         return self._programs[signature]
 
     def _trace(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:

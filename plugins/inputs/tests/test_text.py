@@ -100,6 +100,27 @@ def test_types_are_inferred(tmp_path: Path) -> None:
     assert batch["d"].tolist() == [b"x", b""]
 
 
+@pytest.mark.parametrize(
+    ("fields", "dtype"),
+    [
+        (["00123", "10001"], "object"),
+        (["10001", '"00123"'], "object"),
+        (["-01", "5"], "object"),
+        (["", "010"], "object"),
+        (["0", "10"], "int64"),
+        (["-0", "100"], "int64"),
+        (["0.5", "00.5"], "float32"),
+    ],
+)
+def test_whole_numbers_with_a_zero_before_them_are_texts(tmp_path: Path, fields, dtype) -> None:
+    path = tmp_path / "codes.csv"
+    path.write_text("".join(f"{line}\n" for line in ["zip,n", *(f"{field},1" for field in fields)]))
+    (batch,) = csv_input_fn(path, 10, shuffle=False, column_defaults=None)()
+    assert (batch["zip"].dtype.name, batch["n"].dtype.name) == (dtype, "int64")
+    if dtype == "object":
+        assert batch["zip"].tolist() == [field.strip('"').encode() for field in fields]
+
+
 def test_columns_are_chosen_typed_and_filled(tmp_path: Path) -> None:
     batch = read_table(
         tmp_path, select_columns=["e", "a"], column_types={"e": "int32", "a": "float64"}, column_defaults=[-1, None]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ _HEAD = 1 << 16
 _LONGEST_HEAD = 1 << 24
 #: How text in UTF-16 begins, whichever byte comes first.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_PADDED = re.compile("[+-]?0[0-9]")
 
 
 def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
@@ -47,7 +49,8 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
 def infer_types(
     stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
 ) -> dict[str, ColumnType]:
-    """The types of all columns, determined by the first rows.
+    """The types of all columns, determined by the first rows. Whole numbers of which one is written with a zero before
+    it, such as 00123, are codes: they are read as texts.
 
     Args:
         stream: a stream at the first record.
@@ -74,11 +77,22 @@ def infer_types(
         good = [record for record in records if len(fields_of(record, form)) == len(names) and _is_text(record)]
         if not good:
             return dict.fromkeys(names, inferred(pa.string()))
-        table = _inferred_table(b"".join(good), names, form)
-    return {name: inferred(table.column(name).type) for name in names}
+        head = b"".join(good)
+        table = _inferred_table(head, names, form)
+    whole = {name: pa.string() for name in names if pa.types.is_integer(table.column(name).type)}
+    codes = _padded(_inferred_table(head, names, form, whole), whole) if whole else frozenset[str]()
+    return {name: inferred(pa.string() if name in codes else table.column(name).type) for name in names}
 
 
-def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat) -> Any:
+def _padded(texts: Any, names: Iterable[str]) -> frozenset[str]:
+    """The columns of texts in which a whole number is written with a zero before it."""
+    found = {name: any(map(_PADDED.match, filter(None, texts.column(name).to_pylist()))) for name in names}
+    return frozenset(name for name, padded in found.items() if padded)
+
+
+def _inferred_table(
+    head: bytes, names: Sequence[str], form: CsvFormat, types: Mapping[str, Any] | None = None
+) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -90,7 +104,7 @@ def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat) -> Any:
             quote_char=False if form.quote is None else form.quote.decode(),
             newlines_in_values=True,
         ),
-        arrow_csv.ConvertOptions(null_values=list(form.na_values), strings_can_be_null=True),
+        arrow_csv.ConvertOptions(column_types=types, null_values=list(form.na_values), strings_can_be_null=True),
     )
 
 
