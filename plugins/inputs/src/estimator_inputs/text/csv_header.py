@@ -90,9 +90,7 @@ def _padded(texts: Any, names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name, padded in found.items() if padded)
 
 
-def _inferred_table(
-    head: bytes, names: Sequence[str], form: CsvFormat, types: Mapping[str, Any] | None = None
-) -> Any:
+def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat, types: Mapping[str, Any] | None = None) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
