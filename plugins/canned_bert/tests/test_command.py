@@ -74,8 +74,13 @@ def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     assert not np.array_equal(first["bert.pooler.dense.weight"], last["bert.pooler.dense.weight"])
     assert read_checkpoint(tmp_path / "out").keys() == read_checkpoint(pretrained).keys()
     # The same command again has nothing left to train.
-    assert command(files, model, *arguments) == 0
-    assert "was reached before" in capsys.readouterr().out
+    assert command(files, model, *arguments, "--json") == 0
+    output, log = capsys.readouterr()
+    found = json.loads(output)
+    assert "was reached before" in found["stop_reason"]
+    assert found["metrics"]["eval_accuracy"] == 1.0
+    assert (found["predicted"], found["predictions"]) == (10, str(model / "test_results.tsv"))
+    assert "predicted 10 examples" in log
 
 
 @pytest.mark.slow

@@ -252,6 +252,18 @@ def test_the_last_line_repeats_a_run(people, tmp_path, capsys):
     assert results(capsys.readouterr().out.splitlines()) == found
 
 
+def test_json_says_what_the_lines_say(people, tmp_path, capsys):
+    assert command(people, tmp_path, "--model", "baseline", "--epochs", "2", "--no-export", "--no-plots", "--json") == 0
+    output, log = capsys.readouterr()
+    found = json.loads(output, parse_constant=pytest.fail)
+    assert found["rows"] == {"test": 30, "validation": 30, "training": 240}
+    assert f"trained: {found['steps']} steps on 240 rows" in log
+    assert results(log.splitlines()) == pytest.approx(
+        {model: metrics["accuracy"] for model, metrics in found["metrics"].items()}, rel=1e-3
+    )
+    assert log.splitlines()[-1] == f"repeat: {found['repeat']}"
+
+
 @pytest.mark.plugins
 def test_the_importance_of_each_column(people, tmp_path, capsys):
     quick = ["--model", "linear", "--epochs", "5", "--no-baselines", "--no-export", "--no-plots", "--explain"]

@@ -1,5 +1,7 @@
 """The plugin suite passes a sound plugin and catches broken ones; the doctor says the same in words."""
 
+import json
+
 import pytest
 
 from estimator_testing import PluginSuite, plugin_suite
@@ -116,6 +118,9 @@ def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     assert done.returncode == 1
     assert "ValueError: no licence" in done.stdout
     assert "raise ValueError('no licence')" in done.stderr
+    as_json = site.run("plugins", "doctor", "ill", "--json")
+    assert (as_json.returncode, json.loads(as_json.stdout)["plugin"]) == (1, "ill 1.0")
+    assert "ValueError: no licence" in json.loads(as_json.stdout)["faults"][0]
     unknown = site.run("plugins", "doctor", "nobody")
     assert unknown.returncode == 2
     assert "no plugin 'nobody' is installed" in unknown.stderr

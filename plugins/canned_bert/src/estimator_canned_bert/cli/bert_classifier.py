@@ -11,7 +11,11 @@ A line of train.tsv is a label and one or two texts with tabs between, or the fi
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import logging
+import sys
+from typing import Any
 
 from estimator_canned_bert.cli.options import add_arguments, check
 
@@ -23,27 +27,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Does what was asked for, in order."""
-    from estimator_canned_bert.cli.job import Job
+    from estimator_canned_bert.cli.exported import serve
 
     check(args)
     logging.getLogger("estimator_canned_bert").setLevel(logging.getLogger("estimator_core").level)
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+        found = _done(args)
+    if args.json:
+        print(json.dumps(found), flush=True)
+    return 0 if args.serve is None else serve(args.model_dir, args.serve)
+
+
+def _done(args: argparse.Namespace) -> dict[str, Any]:
+    """What each step that was asked for prints, for JSON."""
+    from estimator_canned_bert.cli.exported import predict_texts
+    from estimator_canned_bert.cli.job import Job
+
+    found: dict[str, Any] = {"model_dir": args.model_dir}
     everything = bool(args.data) and not (args.do_train or args.do_eval or args.do_predict or args.do_export)
     if args.data:
         job = Job.of(args)
         if args.do_train or everything:
-            job.train()
+            found |= job.train()
         if args.do_eval or (everything and job.data.dev is not None):
-            job.evaluate()
+            found |= job.evaluate()
         if args.do_predict or (everything and job.data.test is not None):
-            job.predict()
+            found |= job.predict()
         if args.do_export or (everything and job.can_export):
-            job.export()
+            found |= job.export()
         if args.export_hugging_face:
-            job.export_hugging_face(args.export_hugging_face)
-    from estimator_canned_bert.cli.exported import predict_texts, serve
-
+            found |= job.export_hugging_face(args.export_hugging_face)
     if args.text:
-        predict_texts(args.model_dir, args.text)
-    if args.serve is not None:
-        return serve(args.model_dir, args.serve)
-    return 0
+        found |= predict_texts(args.model_dir, args.text)
+    return found

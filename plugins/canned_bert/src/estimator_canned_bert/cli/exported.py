@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,10 @@ def newest_export(model_dir: str) -> str:
     raise ArgumentError(f"There is no export in {model_dir}/export: run with --data first (needs estimator-exporters).")
 
 
-def predict_texts(model_dir: str, texts: Sequence[str]) -> None:
-    """Prints a prediction for each text, made by the newest export: tokenizer, weights and labels come from there."""
+def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Prints a prediction for each text, made by the newest export: tokenizer, weights and labels come from there.
+    Returns them, for JSON.
+    """
     import estimator_core as ec
 
     signatures = ec.export.load(newest_export(model_dir)).raw_signatures
@@ -43,11 +46,17 @@ def predict_texts(model_dir: str, texts: Sequence[str]) -> None:
         for index, name in enumerate(sorted(signature.inputs))
     }
     found = signature(**columns)
+    predicted: list[dict[str, Any]] = []
     for row, text in enumerate(texts):
         if "outputs" in found:
-            print(f"{float(np.ravel(found['outputs'][row])[0]):.4f}\t{text}")
+            value = float(np.ravel(found["outputs"][row])[0])
+            print(f"{value:.4f}\t{text}")
+            predicted.append({"text": text, "value": value})
         else:
-            print(f"{np.ravel(found['classes'][row])[0]}\t{np.max(found['scores'][row]):.4f}\t{text}")
+            name, score = str(np.ravel(found["classes"][row])[0]), float(np.max(found["scores"][row]))
+            print(f"{name}\t{score:.4f}\t{text}")
+            predicted.append({"text": text, "class": name, "score": score})
+    return {"texts": predicted}
 
 
 def serve(model_dir: str, port: int) -> int:

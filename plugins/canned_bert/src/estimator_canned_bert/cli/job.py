@@ -80,8 +80,10 @@ class Job:
         """Whether a package that writes exports is installed."""
         return "stablehlo" in default_plugins().names("format")
 
-    def train(self) -> None:
-        """Trains, with an evaluation at every checkpoint if there is a development file."""
+    def train(self) -> dict[str, Any]:
+        """Trains, with an evaluation at every checkpoint if there is a development file. Returns what it prints, for
+        JSON, as the other steps do.
+        """
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args
         input_fn = _whole(
@@ -105,8 +107,9 @@ class Job:
                 ec.EvalSpec(self._in_order(self.data.dev, args.eval_batch_size), exporters=self._best_exporter()),
             )
         print(f"trained: {self.classifier.stop_reason}")
+        return {"stop_reason": self.classifier.stop_reason}
 
-    def evaluate(self) -> None:
+    def evaluate(self) -> dict[str, Any]:
         """Evaluates on the development file; results are printed and written."""
         dev = _needed(self.data.dev, "dev", self.args.data)
         metrics = self.classifier.evaluate(self._in_order(dev, self.args.eval_batch_size))
@@ -114,8 +117,10 @@ class Job:
         if self.classifier.config.is_chief:
             Path(self.args.model_dir, _RESULTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
         print("\n".join(lines))
+        numbers = {name: float(value) for name, value in metrics.items()}
+        return {"metrics": {name: value if math.isfinite(value) else None for name, value in numbers.items()}}
 
-    def predict(self) -> None:
+    def predict(self) -> dict[str, Any]:
         """Predicts the test file; a line an example: the prediction, and the probability of each class."""
         test = _needed(self.data.test, "test", self.args.data)
         path = Path(self.args.model_dir, _PREDICTIONS)
@@ -132,22 +137,24 @@ class Job:
                     name = self.data.labels[int(prediction["predictions"])]
                     print("\t".join([name, *(f"{p:.6f}" for p in prediction["probabilities"])]), file=file)
         print(f"predicted {count} examples: {path}")
+        return {"predictions": str(path), "predicted": count}
 
-    def export(self) -> None:
+    def export(self) -> dict[str, Any]:
         """Exports the newest weights with text-in signatures."""
         if not self.can_export:
             raise ArgumentError("Exports need estimator-exporters: install it.")
         if not self.classifier.config.is_chief:
-            return  # one export of a run; it needs no other process
+            return {}  # one export of a run; it needs no other process
         receiver = self.data.serving_input_receiver_fn()
         path = self.classifier.export_saved_model(str(Path(self.args.model_dir, "export", "final")), receiver)
         print(f"exported: {path}")
+        return {"export": path}
 
-    def export_hugging_face(self, directory: str) -> None:
+    def export_hugging_face(self, directory: str) -> dict[str, Any]:
         """Writes the weights for transformers."""
         variables = dict(self.classifier.variables)
         if not self.classifier.config.is_chief:
-            return
+            return {}
         if self.args.lora_rank:
             variables = merge_lora(variables, LoraConfig(rank=self.args.lora_rank))
         save_pretrained(
@@ -159,6 +166,7 @@ class Job:
             tokenizer=self.data.tokenizer.path,
         )
         print(f"written for transformers: {directory}")
+        return {"hugging_face": directory}
 
     def _in_order(self, split: Split, batch_size: int) -> Any:
         """A file once, in its order. A number of rows is that of training: here it is chosen again."""

@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _model(parser.add_argument_group("model"))
     _training(parser.add_argument_group("training"))
     _what(parser.add_argument_group("what is done (default: all that there are files for)"))
+    parser.add_argument("--json", action="store_true", help="print JSON, and the lines to standard error")
 
 
 def _data(group: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -89,15 +90,18 @@ class Job:
         recipe = recipe if parts.validated else replace(recipe, patience=0)
         return cls(args=args, schema=schema, parts=parts, tallies=tallies, recipe=recipe)
 
-    def train(self) -> None:
-        """Until the loss of the validation rows no longer falls, or all epochs."""
+    def train(self) -> dict[str, Any]:
+        """Until the loss of the validation rows no longer falls, or all epochs. Returns what it prints, for JSON, as
+        the other steps do.
+        """
         estimator = self._trained(self.args.model, self.args.model_dir, self.recipe)
         rows = {part: self.tallies[part].rows for part in self.tallies}
         kept = f", {rows['validation']} for validation" if "validation" in rows else ""
-        steps = Path(estimator.latest_checkpoint() or "0").name
+        steps = int(Path(estimator.latest_checkpoint() or "0").name)
         print(f"trained: {steps} steps on {rows['training']} rows{kept}; {estimator.stop_reason}")
+        return {"rows": rows, "steps": steps, "stop_reason": estimator.stop_reason}
 
-    def evaluate(self) -> None:
+    def evaluate(self) -> dict[str, Any]:
         """The test rows, which nothing has seen: the model, and what is simpler."""
         plots = not self.args.no_plots
         found = self._tested(self.args.model, self.args.model_dir, self.recipe, plots=plots)
@@ -111,9 +115,15 @@ class Job:
         results["majority" if self.schema.classes else "mean"] = self.tallies["training"].baseline(test)
         for line in table(results, classes=bool(self.schema.classes)):
             print(line)
-        print(f"repeat: {shlex.join(self._again())}")
+        again = shlex.join(self._again())
+        print(f"repeat: {again}")
+        numbers = {
+            model: {name: value if math.isfinite(value) else None for name, value in of_model.items()}
+            for model, of_model in results.items()
+        }
+        return {"metrics": numbers, "repeat": again}
 
-    def explain(self) -> None:
+    def explain(self) -> dict[str, Any]:
         """What the model looks at: the importance of each column, on the test rows."""
         metrics = ("accuracy", "auc", "average_loss") if self.schema.classes else ("average_loss",)
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
@@ -121,8 +131,9 @@ class Job:
         path, text = explained(estimator, whole(self.parts.rows("test")), columns, metrics)
         print(f"importance of the columns, on the test rows ({path}):")
         print(text)
+        return {"importance": str(path)}
 
-    def export(self) -> None:
+    def export(self) -> dict[str, Any]:
         """A directory that takes raw rows."""
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
@@ -133,6 +144,7 @@ class Job:
             str(self.args.model_dir / "export"), receiver, format=_FORMAT, assets_extra={"reading.json": str(reading)}
         )
         print(f"exported: {path}")
+        return {"export": path}
 
     def _estimator(self, model: str, folder: Path, recipe: Recipe, *, plots: bool = False) -> ec.Estimator:
         model_fn = model_fn_of(model, self.schema, recipe, self.args.weight_column, plots=plots)

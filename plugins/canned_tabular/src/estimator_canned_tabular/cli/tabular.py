@@ -12,6 +12,9 @@ are shown beside the result. The same command continues an interrupted training.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import sys
 from pathlib import Path
 
 from estimator_core.cli import local_path
@@ -58,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     training.add_argument("--no-plots", action="store_true", help="no pictures of the evaluation")
     training.add_argument("--explain", action="store_true", help="importance of each column (estimator-explain)")
     training.add_argument("--no-export", action="store_true", help="no export")
+    train.add_argument("--json", action="store_true", help="print JSON, and the lines to standard error")
 
 
 def _here(text: str) -> Path:
@@ -68,11 +72,13 @@ def run(args: argparse.Namespace) -> int:
     """Does what was asked for, in order."""
     from estimator_canned_tabular.cli.job import Job
 
-    job = Job.of(args)
-    job.train()
-    job.evaluate()
-    if args.explain:
-        job.explain()
-    if not args.no_export:
-        job.export()
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+        job = Job.of(args)
+        found = {"model_dir": str(args.model_dir), **job.train(), **job.evaluate()}
+        if args.explain:
+            found |= job.explain()
+        if not args.no_export:
+            found |= job.export()
+    if args.json:
+        print(json.dumps(found))
     return 0

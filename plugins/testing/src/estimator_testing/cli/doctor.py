@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Kind, default_plugins
@@ -16,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator plugins doctor`."""
     parser.add_argument("name", help="entry-point name or distribution name")
     parser.add_argument("--fix", action="store_true", help="rewrite what is written for an older core; prints a diff")
+    parser.add_argument("--json", action="store_true", help="print JSON, and the lines to standard error")
     parser.add_argument(
         "--also", type=Path, nargs="+", default=[], metavar="PATH", help="more files or folders, such as its tests"
     )
@@ -23,31 +27,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Looks for old forms in the plugin's sources, then examines the plugin as it is installed."""
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+        found = _examined(args)
+    if args.json:
+        print(json.dumps(found))
+    return int(any(found.get(name) for name in ("old", "lacks", "faults")))
+
+
+def _examined(args: argparse.Namespace) -> dict[str, Any]:
     absent = [str(path) for path in args.also if not path.exists()]
     if absent:
         raise ArgumentError(f"--also: there is no file or folder {', '.join(absent)}.")
     module, distribution = installed_module(args.name)
     old = show_old_forms(module, args.also, fix=args.fix)
     lacks = show_lacking(module, distribution, args.also)
+    found: dict[str, Any] = {"old": old, "lacks": lacks}
     if old and args.fix:
         print("Rewritten as far as can be; run the doctor again without --fix.")
-        return 1
-    return max(old, lacks, examine(args.name))
+        return found
+    return {**found, **examine(args.name)}
 
 
-def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
-    """Prints each old hook member, moved path and private use with its new form; returns 0 if there is none, else 1.
+def show_old_forms(module: str, also: list[Path], *, fix: bool) -> list[dict[str, Any]]:
+    """Prints, and returns, each old hook member, moved path and private use with its new form.
 
     Args:
         module: the module of the plugin's entry point.
         also: more files or folders.
         fix: rewrite what can be rewritten, and print the diff.
     """
-    found = 0
+    found: list[dict[str, Any]] = []
     for path in source_files(module, also):
         migrated = migrate_file(path)
         for one in migrated.findings:
-            found = 1
+            found.append(
+                {"file": str(path), "line": one.line, "old": one.old, "new": one.new, "can_be_rewritten": one.fixable}
+            )
             print(f"{path}:{one.line}: {one.old} -> {one.new}{'' if one.fixable else ' (not rewritten)'}")
         if fix and migrated.after != migrated.before:
             path.write_text(migrated.after, encoding="utf-8")
@@ -55,8 +70,8 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> int:
     return found
 
 
-def show_lacking(module: str, distribution: str | None, also: list[Path]) -> int:
-    """Prints the packages that a plugin needs since their names have left the core; returns 0 if there is none, else 1.
+def show_lacking(module: str, distribution: str | None, also: list[Path]) -> list[str]:
+    """Prints, and returns, the packages that a plugin needs since their names have left the core.
 
     Args:
         module: the module of the plugin's entry point.
@@ -66,11 +81,11 @@ def show_lacking(module: str, distribution: str | None, also: list[Path]) -> int
     missing = [] if distribution is None else lacking(distribution, source_files(module, also))
     for one in missing:
         print(f"{distribution} does not require {one}, which it imports from: add it, for tests to their extra")
-    return int(bool(missing))
+    return missing
 
 
-def examine(name: str) -> int:
-    """Prints what is known about a plugin and what is wrong with it; returns 0 if nothing is wrong, else 1.
+def examine(name: str) -> dict[str, Any]:
+    """Prints, and returns, what is known about a plugin and what is wrong with it.
 
     Raises:
         ArgumentError: no such plugin is installed.
@@ -81,16 +96,16 @@ def examine(name: str) -> int:
         print(f"{record.label}, entry point {record.name!r}: {record.status}")
         print(f"  {record.error}")
         print(record.traceback, file=sys.stderr, end="")
-        return 1
+        return {"plugin": record.label, "faults": [record.error]}
     print(f"{record.label}, entry point {record.name!r}: module {record.module}")
     for report in examined.reports[:1]:
         print(f"  imported in {1e3 * report.seconds:.0f} ms by a fresh process")
     counted = {"component": record.components, "command": record.commands, "option": record.options}
     print(f"  declares {', '.join(_count(noun, len(ones)) for noun, ones in counted.items())}")
-    faulty = False
+    found: list[str] = []
     for check in CHECKS:
         faults = list(check(examined))
-        faulty = faulty or bool(faults)
+        found += faults
         print(f"  {'FAULT' if faults else 'ok   '}  {(check.__doc__ or '').splitlines()[0]}")
         for fault in faults:
             print(f"           {fault}")
@@ -98,7 +113,7 @@ def examine(name: str) -> int:
     suites = sorted({_suite(kinds[component.kind]) for component in record.components})
     if suites:
         print(f"  Its components are proved by its own tests, with {', '.join(suites)}.")
-    return int(faulty)
+    return {"plugin": record.label, **{f"{noun}s": len(ones) for noun, ones in counted.items()}, "faults": found}
 
 
 def _count(noun: str, number: int) -> str:
