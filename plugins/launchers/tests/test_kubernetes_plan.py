@@ -172,7 +172,7 @@ def test_how_a_job_set_stands(kubectl: Path, status: dict[str, Any], phase: str,
     (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": status}))
     found = KubernetesLauncher().status("ml/train")
     assert (found.phase, found.exit_status, found.restarts) == (phase, exit_status, status.get("restarts", 0))
-    told = json.loads((kubectl / "told.jsonl").read_text())[0]
+    told = json.loads((kubectl / "told.jsonl").read_text().splitlines()[0])[0]
     assert told == ["get", "jobset", "train", "--namespace=ml", "--ignore-not-found", "-o", "json"]
 
 
