@@ -34,9 +34,11 @@ def pods(): return json.loads((folder / "pods.json").read_text())["items"]
 if words[0] == "apply":
     draft = folder / "draft"
     draft.write_text(sys.stdin.read())
-    draft.rename(folder / "applied" / f"{{time.time_ns()}}")
+    applied = draft.rename(folder / "applied" / f"{{time.time_ns()}}")
+    while applied.exists(): time.sleep(0.02)
 elif words[0] == "patch":
     (folder / f"suspended-{{words[1]}}").touch()
+    while '"suspend": true' not in (folder / f"{{words[1]}}-{{words[2]}}.json").read_text(): time.sleep(0.02)
 elif words[0] == "delete":
     (folder / f"deleted-{{words[1]}}").touch()
     while (folder / f"deleted-{{words[1]}}").exists(): time.sleep(0.05)
@@ -152,14 +154,16 @@ class FakeCluster:
     def look(self) -> None:
         """One round of the controllers."""
         self._delete()
-        for path in sorted((self._folder / "applied").iterdir()):
+        applied = sorted((self._folder / "applied").iterdir())
+        for path in applied:
             self._apply(path.read_text())
-            path.unlink()
         if self._set is not None and not self._end:
             self._look_at_set(self._set)
         if self._job is not None and self._pod is not None and not self._job_end:
             self._look_at_job(self._job, self._pod)
         self._write()
+        for path in applied:
+            path.unlink()
 
     def close(self) -> None:
         """Ends all pods."""
@@ -246,7 +250,7 @@ class FakeCluster:
             self._end = {"type": "Completed", "status": "True"}
         elif any(self._failed in rule["onJobFailureReasons"] for rule in made["spec"]["failurePolicy"]["rules"]):
             self._end = {"type": "Failed", "status": "True", "reason": "FailJobSetFailurePolicyAction"}
-            self._end["message"] = f"{self._failed}: {[status for status in ended if status]}"
+            self._end["message"] = "jobset failed due to one or more job failures"
         elif self._restarts >= made["spec"]["failurePolicy"]["maxRestarts"]:
             self._end = {"type": "Failed", "status": "True", "reason": "ReachedMaxRestarts", "message": "no more"}
         else:
@@ -273,7 +277,8 @@ class FakeCluster:
             spec = {**self._set["spec"], "suspend": (self._folder / "suspended-jobset").exists()}
             self._replace(f"jobset-{self._set['metadata']['name']}.json", {"spec": spec, "status": status})
         if self._job is not None:
-            told = {"spec": self._job["spec"], "status": {"conditions": [self._job_end] if self._job_end else []}}
+            spec = {**self._job["spec"], "suspend": (self._folder / "suspended-job").exists()}
+            told = {"spec": spec, "status": {"conditions": [self._job_end] if self._job_end else []}}
             self._replace(f"job-{self._job['metadata']['name']}.json", told)
 
     def _replace(self, name: str, told: dict[str, Any]) -> None:

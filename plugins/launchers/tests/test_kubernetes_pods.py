@@ -12,7 +12,7 @@ import pytest
 from estimator_launchers import JobSpec, KubernetesLauncher
 from estimator_launchers.launcher_suite import LauncherSuite
 from estimator_launchers.launching import submit_and_follow
-from estimator_launchers.pods import Told
+from estimator_launchers.pods import Told, ends
 from plugins.launchers.tests import fake_cluster, faults
 from plugins.launchers.tests.test_pages import PAGES, command, program
 
@@ -40,6 +40,45 @@ class TestKubernetesLauncher(LauncherSuite):
 
     def make(self):
         return KubernetesLauncher()
+
+    def test_an_end_that_can_go_on_is_started_again(self, tmp_path_factory):
+        """The cluster ends the other pods at once, and removes their logs: who follows the job has read them."""
+        code = (
+            "import os, pathlib, sys, time\n"
+            "me, folder = os.environ['JAX_PROCESS_ID'], pathlib.Path(sys.argv[1])\n"
+            "attempt = len(list(folder.glob(f'{me}-*'))) + 1\n"
+            "print('attempt', attempt, flush=True)\n"
+            "(folder / f'{me}-{attempt}').touch()\n"
+            "while len(list(folder.glob(f'*-{attempt}'))) < 2: time.sleep(0.05)\n"
+            "if attempt == 1: time.sleep(3); sys.exit(75)\n"
+        )
+        launcher, lines = self.make(), []
+        job = self.job(code, str(tmp_path_factory.mktemp("notes")), max_restarts=2)
+        status = submit_and_follow(launcher, launcher.plan(job), write=lines.append)
+        assert (status.phase, status.restarts) == ("succeeded", 1)
+        assert [line for line in lines if line.startswith("[1] ")] == ["[1] attempt 1", "[1] attempt 2"]
+
+    def test_a_stop_is_asked_for_by_sigterm(self, tmp_path_factory):
+        """The cluster removes suspended pods with their logs, after they have saved. Another submission continues."""
+        folder = tmp_path_factory.mktemp("notes")
+        code = (
+            "import os, pathlib, signal, sys, time\n"
+            "saved = pathlib.Path(sys.argv[1], os.environ['JAX_PROCESS_ID'])\n"
+            "if saved.exists(): sys.exit(0)\n"
+            "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), saved.touch(), os._exit(75)))\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(600)\n"
+        )
+        launcher = self.make()
+        plan = launcher.plan(self.job(code, str(folder), max_restarts=2))
+        job_id = launcher.submit(plan)
+        for process in range(2):
+            assert next(launcher.logs(job_id, process)) == "ready"
+        launcher.stop(job_id, 20.0)
+        status = launcher.status(job_id)
+        assert (status.phase, status.restarts) == ("resumable", 0)
+        assert sorted(path.name for path in folder.iterdir()) == ["0", "1"]
+        assert self._ended(launcher, launcher.submit(plan)).phase == "succeeded"
 
 
 @pytest.mark.usefixtures("kubectl")
@@ -135,3 +174,9 @@ def test_what_the_cluster_says_of_the_reason_is_passed_on() -> None:
         "process 0 on n1 has ended: ended by SIGTERM (node is drained)",
         "process 1 on n1 has ended: ended by SIGKILL (OOMKilled)",
     ]
+
+
+def test_how_the_pods_of_a_failed_job_ended() -> None:
+    assert ends([pod("a", 0, 75), pod("b", 1, 3, node="n2"), pod("c", 2)]) == (
+        "process 0 on n1: stopped early, can continue; process 1 on n2: failed with status 3"
+    )

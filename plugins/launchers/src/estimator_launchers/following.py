@@ -40,6 +40,11 @@ class Kept(Generic[_Answer]):
                 self._answers[job_id] = time.monotonic(), answer
             return answer
 
+    def forget(self, job_id: str) -> None:
+        """The next answer about a job is a new one: something was done to the job."""
+        with self._lock:
+            self._answers.pop(job_id, None)
+
 
 def follow_file(path: Path, ended: Callable[[], bool]) -> Iterator[str]:
     """Lines of a file as they are written, without line ends; stops when the file is read and `ended()`.

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from estimator_core.errors import ArgumentError
@@ -17,7 +17,7 @@ from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
 from estimator_launchers.environment import new_secret
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import Kept
-from estimator_launchers.pods import Told
+from estimator_launchers.pods import Told, ends
 
 #: Between two questions to the cluster about one job, which several threads follow; and between two looks at its pods.
 _ASK_SECS, _LOOK_SECS = 1.0, 0.5
@@ -110,6 +110,7 @@ class KubernetesLauncher:
         secret = json.dumps(manifests.secret_object(plan.job, new_secret()))
         _kubectl("apply", "-f", "-", given=secret)
         _kubectl("apply", "-f", "-", given=plan.files[0].text)
+        self._asked.forget(job_id)
         return job_id
 
     def status(self, job_id: str) -> JobStatus:
@@ -121,7 +122,11 @@ class KubernetesLauncher:
         found = self._asked.of(job_id)
         if not found.job_set:
             raise LaunchError(f"The cluster has no JobSet {job_id}.")
-        return _status(found)
+        status = _status(found)
+        if "Failed" not in _conditions(found.job_set):
+            return status
+        named = ends(json.loads(_kubectl("get", "pods", *_pods(job_id), "-o", "json") or '{"items": []}')["items"])
+        return replace(status, why="; ".join(filter(None, (named, status.why))))
 
     def stop(self, job_id: str, grace_secs: float) -> None:
         """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
@@ -132,6 +137,7 @@ class KubernetesLauncher:
         deadline = time.monotonic() + grace_secs
         while time.monotonic() < deadline and _kubectl("get", "pods", *_pods(job_id), "-o", "name").strip():
             time.sleep(1.0)
+        self._asked.forget(job_id)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
         """Follows the pod of a process, and the pod that replaces it after a restart."""
@@ -144,7 +150,7 @@ class KubernetesLauncher:
                 yield from _follow("logs", "--follow", pod, *_namespace(job_id))
             elif ended:
                 return
-            time.sleep(1.0)
+            time.sleep(_LOOK_SECS)
 
     def events(self, job_id: str) -> Iterator[str]:
         """Which pods have ended or are lost, on which node and how; and how long it took to start again."""
@@ -247,5 +253,8 @@ def _kubectl(*arguments: str, given: str | None = None) -> str:
 def _follow(*arguments: str) -> Iterator[str]:
     with subprocess.Popen(["kubectl", *arguments], stdout=subprocess.PIPE, text=True, errors="replace") as child:
         assert child.stdout is not None
-        for line in child.stdout:
-            yield line.rstrip("\n")
+        try:
+            for line in child.stdout:
+                yield line.rstrip("\n")
+        finally:
+            child.kill()  # who has read enough does not wait for the end of the pod

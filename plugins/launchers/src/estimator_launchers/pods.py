@@ -64,6 +64,12 @@ class Told:
                 self._lost_at = self._clock()
 
 
+def ends(pods: Sequence[dict[str, Any]]) -> str:
+    """How the pods of a job that has failed ended, in words; "" if the cluster has removed them."""
+    ended = [(pod, *_end(pod)) for pod in pods]
+    return "; ".join(f"{_place(pod)}: {in_words(status)}{why}" for pod, status, why in ended if status)
+
+
 def _name(pod: dict[str, Any]) -> str:
     return pod["metadata"]["name"]
 
