@@ -2,8 +2,8 @@
 
 A walk is a page, or one section of it. Its commands are the lines of its `console` blocks that begin with `$`. What
 stands below a command is what it prints; `...` stands for anything. A Python block whose first line is a comment with a
-file name, `# train.py`, is that file, and so is a `text` block with such a line. All other Python blocks of the page
-are one program, which runs at the end.
+file name, `# train.py`, is that file, and so is a `text` block with such a line. "`train.py` of [a page](local.md)" is
+the file that stands on that page. All other Python blocks of the page are one program, which runs at the end.
 """
 
 from __future__ import annotations
@@ -16,23 +16,35 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What a reader does -> the page that says how, and its section; "": the whole page.
 FIRST, STORE, MIGRATION = "installation", "a run in an object store", "a migration"
+SLURM, RAY, KUBERNETES = "own job on Slurm", "own job on Ray", "own manifest for Kubernetes"
 WALKS = {
     FIRST: ("docs/install.md", "Wheels for another machine"),
     "own CSV trained and served": ("docs/first_hour.md", "Your own CSV, trained and served"),
     "own model_fn": ("docs/tutorial.md", ""),
     "own plugin": ("docs/plugins/tutorial.md", ""),
     "own job of two processes": ("docs/launch/local.md", ""),
+    SLURM: ("docs/launch/slurm.md", ""),
+    RAY: ("docs/launch/ray.md", ""),
+    KUBERNETES: ("docs/launch/kubernetes.md", ""),
     STORE: ("docs/storage.md", "From an empty environment"),
     MIGRATION: ("docs/migrate/walk_through.md", ""),
 }
-_BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```(?P<language>python|console|text)\n(?P<text>.*?)^```$"
+    r"|`(?P<file>[\w./-]+\.\w+)` of \[[^\]\n]+\]\((?P<page>[\w./-]+\.md)\)",
+    re.DOTALL | re.MULTILINE,
+)
+#: A Slurm of two virtual nodes, where Debian's packages are and root walks.
+_SLURM_SITE = ROOT / "plugins" / "launchers" / "tests" / "slurm_site.py"
 _FILE = re.compile(r"# ([\w./-]+\.\w+)$")
 #: Ports that the pages name; a walk takes free ones.
 _PORTS = ("8080", "5000", "10000", "9000")
@@ -57,19 +69,24 @@ class Step:
 BEGIN = Step(command="python3.11 -m venv venv && source venv/bin/activate")
 
 
-def steps(page: str, section: str = "") -> list[Step]:
+def steps(page: str, section: str = "", folder: Path | None = None) -> list[Step]:
     """What a page tells its reader to do, in order.
 
     Args:
         page: its text.
         section: the heading of the part to read; "": all of it.
+        folder: of the page; None: files that stand on other pages are left out.
 
     Raises:
-        ValueError: there is no such heading.
+        ValueError: there is no such heading, or another page has not the file.
     """
     found: list[Step] = []
     program: list[str] = []
-    for language, text in _BLOCK.findall(_section(page, section)):
+    for block in _BLOCK.finditer(_section(page, section)):
+        language, text = block["language"], block["text"]
+        if language is None:
+            found += [] if folder is None else [_elsewhere(block["file"], folder / block["page"])]
+            continue
         name = _FILE.match(text.partition("\n")[0])
         if language == "console":
             found += _commands(text)
@@ -80,6 +97,13 @@ def steps(page: str, section: str = "") -> list[Step]:
     if program:
         found += [Step(command=_written(_PROGRAM, "\n".join(program))), Step(command=f"python {_PROGRAM}")]
     return found
+
+
+def _elsewhere(name: str, page: Path) -> Step:
+    for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if block["text"] is not None and block["text"].startswith(f"# {name}\n"):
+            return Step(command=_written(name, block["text"]))
+    raise ValueError(f"{page} has no {name}")
 
 
 def _section(page: str, heading: str) -> str:
@@ -159,17 +183,15 @@ def main() -> int:
     for name, (page, section) in WALKS.items():
         if arguments.only and arguments.only not in name and name != FIRST:
             continue
-        if name == STORE and not (shutil.which("npm") and os.environ.get("STORAGE_TESTBENCH")):
-            print(f"| {name} | {page} | left out: it needs npm and STORAGE_TESTBENCH (CONTRIBUTING.md) | |", flush=True)
+        if why := _left_out(name, arguments.only):
+            print(f"| {name} | {page} | left out: it needs {why} | |", flush=True)
             continue
-        if name == MIGRATION and not (arguments.only and _runs("python3.7")):
-            print(f"| {name} | {page} | left out: it needs python3.7 and --only migration | |", flush=True)
-            continue
-        told = steps((ROOT / page).read_text(encoding="utf-8"), section)
+        told = steps((ROOT / page).read_text(encoding="utf-8"), section, (ROOT / page).parent)
         ports = {port: _free_port() for port in _PORTS}
         own = [Step(command=_with_ports(step.command, ports), shown=step.shown) for step in told]
         try:
-            seconds = walk([BEGIN, *own], folder / name.replace(" ", "-"), env)
+            with _slurm() if name == SLURM else nullcontext({}) as site:
+                seconds = walk([BEGIN, *own], folder / name.replace(" ", "-"), {**env, **site})
         except RuntimeError as error:
             failed += 1
             print(f"| {name} | {page} | {len(told)} | failed: {error} |", flush=True)
@@ -177,6 +199,32 @@ def main() -> int:
             print(f"| {name} | {page} | {len(told)} | {seconds:.0f} |", flush=True)
         env |= {"PIP_FIND_LINKS": str(folder / FIRST / "wheels")}  # as the first walk says
     return int(bool(failed))
+
+
+def _left_out(name: str, only: str | None) -> str:
+    """What a walk needs that is not here; "": nothing."""
+    if name == STORE and not (shutil.which("npm") and os.environ.get("STORAGE_TESTBENCH")):
+        return "npm and STORAGE_TESTBENCH (CONTRIBUTING.md)"
+    if name == MIGRATION and not (only and _runs("python3.7")):
+        return "python3.7 and --only migration"
+    if name == SLURM and not (
+        shutil.which("sbatch") and shutil.which("munged", path="/usr/sbin") and os.geteuid() == 0
+    ):
+        return "Debian's slurm-wlm and munge, and root"
+    return ""
+
+
+@contextmanager
+def _slurm() -> Iterator[dict[str, str]]:
+    """Starts a Slurm of two virtual nodes; yields what its commands find it by."""
+    folder = tempfile.mkdtemp(prefix="slurm-")
+    site = [sys.executable, str(_SLURM_SITE)]
+    started = subprocess.run([*site, folder], stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        yield {"SLURM_CONF": started.stdout.strip()}
+    finally:
+        subprocess.run([*site, "--stop", folder], check=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _with_ports(command: str, ports: Mapping[str, str]) -> str:

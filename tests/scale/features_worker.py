@@ -1,4 +1,4 @@
-"""Features of a run, one after the other: `features_worker.py SETTINGS_JSON`; writes what each gave.
+"""Features of a run, one after the other: `features_worker.py SETTINGS_JSON`; writes the results of each.
 
 Settings: folder, out, mesh, cases (names; empty: all). `<out>.<process>.json` has the results of every case: numbers by
 name.
@@ -130,15 +130,8 @@ def experiment(make: Any, part: Any, **options: Any) -> Any:
     """One over the usual inputs."""
     from estimator_experiment import Experiment
 
-    return Experiment(
-        make(),
-        models.train_input(part(32)),
-        models.eval_input(part(52)),
-        train_steps=STEPS,
-        eval_delay_secs=0,
-        continuous_eval_throttle_secs=0,
-        **options,
-    )
+    told = {"train_steps": STEPS, "eval_delay_secs": 0, "continuous_eval_throttle_secs": 0, **options}
+    return Experiment(make(), models.train_input(part(32)), models.eval_input(part(52)), **told)
 
 
 @case
@@ -160,7 +153,8 @@ def schedules_one_by_one(make: Any, part: Any, folder: Path) -> Result:
     one = experiment(make, part)
     one.train(delay_secs=0)
     found = {name: numbers(getattr(one, name)()) for name in ("evaluate", "continuous_eval")}
-    return {**norms(one.estimator), **found}
+    seen = experiment(functools.partial(make, model_dir=one.estimator.model_dir), part, eval_steps=3)
+    return {**norms(one.estimator), **found, "on train data": numbers(seen.continuous_eval_on_train_data())}
 
 
 @case
@@ -180,6 +174,36 @@ def learn_runner_without_a_schedule(make: Any, part: Any, folder: Path) -> Resul
 
     metrics, _ = ec.learn_runner.run(experiment_fn, output_dir=str(folder / "own"))
     return {**norms(made[-1].estimator), "metrics": numbers(metrics)}
+
+
+@case
+def everything_together(make: Any, part: Any, folder: Path) -> Result:
+    """A warm start, accumulation, early stopping, the best checkpoint and two exporters, in one Experiment."""
+    from estimator_hooks import stop_if_no_decrease_hook
+
+    first = make()
+    first.train(models.train_input(part(32)), max_steps=3)
+    best = ec.KeepBest(metric="accuracy", mode="max")
+    estimator = make(
+        learning_rate=0.5,
+        warm_start_from=first.model_dir,
+        accumulate_steps=2,
+        keep_checkpoint_max=2,
+        keep_checkpoint_best=best,
+    )
+    stops = stop_if_no_decrease_hook(estimator, "loss", 4, run_every_steps=2, restore_best=True)
+    looks = [Looks("one"), Looks("two")]
+    one = experiment(
+        lambda: estimator, part, train_hooks=[stops], min_eval_frequency=4, export_strategies=looks, train_steps=40
+    )
+    metrics, _ = one.train_and_evaluate()
+    seen = {
+        f"{path.parent.name}/{path.name}": json.loads(path.read_text())
+        for path in sorted(Path(estimator.model_dir).glob("export/*/*.json"))
+    }
+    kept = sorted(int(path.name) for path in Path(estimator.model_dir, "checkpoints").iterdir() if path.name.isdigit())
+    told = {"metrics": numbers(metrics), "reason": estimator.stop_reason, "kept": kept, "seen": seen}
+    return {**norms(estimator), **told}
 
 
 @case

@@ -11,14 +11,9 @@ import pytest
 from estimator_core.errors import ArgumentError
 from estimator_launchers import JobSpec, KubernetesLauncher, LaunchError
 from estimator_launchers.launcher_suite import LauncherSuite
-from plugins.launchers.tests import fake_cluster
 
 yaml = pytest.importorskip("yaml", reason="PyYAML writes the manifests: the extra `kubernetes`")
 
-SAYS = (
-    "import os; import estimator_core as ec; c = ec.RunConfig(); g = c.process_group\n"
-    "print(c.task_type, c.task_id, g and (g.count, g.index, g.coordinator), len(os.environ['ESTIMATOR_RUN_SECRET']))"
-)
 #: A kubectl that notes what it is told, and answers from files.
 KUBECTL = """#!{python}
 import json, pathlib, sys
@@ -91,19 +86,6 @@ def test_a_volume_that_pods_share():
     assert spec["containers"][0]["volumeMounts"] == [{"name": "shared", "mountPath": "/shared/runs"}]
 
 
-def test_the_pods_find_each_other_by_the_manifest():
-    """The test's own fake starts the pods as processes here: there is no cluster."""
-    made = objects(command=(sys.executable, "-c", SAYS), processes=3, evaluator=True, devices=2)
-    ended = fake_cluster.run(made, {"train-run": {"secret": "s" * 64}}, timeout=120)
-    assert [status for status, _ in ended] == [0, 0, 0, 0], ended
-    assert [text.strip() for _, text in ended] == [
-        "chief 0 (3, 0, '127.0.0.1:7464') 64",
-        "worker 0 (3, 1, '127.0.0.1:7464') 64",
-        "worker 1 (3, 2, '127.0.0.1:7464') 64",
-        "evaluator 0 None 64",
-    ]
-
-
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -131,11 +113,45 @@ def test_the_secret_goes_to_kubectl_by_standard_input(kubectl: Path):
     launcher = KubernetesLauncher()
     plan = launcher.plan(job(options={"namespace": "ml"}))
     assert launcher.submit(plan) == "ml/train"
-    first, second = map(json.loads, (kubectl / "told.jsonl").read_text().splitlines())
+    *asked, first, second = map(json.loads, (kubectl / "told.jsonl").read_text().splitlines())
+    assert [words[:3] for words, _ in asked] == [["get", "jobset", "train"], ["get", "job", "train-evaluator"]]
     made = json.loads(first[1])
     assert (made["kind"], made["metadata"]["name"], len(made["stringData"]["secret"])) == ("Secret", "train-run", 64)
     assert second == [["apply", "-f", "-"], plan.files[0].text]
     assert made["stringData"]["secret"] not in json.dumps([first[0], second]) + plan.text()
+
+
+def test_a_job_of_the_name_is_replaced_when_it_has_ended_and_else_left_alone(kubectl: Path):
+    """The cluster leaves a JobSet that has failed as it is, so a second submission would start nothing."""
+    launcher = KubernetesLauncher()
+    (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": {"conditions": [FAILED]}}))
+    launcher.submit(launcher.plan(job()))
+    told = [json.loads(line)[0] for line in (kubectl / "told.jsonl").read_text().splitlines()]
+    assert [words[:2] for words in told[2:]] == [
+        ["delete", "jobset"],
+        ["delete", "job"],
+        ["apply", "-f"],
+        ["apply", "-f"],
+    ]
+    (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": {}}))
+    with pytest.raises(LaunchError, match=r"There is a job train that has not ended\. Give another --name"):
+        launcher.submit(launcher.plan(job()))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "phase"),
+    [
+        ([], "running"),
+        ([{"type": "Complete", "status": "True"}], "succeeded"),
+        ([{**FAILED, "reason": "BackoffLimitExceeded"}], "failed"),
+    ],
+)
+def test_a_job_ends_with_its_evaluator(kubectl: Path, conditions: list[dict[str, str]], phase: str):
+    done = {"spec": {}, "status": {"conditions": [{"type": "Completed", "status": "True"}]}}
+    (kubectl / "get-jobset.json").write_text(json.dumps(done))
+    (kubectl / "get-job.json").write_text(json.dumps({"spec": {}, "status": {"conditions": conditions}}))
+    found = KubernetesLauncher().status("train")
+    assert (found.phase, "the evaluator" in found.why) == (phase, phase == "failed")
 
 
 @pytest.mark.parametrize(
@@ -156,8 +172,8 @@ def test_how_a_job_set_stands(kubectl: Path, status: dict[str, Any], phase: str,
     (kubectl / "get-jobset.json").write_text(json.dumps({"spec": {}, "status": status}))
     found = KubernetesLauncher().status("ml/train")
     assert (found.phase, found.exit_status, found.restarts) == (phase, exit_status, status.get("restarts", 0))
-    told = json.loads((kubectl / "told.jsonl").read_text())[0]
-    assert told == ["get", "jobset", "train", "--namespace=ml", "-o", "json"]
+    told = json.loads((kubectl / "told.jsonl").read_text().splitlines()[0])[0]
+    assert told == ["get", "jobset", "train", "--namespace=ml", "--ignore-not-found", "-o", "json"]
 
 
 def test_a_stop_suspends_and_the_job_can_go_on(kubectl: Path):
@@ -169,7 +185,8 @@ def test_a_stop_suspends_and_the_job_can_go_on(kubectl: Path):
 
 
 def test_logs_of_a_pod_end_with_the_job(kubectl: Path):
-    done = {"spec": {}, "status": {"conditions": [{"type": "Completed", "status": "True"}]}}
+    spec = {"replicatedJobs": [{"template": {"spec": {"completions": 2}}}]}
+    done = {"spec": spec, "status": {"conditions": [{"type": "Completed", "status": "True"}]}}
     (kubectl / "get-jobset.json").write_text(json.dumps(done))
     pod = {"metadata": {"name": "train-trainers-0-1-x", "creationTimestamp": "1"}, "status": {"phase": "Succeeded"}}
     (kubectl / "get-pods.json").write_text(json.dumps({"items": [pod]}))
@@ -181,3 +198,8 @@ def test_without_kubectl_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LaunchError, match="There is no kubectl here"):
         KubernetesLauncher().status("train")
+
+
+def test_a_job_that_the_cluster_does_not_have_is_an_error(kubectl: Path):
+    with pytest.raises(LaunchError, match="The cluster has no JobSet ml/train"):
+        KubernetesLauncher().status("ml/train")

@@ -1,11 +1,15 @@
 """The manifests against the schemas of Kubernetes and the models of JobSet, without a cluster: session `kubernetes`."""
 
 import copy
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from plugins.launchers.tests.test_kubernetes_plan import objects
+from plugins.launchers.tests.test_pages import PAGES, command
 
 validate = pytest.importorskip("kubernetes_validate", reason="session `kubernetes` has kubernetes-validate")
 models = pytest.importorskip("kubeflow_trainer_api.models", reason="session `kubernetes` has kubeflow-trainer-api")
@@ -69,6 +73,20 @@ def test_kubernetes_knows_every_field(fields: dict[str, Any], version: str):
 def test_job_set_knows_every_field(fields: dict[str, Any]):
     (made,) = (one for one in objects(**fields) if one["kind"] == "JobSet")
     assert lost(made, models.JobsetV1alpha2JobSet.from_dict(made).to_dict()) == []
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
+@pytest.mark.parametrize("words", ["--max-restarts 3", "--image"])
+def test_the_manifests_of_the_page_are_valid(tmp_path: Path, words: str):
+    asked = command("kubernetes.md", f"estimator launch --on kubernetes --processes 2 {words}")
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    made = list(yaml.safe_load_all(done.stdout.partition("# ---- Containerfile")[0]))
+    assert "JobSet" in [one["kind"] for one in made]
+    for one in made:
+        for version in VERSIONS:
+            assert refused(as_job(one) if one["kind"] == "JobSet" else one, version) == ""
+        if one["kind"] == "JobSet":
+            assert lost(one, models.JobsetV1alpha2JobSet.from_dict(one).to_dict()) == []
 
 
 def test_a_wrong_field_is_found():

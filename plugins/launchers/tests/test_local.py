@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ def _own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["1=75"], "0", 75, "process 1: stopped early, can continue"),
         (["1=75"], "1", 0, "starting all processes again (1 of 1)"),
         (["1=SIGKILL"], "0", 75, "process 1: ended by SIGKILL"),
-        (["1=SIGKILL", "0=wait0.5!"], "1", 0, "starting all processes again"),
+        (["1=SIGKILL", "0=wait0.5!"], "1", 0, f"process 1 on {socket.gethostname()} has ended: ended by SIGKILL"),
         (["1=SIGABRT"], "1", 0, "starting all processes again"),
         (["1=75!"], "2", 75, "starting all processes again (2 of 2)"),
         (["1=freeze", "0=75"], "1", 0, "process 1 did not end; it is killed."),

@@ -45,7 +45,7 @@ def test_from_an_empty_folder_to_two_processes(tmp_path: Path) -> None:
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
 def test_from_the_same_folder_to_a_manifest(tmp_path: Path) -> None:
     yaml = pytest.importorskip("yaml")
-    launched = command("kubernetes.md", "estimator launch --on kubernetes")
+    launched = command("kubernetes.md", "estimator launch --on kubernetes --processes 2 --image")
     done = subprocess.run(launched, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     text = done.stdout.partition("# ---- Containerfile")[0]
     made = [one["kind"] for one in yaml.safe_load_all(text)]
@@ -55,7 +55,6 @@ def test_from_the_same_folder_to_a_manifest(tmp_path: Path) -> None:
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
 def test_from_the_same_folder_to_a_batch_script(tmp_path: Path) -> None:
     words = command("slurm.md", "estimator launch --on slurm --processes 16")
-    words.insert(words.index("--"), "--dry-run")
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     assert "#SBATCH --gres=gpu:8" in done.stdout
     assert not list(tmp_path.iterdir())

@@ -111,7 +111,9 @@ def board(grace_secs: float = 60.0) -> tuple[Board, Clock]:
 def test_the_first_failure_ends_the_others_by_force_after_the_grace():
     made, clock = board()
     attempt = made.begin(3)
+    made.placed(attempt, 1, "n2")
     made.ended(attempt, 1, 75)
+    assert made.taken()[1] == ["process 1 on n2 has ended: stopped early, can continue"]
     assert made.order(attempt, 0) == "go on"
     clock.now = 61.0
     assert made.order(attempt, 0) == "kill"
@@ -126,6 +128,7 @@ def test_the_first_failure_ends_the_others_by_force_after_the_grace():
 def test_a_process_of_an_attempt_that_is_given_up_is_killed():
     made, clock = board()
     first = made.begin(3)
+    made.placed(first, 2, "n2")
     made.lost(2, "ActorDiedError: gone")
     clock.now = 7.0
     second = made.begin(2)
@@ -135,7 +138,7 @@ def test_a_process_of_an_attempt_that_is_given_up_is_killed():
     made.ended(second, 1, 0)
     assert made.verdict(second) == 0, "what is left of the first attempt does not count"
     assert made.taken()[1] == [
-        "process 2 is lost: ActorDiedError: gone",
+        "process 2 on n2 is lost: ActorDiedError: gone",
         "starting again, 2 together (attempt 2), 7.0 s after the loss",
     ]
     assert made.taken()[1] == []

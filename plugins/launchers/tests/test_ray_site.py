@@ -14,7 +14,7 @@ import pytest
 
 from estimator_launchers import JobSpec, RayLauncher, launch
 from estimator_launchers.launcher_suite import LauncherSuite
-from plugins.launchers.tests import ray_site
+from plugins.launchers.tests import faults, ray_site
 from plugins.launchers.tests.processes import until
 from plugins.launchers.tests.test_pages import PAGES, command, program
 
@@ -25,46 +25,6 @@ pytestmark = [
 ]
 
 Cluster = Any  # of ray, which the ordinary tests do not have
-
-TRAIN = """
-import os, pathlib, signal, sys, time
-import jax.numpy as jnp, numpy as np, optax
-import estimator_core as ec
-
-FAULT, OUT, STEPS = sys.argv[2], pathlib.Path(sys.argv[1]), int(sys.argv[3])
-WHO = os.environ.get("JAX_PROCESS_ID", "0")
-first = os.environ.get("ESTIMATOR_ATTEMPT", "0") == "0"
-
-def model_fn(features, labels, mode):
-    loss = jnp.mean((features["x"] @ ec.get_variable("w", (2,)) - labels) ** 2)
-    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(1e-2))
-
-def parent(pid):
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-class Fault(ec.Hook):
-    def next_step(self, step):
-        return step + 1
-    def after_step(self, run, step, out):
-        if FAULT == "slow":
-            (OUT / "step").write_text(str(step)); time.sleep(0.1)
-        if first and step == 12 and WHO == "1":
-            if FAULT == "actor":
-                os.kill(parent(os.getppid()), signal.SIGKILL)
-                time.sleep(60)
-            elif FAULT in ("kill", "freeze"):
-                os.kill(os.getpid(), signal.SIGKILL if FAULT == "kill" else signal.SIGSTOP)
-            elif FAULT == "raise":
-                raise RuntimeError("the input of this process broke")
-
-x = np.arange(128, dtype=np.float32).reshape(64, 2) / 128
-data = ec.inputs.numpy_input_fn({"x": x}, x.sum(1), batch_size=4, num_epochs=None, shuffle=True, seed=1)
-config = ec.RunConfig(model_dir=str(OUT / "run"), save_checkpoints_steps=10, tf_random_seed=1, default_hooks=False)
-estimator = ec.Estimator(model_fn, config=config)
-estimator.train(data, max_steps=STEPS, hooks=[Fault()])
-group = estimator.config.process_group
-print("done", group.count if group else 1, WHO, [value.hex() for value in estimator.get_variable_value("w").tolist()])
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,64 +44,34 @@ class TestRayLauncher(LauncherSuite):
         return RayLauncher()
 
 
-def train(out: Path, *words: str, **fields: object) -> tuple[object, list[str]]:
-    """How a job of two nodes ends, and what its processes write."""
-    out.mkdir()
-    values = {"processes": 2, "hosts": 2, "grace_secs": 40.0, **fields}
-    job = JobSpec(command=(sys.executable, "-c", TRAIN, str(out), *words), **values)  # type: ignore[arg-type]
-    lines: list[str] = []
-    began = time.monotonic()
-    status = launch(job, on="ray", write=lines.append)
-    print(f"{words}: {status}, {time.monotonic() - began:.1f} s")
-    return status, lines
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The last line of each process of a run to which nothing happens."""
-    status, lines = train(tmp_path_factory.mktemp("calm") / "out", "none", "20")
-    assert status.phase == "succeeded", lines
-    return done(lines)
-
-
-def done(lines: list[str]) -> list[str]:
-    return sorted(line for line in lines if "] done " in line)
+    status, heard = faults.followed(RayLauncher(), tmp_path_factory.mktemp("calm") / "out", hosts=2)
+    assert status.phase == "succeeded", heard.text
+    return heard.done()
 
 
 def test_two_nodes_train_together(undisturbed: list[str]) -> None:
     assert [line.split()[1:4] for line in undisturbed] == [["done", "2", "0"], ["done", "2", "1"]]
-    assert len({line.partition("[0x")[2] or line.split(maxsplit=4)[4] for line in undisturbed}) == 1
+    assert len({line.split()[4] for line in undisturbed}) == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        ("actor", r"process 1 is lost: "),
-        pytest.param("kill", r"process 1 has ended: ended by SIGKILL", marks=pytest.mark.slow),
-        pytest.param("freeze", r"process 0 has ended: stopped early, can continue", marks=pytest.mark.slow),
-    ],
-)
-def test_what_is_lost_is_named_and_the_run_goes_on_at_the_same_example(
-    tmp_path: Path, undisturbed: list[str], capfd: pytest.CaptureFixture[str], fault: str, says: str
+FAULTS = ["kill@12", "freeze@12", "raise@12", "kill@evaluate", "kill@predict"]
+
+
+@pytest.mark.parametrize("fault", ["actor@12", *[pytest.param(one, marks=pytest.mark.slow) for one in FAULTS]])
+def test_what_is_lost_is_named_in_time_and_the_run_goes_on_at_the_same_example(
+    tmp_path: Path, undisturbed: list[str], fault: str
 ) -> None:
-    """The weights are those of the undisturbed run, bit for bit."""
-    status, lines = train(tmp_path / "out", fault, "20", max_restarts=1)
-    said = capfd.readouterr().err
-    with capfd.disabled():
-        print(*re.findall("estimator launch: .*", said), sep="\n")
-    assert (status.phase, status.restarts) == ("succeeded", 1), lines
-    assert re.search(says, said)
-    assert re.search(r"starting again, 2 together \(attempt 2\), [\d.]+ s after the loss", said)
-    if fault == "freeze":
-        assert any("[0] estimator: Process 1 of 2" in line for line in lines), lines
-    assert done(lines) == undisturbed
+    """Every number is that of the undisturbed run, bit for bit."""
+    names = [r"process 1 on \S+ is lost: "] if fault.startswith("actor") else ()
+    faults.survives(RayLauncher(), tmp_path / "out", undisturbed, fault, names, hosts=2, grace_secs=40.0)
 
 
 @pytest.mark.slow
-def test_an_error_of_a_program_is_final(tmp_path: Path) -> None:
-    status, lines = train(tmp_path / "out", "raise", "20", max_restarts=2)
-    assert (status.phase, status.restarts, status.exit_status) == ("failed", 0, 1), lines
-    assert any("the input of this process broke" in line for line in lines)
+def test_what_is_killed_in_the_restart_too(tmp_path: Path, undisturbed: list[str]) -> None:
+    faults.survives_two(RayLauncher(), tmp_path / "out", undisturbed, hosts=2, grace_secs=40.0)
 
 
 @pytest.mark.slow
@@ -151,9 +81,12 @@ def test_a_run_goes_on_after_a_node_is_lost(
 ) -> None:
     """The node of a process goes away while it trains: those that are left continue, or a free node takes its place."""
     (tmp_path / "out").mkdir()
-    command = (sys.executable, "-c", TRAIN, str(tmp_path / "out"), "slow", "150")
+    command = (sys.executable, "-c", faults.PROGRAM, str(tmp_path / "out"), "1", "slow")
     room_for_one = {"cpus": "2"}  # on each node
-    job = JobSpec(command=command, processes=2, hosts=2, min_processes=left, max_restarts=2, options=room_for_one)
+    env = {"STEPS": "150"}
+    job = JobSpec(
+        command=command, processes=2, hosts=2, min_processes=left, max_restarts=2, options=room_for_one, env=env
+    )
     lines: list[str] = []
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(launch, job, "ray", write=lines.append)
@@ -174,7 +107,7 @@ def test_a_run_goes_on_after_a_node_is_lost(
         print(*re.findall("estimator launch: .*", said), f"{time.monotonic() - began:.1f} s", sep="\n")
     assert status.phase == "succeeded", lines
     ended = [["done", str(left), str(index)] for index in range(left)]
-    assert [line.split()[1:4] for line in done(lines)] == ended, lines
+    assert sorted(line.split()[1:4] for line in lines if "] done " in line) == ended, lines
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,43 +10,13 @@ import pytest
 
 from estimator_launchers import JobSpec, SlurmLauncher
 from estimator_launchers.launcher_suite import LauncherSuite
-from plugins.launchers.tests import slurm_site
+from plugins.launchers.tests import faults, slurm_site
 from plugins.launchers.tests.processes import until
+from plugins.launchers.tests.test_pages import PAGES, command, program
 
 ASKED_FOR = os.environ.get("ESTIMATOR_TEST_SLURM") == "1"
 REASON = slurm_site.missing() if ASKED_FOR else "session `slurm` runs it"
 pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
-
-TRAIN = """
-import os, pathlib, signal, sys, time
-import jax.numpy as jnp, numpy as np, optax
-import estimator_core as ec
-
-FAULT, WHO, OUT = sys.argv[2], sys.argv[3], pathlib.Path(sys.argv[1])
-first = not (OUT / "again").exists()
-
-def model_fn(features, labels, mode):
-    loss = jnp.mean((features["x"] @ ec.get_variable("w", (2,)) - labels) ** 2)
-    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(1e-2))
-
-class Fault(ec.Hook):
-    def next_step(self, step):
-        return step + 1
-    def after_step(self, run, step, out):
-        if FAULT == "slow":
-            (OUT / "step").write_text(str(step)); time.sleep(0.1)
-        if first and step == 12 and os.environ["SLURM_PROCID"] == WHO and FAULT in ("kill", "freeze"):
-            (OUT / "again").touch()
-            os.kill(os.getpid(), signal.SIGKILL if FAULT == "kill" else signal.SIGSTOP)
-
-x = np.arange(128, dtype=np.float32).reshape(64, 2) / 128
-data = ec.inputs.numpy_input_fn({"x": x}, x.sum(1), batch_size=4, num_epochs=None, shuffle=True, seed=1)
-config = ec.RunConfig(model_dir=str(OUT / "run"), save_checkpoints_steps=10, tf_random_seed=1, default_hooks=False)
-estimator = ec.Estimator(model_fn, config=config)
-estimator.train(data, max_steps=int(sys.argv[4]), hooks=[Fault()])
-group = estimator.config.process_group
-print("done", group.count, group.index, [float(f"{value:.6f}") for value in estimator.get_variable_value("w")])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +60,10 @@ def launcher(site: Path, tmp_path: Path) -> SlurmLauncher:
     return SlurmLauncher(str(tmp_path / "jobs"))
 
 
-def train(out: Path, *words: str, **fields: object) -> JobSpec:
+def job_of(out: Path, *words: str, **fields: object) -> JobSpec:
     out.mkdir()
     values = {"processes": 4, "hosts": 2, "grace_secs": 60.0, **fields}
-    return JobSpec(command=(sys.executable, "-c", TRAIN, str(out), *words), **values)  # type: ignore[arg-type]
+    return JobSpec(command=(sys.executable, "-c", faults.PROGRAM, str(out), "1", *words), **values)  # type: ignore[arg-type]
 
 
 def ended(launcher: SlurmLauncher, job_id: str, secs: float = 240):
@@ -116,19 +85,19 @@ class TestSlurmLauncher(LauncherSuite):
 
 
 def test_four_tasks_on_two_nodes_train_together(launcher: SlurmLauncher, tmp_path: Path) -> None:
-    job_id = launcher.submit(launcher.plan(train(tmp_path / "out", "none", "0", "20")))
-    status, logs = ended(launcher, job_id)
-    assert status.phase == "succeeded", logs
-    last = [log.splitlines()[-1].split(maxsplit=3) for log in logs]
-    assert [words[:3] for words in last] == [["done", "4", str(index)] for index in range(4)]
-    assert len({words[3] for words in last}) == 1, "the processes have different weights"
+    status, heard = faults.followed(launcher, tmp_path / "out", processes=4, hosts=2)
+    assert status.phase == "succeeded", heard.text
+    done = [line.split()[1:] for line in heard.done()]
+    assert [words[:3] for words in done] == [["done", "4", str(index)] for index in range(4)]
+    assert len({words[3] for words in done}) == 1, "the processes have different numbers"
 
 
 @pytest.mark.usefixtures("requeued_soon")
 def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
     """As `--signal` sends it before the time limit: to the batch script."""
     out = tmp_path / "out"
-    job_id = launcher.submit(launcher.plan(train(out, "slow", "0", "120", processes=2, max_restarts=2)))
+    job = job_of(out, "slow", processes=2, max_restarts=2, env={"STEPS": "120"})
+    job_id = launcher.submit(launcher.plan(job))
     until(lambda: (out / "step").exists() and int((out / "step").read_text() or 0) > 20, 200)
     subprocess.run(["scancel", "--signal=TERM", "--batch", job_id], check=True)
     status, logs = ended(launcher, job_id)
@@ -137,24 +106,37 @@ def test_sigterm_saves_requeues_and_goes_on(launcher: SlurmLauncher, tmp_path: P
     assert logs[0].splitlines()[-1].startswith("done 2 0")
 
 
+@pytest.fixture(scope="module")
+def undisturbed(site: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The last line of each process of a run to which nothing happens."""
+    folder = tmp_path_factory.mktemp("calm")
+    status, heard = faults.followed(SlurmLauncher(str(folder / "jobs")), folder / "out", hosts=2)
+    assert status.phase == "succeeded", heard.text
+    return heard.done()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("requeued_soon")
-@pytest.mark.parametrize("fault", ["kill", "freeze"])
-def test_a_task_that_is_lost_is_named_and_the_job_goes_on(launcher: SlurmLauncher, tmp_path: Path, fault: str) -> None:
-    began = time.monotonic()
-    job = train(tmp_path / "out", fault, "1", "20", processes=2, max_restarts=1, grace_secs=30.0)
-    job_id = launcher.submit(launcher.plan(job))
-    status, logs = ended(launcher, job_id)
-    print(f"{fault}: from the submission to the end after one restart: {time.monotonic() - began:.1f} s")
-    assert (status.phase, status.restarts) == ("succeeded", 1), logs
-    assert "Process 1 of 2" in logs[0]
-    assert "done 2 0" in logs[0].splitlines()[-1]
+@pytest.mark.parametrize("fault", ["kill@12", "freeze@12", "raise@12", "kill@evaluate", "kill@predict"])
+def test_a_task_that_is_lost_is_named_in_time_and_nothing_is_lost(
+    launcher: SlurmLauncher, tmp_path: Path, undisturbed: list[str], fault: str
+) -> None:
+    faults.survives(launcher, tmp_path / "out", undisturbed, fault, hosts=2)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("requeued_soon")
+def test_a_task_that_is_killed_in_the_restart_too(
+    launcher: SlurmLauncher, tmp_path: Path, undisturbed: list[str]
+) -> None:
+    faults.survives_two(launcher, tmp_path / "out", undisturbed, hosts=2)
 
 
 @pytest.mark.slow
 def test_scancel_ends_it_and_it_can_go_on(launcher: SlurmLauncher, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    job_id = launcher.submit(launcher.plan(train(out, "slow", "0", "100000", processes=2, max_restarts=2)))
+    job = job_of(out, "slow", processes=2, max_restarts=2, env={"STEPS": "100000"})
+    job_id = launcher.submit(launcher.plan(job))
     until(lambda: (out / "step").exists(), 200)
     subprocess.run(["scancel", job_id], check=True)
     status, _ = ended(launcher, job_id)
@@ -197,3 +179,14 @@ def test_the_secret_is_in_a_file_of_its_owner_alone(launcher: SlurmLauncher, tmp
     assert (path.stat().st_mode & 0o777, len(path.read_text())) == (0o600, 64)
     shown = subprocess.run(["scontrol", "show", "job", job_id], capture_output=True, text=True, check=True).stdout
     assert path.read_text() not in shown
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("site")
+@pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")
+def test_from_an_empty_folder_by_the_page(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(program("local.md"))
+    words = command("slurm.md", "estimator launch --on slurm --processes 2")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len([line for line in done.stdout.splitlines() if "metrics {" in line]) == 2, done.stdout

@@ -1,12 +1,49 @@
-"""Lines of a growing file, and of a whole job."""
+"""Lines of a growing file, and answers of an engine that are not asked for too often."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 _POLL_SECS = 0.1
+_Answer = TypeVar("_Answer")
+
+
+class Kept(Generic[_Answer]):
+    """Answers about jobs, each kept for a while: the threads that follow a job ask its engine once together.
+
+    Args:
+        ask: asks about a job.
+        secs: how long an answer is kept.
+
+    Example:
+        >>> asked = []
+        >>> kept = Kept(lambda job: asked.append(job) or len(asked), secs=60.0)
+        >>> kept.of("a"), kept.of("a"), kept.of("b")
+        (1, 1, 2)
+    """
+
+    def __init__(self, ask: Callable[[str], _Answer], secs: float) -> None:
+        self._ask, self._secs = ask, secs
+        self._lock = threading.Lock()
+        self._answers: dict[str, tuple[float, _Answer]] = {}
+
+    def of(self, job_id: str) -> _Answer:
+        """The answer about a job, at most so many seconds old."""
+        with self._lock:
+            when, answer = self._answers.get(job_id, (0.0, None))
+            if answer is None or time.monotonic() - when > self._secs:
+                answer = self._ask(job_id)
+                self._answers[job_id] = time.monotonic(), answer
+            return answer
+
+    def forget(self, job_id: str) -> None:
+        """The next answer about a job is a new one: something was done to the job."""
+        with self._lock:
+            self._answers.pop(job_id, None)
 
 
 def follow_file(path: Path, ended: Callable[[], bool]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from estimator_core.errors import ArgumentError
@@ -15,7 +16,13 @@ from estimator_launchers import manifests
 from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
 from estimator_launchers.environment import new_secret
 from estimator_launchers.errors import LaunchError
+from estimator_launchers.following import Kept
+from estimator_launchers.pods import Told, ends
 
+#: Between two questions to the cluster about one job, which several threads follow; and between two looks at its pods.
+_ASK_SECS, _LOOK_SECS = 1.0, 0.5
+#: What the name of the evaluator's Job has more than that of the job.
+_EVALUATOR = "-evaluator"
 OPTIONS: Final[Mapping[str, str]] = {
     "cards": "the resource of a card, for example nvidia.com/gpu; --devices says how many a process has",
     "cpu": "processors of each process, for example 8",
@@ -52,6 +59,9 @@ class KubernetesLauncher:
 
     name = "kubernetes"
 
+    def __init__(self) -> None:
+        self._asked = Kept(_ask, _ASK_SECS)
+
     def plan(self, job: JobSpec) -> Plan:
         """The manifests, and a container file.
 
@@ -81,55 +91,125 @@ class KubernetesLauncher:
     def submit(self, plan: Plan) -> str:
         """Makes the Secret of the run, then the objects; the id is `NAMESPACE/NAME`, or `NAME`.
 
+        An earlier job of the name, which has ended, is removed first: the cluster would leave it as it is.
+
         Raises:
-            LaunchError: kubectl is missing, or the cluster refuses the objects.
+            LaunchError: kubectl is missing, the cluster refuses the objects, or a job of the name has not ended.
         """
+        job_id = "/".join(filter(None, (plan.job.options.get("namespace"), plan.job.name)))
+        earlier = _ask(job_id)
+        if earlier.job_set:
+            if not _status(earlier).ended:
+                raise LaunchError(
+                    f"There is a job {job_id} that has not ended. Give another --name, or end it: estimator launch "
+                    f"--on kubernetes --stop {job_id}"
+                )
+            removed = ["jobset", *_named(job_id), "--ignore-not-found", "--cascade=foreground"]
+            _kubectl("delete", *removed)
+            _kubectl("delete", "job", *_named(job_id, _EVALUATOR), *removed[-2:])
         secret = json.dumps(manifests.secret_object(plan.job, new_secret()))
         _kubectl("apply", "-f", "-", given=secret)
         _kubectl("apply", "-f", "-", given=plan.files[0].text)
-        return "/".join(filter(None, (plan.job.options.get("namespace"), plan.job.name)))
+        self._asked.forget(job_id)
+        return job_id
 
     def status(self, job_id: str) -> JobStatus:
-        """The state of a job, from the conditions of its JobSet.
+        """The state of a job, from the conditions of its JobSet, and of the Job of its evaluator.
 
         Raises:
             LaunchError: there is no such JobSet.
         """
-        told: dict[str, Any] = json.loads(_kubectl("get", "jobset", *_named(job_id), "-o", "json"))
-        status = told.get("status", {})
-        restarts = int(status.get("restarts", 0))
-        held = {one["type"]: one for one in status.get("conditions", []) if one["status"] == "True"}
-        if "Completed" in held:
-            return JobStatus(phase="succeeded", restarts=restarts)
-        if "Failed" in held:
-            phase = "resumable" if held["Failed"].get("reason") == "ReachedMaxRestarts" else "failed"
-            why = f"{held['Failed'].get('reason')}: {held['Failed'].get('message', '')}"
-            return JobStatus(phase=phase, restarts=restarts, why=why)
-        if told["spec"].get("suspend"):
-            return JobStatus(phase="resumable", restarts=restarts, why="it was stopped")
-        active = any(one.get("active") for one in status.get("replicatedJobsStatus", []))
-        return JobStatus(phase="running" if active else "pending", restarts=restarts)
+        found = self._asked.of(job_id)
+        if not found.job_set:
+            raise LaunchError(f"The cluster has no JobSet {job_id}.")
+        status = _status(found)
+        if "Failed" not in _conditions(found.job_set):
+            return status
+        named = ends(json.loads(_kubectl("get", "pods", *_pods(job_id), "-o", "json") or '{"items": []}')["items"])
+        return replace(status, why="; ".join(filter(None, (named, status.why))))
 
     def stop(self, job_id: str, grace_secs: float) -> None:
         """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
-        _kubectl("patch", "jobset", *_named(job_id), "--type=merge", "-p", '{"spec": {"suspend": true}}')
+        suspended = ("--type=merge", "-p", '{"spec": {"suspend": true}}')
+        _kubectl("patch", "jobset", *_named(job_id), *suspended)
+        if self._asked.of(job_id).evaluator:
+            _kubectl("patch", "job", *_named(job_id, _EVALUATOR), *suspended)
         deadline = time.monotonic() + grace_secs
         while time.monotonic() < deadline and _kubectl("get", "pods", *_pods(job_id), "-o", "name").strip():
             time.sleep(1.0)
+        self._asked.forget(job_id)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
         """Follows the pod of a process, and the pod that replaces it after a restart."""
-        index = f"batch.kubernetes.io/job-completion-index={process}"
         seen = ""
         while True:
             ended = self.status(job_id).ended
-            pod = _newest(_kubectl("get", "pods", *_pods(job_id, index), "-o", "json"))
+            pod = _newest(_kubectl("get", "pods", *self._of_process(job_id, process), "-o", "json"))
             if pod and pod != seen:
                 seen = pod
                 yield from _follow("logs", "--follow", pod, *_namespace(job_id))
             elif ended:
                 return
-            time.sleep(1.0)
+            time.sleep(_LOOK_SECS)
+
+    def events(self, job_id: str) -> Iterator[str]:
+        """Which pods have ended or are lost, on which node and how; and how long it took to start again."""
+        told = Told()
+        while True:
+            status = self.status(job_id)  # asked first, so that everything before the end is told
+            pods = json.loads(_kubectl("get", "pods", *_pods(job_id), "-o", "json"))["items"]
+            yield from (f"estimator launch: {line}" for line in told.new(pods, status.restarts))
+            if status.ended:
+                return
+            time.sleep(_LOOK_SECS)
+
+    def _of_process(self, job_id: str, process: int) -> list[str]:
+        """What selects the pods of a process, or of the evaluator."""
+        (trainers,) = self._asked.of(job_id).job_set["spec"]["replicatedJobs"]
+        if process < trainers["template"]["spec"]["completions"]:
+            return _pods(job_id, f"batch.kubernetes.io/job-completion-index={process}")
+        chosen = {"app.kubernetes.io/name": job_id.rpartition("/")[2], "app.kubernetes.io/component": "evaluator"}
+        return [f"--selector={','.join(map('='.join, chosen.items()))}", *_namespace(job_id)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What the cluster has of a job: its JobSet, and the Job of its evaluator; empty where there is none."""
+
+    job_set: dict[str, Any]
+    evaluator: dict[str, Any]
+
+
+def _ask(job_id: str) -> _Found:
+    kinds = {"job_set": ["jobset", *_named(job_id)], "evaluator": ["job", *_named(job_id, _EVALUATOR)]}
+    texts = {name: _kubectl("get", *words, "--ignore-not-found", "-o", "json") for name, words in kinds.items()}
+    return _Found(**{name: json.loads(text) if text.strip() else {} for name, text in texts.items()})
+
+
+def _status(found: _Found) -> JobStatus:
+    status = found.job_set.get("status", {})
+    restarts = int(status.get("restarts", 0))
+    held, beside = _conditions(found.job_set), _conditions(found.evaluator)
+    if "Failed" in held:
+        phase = "resumable" if held["Failed"].get("reason") == "ReachedMaxRestarts" else "failed"
+        return JobStatus(phase=phase, restarts=restarts, why=_why(held["Failed"]))
+    if "Completed" in held and "Failed" in beside:
+        return JobStatus(phase="failed", restarts=restarts, why=f"the evaluator: {_why(beside['Failed'])}")
+    if "Completed" in held and (not found.evaluator or "Complete" in beside):
+        return JobStatus(phase="succeeded", restarts=restarts)
+    if found.job_set["spec"].get("suspend"):
+        return JobStatus(phase="resumable", restarts=restarts, why="it was stopped")
+    active = "Completed" in held or any(one.get("active") for one in status.get("replicatedJobsStatus", []))
+    return JobStatus(phase="running" if active else "pending", restarts=restarts)
+
+
+def _conditions(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The conditions that hold, by their names."""
+    return {one["type"]: one for one in told.get("status", {}).get("conditions", []) if one["status"] == "True"}
+
+
+def _why(condition: dict[str, Any]) -> str:
+    return f"{condition.get('reason')}: {condition.get('message', '')}"
 
 
 def _yaml(objects: list[dict[str, Any]]) -> str:
@@ -145,8 +225,8 @@ def _namespace(job_id: str) -> list[str]:
     return [f"--namespace={namespace}"] if namespace else []
 
 
-def _named(job_id: str) -> list[str]:
-    return [job_id.rpartition("/")[2], *_namespace(job_id)]
+def _named(job_id: str, more: str = "") -> list[str]:
+    return [job_id.rpartition("/")[2] + more, *_namespace(job_id)]
 
 
 def _pods(job_id: str, *labels: str) -> list[str]:
@@ -173,5 +253,8 @@ def _kubectl(*arguments: str, given: str | None = None) -> str:
 def _follow(*arguments: str) -> Iterator[str]:
     with subprocess.Popen(["kubectl", *arguments], stdout=subprocess.PIPE, text=True, errors="replace") as child:
         assert child.stdout is not None
-        for line in child.stdout:
-            yield line.rstrip("\n")
+        try:
+            for line in child.stdout:
+                yield line.rstrip("\n")
+        finally:
+            child.kill()  # who has read enough does not wait for the end of the pod

@@ -162,7 +162,10 @@ class LauncherSuite(Suite):
         status = self._ended(launcher, job_id)
         assert (status.phase, status.restarts, status.exit_status) == ("failed", 0, 1)
         assert "3" in status.why
-        assert list(launcher.logs(job_id, 0)) == ["once"]
+        logs = [list(launcher.logs(job_id, process)) for process in range(2)]
+        assert ["once"] in logs
+        # An engine may end the other process before it has written anything.
+        assert all(lines in ([], ["once"]) for lines in logs), "a process is started again"
 
     def test_a_command_that_does_not_start_is_an_error(self) -> None:
         """A job whose program does not exist fails, and says why."""

@@ -39,6 +39,7 @@ class Board:
         self._secret, self._evaluator, self._grace_secs, self._clock = secret, evaluator, grace_secs, clock
         self._attempt = -1
         self._count = 0
+        self._hosts: dict[int, str] = {}
         self._ended: dict[int, int] = {}
         self._evaluated: int | None = None
         self._stopping = self._closing = False
@@ -54,7 +55,7 @@ class Board:
     def begin(self, count: int) -> int:
         """Begins the next attempt, of so many processes; returns its number, from 0."""
         self._attempt += 1
-        self._count, self._ended = count, {}
+        self._count, self._ended, self._hosts = count, {}, {}
         if not self._stopping:
             self._kill_at = None
         if self._attempt:
@@ -62,6 +63,11 @@ class Board:
             self._events.append(f"starting again, {count} together (attempt {self._attempt + 1}){passed}")
         self._lost_at = None
         return self._attempt
+
+    def placed(self, attempt: int, index: int, host: str) -> None:
+        """Notes on which host a process runs."""
+        if attempt == self._attempt:
+            self._hosts[index] = host
 
     def ended(self, attempt: int, index: int, status: int) -> None:
         """Notes how a process has ended."""
@@ -72,16 +78,19 @@ class Board:
         elif attempt == self._attempt:
             self._ended[index] = status
             if status and len(self._ended) < self._count and self._kill_at is None:
-                self._events.append(f"process {index} has ended: {in_words(status)}")
+                self._events.append(f"{self._named(index)} has ended: {in_words(status)}")
                 self._kill_at = self._clock() + self._grace_secs
             if status and self._lost_at is None:
                 self._lost_at = self._clock()
 
     def lost(self, index: int, why: str) -> None:
         """Notes that Ray has lost the worker of a process."""
-        self._events.append(f"process {index} is lost: {why}")
+        self._events.append(f"{self._named(index)} is lost: {why}")
         if self._lost_at is None:
             self._lost_at = self._clock()
+
+    def _named(self, index: int) -> str:
+        return f"process {index} on {self._hosts[index]}" if index in self._hosts else f"process {index}"
 
     def stop(self) -> None:
         """Asks all processes to save and end."""

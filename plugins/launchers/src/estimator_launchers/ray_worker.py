@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -66,6 +67,7 @@ def train_process(told: Mapping[str, Any]) -> None:
     assert begun is not None
     job, attempt = JobSpec.from_json(told["job"]).with_processes(count), begun["attempt"]
     env = trainer_environment(job, index, begun["address"]) | {"ESTIMATOR_ATTEMPT": str(attempt)}
+    ask("placed", attempt, index, socket.gethostname())
     status = _run(job, told, ask, index, attempt, env)
     ask("ended", attempt, index, status)
     while (verdict := ask("verdict", attempt)) is None:

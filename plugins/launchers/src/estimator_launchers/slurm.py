@@ -17,8 +17,9 @@ from estimator_core.errors import ArgumentError
 from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
 from estimator_launchers.environment import virtual_devices
 from estimator_launchers.errors import LaunchError
-from estimator_launchers.following import follow_file
+from estimator_launchers.following import Kept, follow_file
 from estimator_launchers.outcome import in_words
+from estimator_launchers.slurm_notes import told
 
 #: Options of sbatch that a site may ask for.
 OPTIONS: Final[Mapping[str, str]] = {
@@ -34,6 +35,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "qos": "quality of service",
     "reservation": "a reservation",
 }
+#: Between two questions to the controller about one job, which several threads follow; and between two looks at notes.
+_ASK_SECS, _LOOK_SECS = 2.0, 0.5
 #: The longest time until a requeued job is in the queue again.
 _REQUEUE_SECS = 60.0
 _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
@@ -56,6 +59,7 @@ class SlurmLauncher:
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path.cwd() / "estimator-jobs" if folder is None else Path(folder).absolute()
+        self._asked = Kept(self._ask_states, _ASK_SECS)
 
     def plan(self, job: JobSpec) -> Plan:
         """The batch script.
@@ -88,7 +92,7 @@ class SlurmLauncher:
         Raises:
             LaunchError: there is no such job.
         """
-        states = self._states(job_id)
+        states = self._asked.of(job_id)
         restarts = self._number(job_id, "restarts")
         if any(state in _RUNNING for state in states):
             return JobStatus(phase="running", restarts=restarts)
@@ -125,7 +129,22 @@ class SlurmLauncher:
         """Follows the log of a process."""
         return follow_file(self._folder / job_id / f"{process}.log", lambda: self.status(job_id).ended)
 
-    def _states(self, job_id: str) -> list[str]:
+    def events(self, job_id: str) -> Iterator[str]:
+        """Who has ended or is lost, on which node and how; and how long it took to start again."""
+        said: set[str] = set()
+        while True:
+            last = self.status(job_id).ended  # asked first, so that everything noted before the end is told
+            for folder in self._folders(job_id):
+                run = "" if folder.name == job_id else f"{folder.name}: "
+                for key, line in told(folder):
+                    if run + key not in said:
+                        said.add(run + key)
+                        yield f"estimator launch: {run}{line}"
+            if last:
+                return
+            time.sleep(_LOOK_SECS)
+
+    def _ask_states(self, job_id: str) -> list[str]:
         command = ["squeue", "--noheader", "--states=all", f"--jobs={job_id}", "--format=%T"]
         if shutil.which(command[0]) is None:
             raise LaunchError("There is no squeue here. Run this on a login node of Slurm.")

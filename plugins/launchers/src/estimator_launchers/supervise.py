@@ -50,7 +50,7 @@ class Group:
             if index not in seen and (status := child.poll()) is not None:
                 self.ended.append((index, status))
                 if status and self.running and self._kill_at is None:
-                    self._say(f"process {index} has ended: {in_words(status)}")
+                    self._say(f"process {index} on {socket.gethostname()} has ended: {in_words(status)}")
                     self._kill_at = now + self._grace_secs
                 if status and self.failed_at is None:
                     self.failed_at = now

@@ -1,0 +1,96 @@
+"""What became of the pods of a job, in lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from estimator_launchers.outcome import RESUMABLE, in_words
+
+_INDEX = "batch.kubernetes.io/job-completion-index"
+#: A pod that ends so does it because of others, or because the job is stopped: only the first of an attempt is named.
+_FOLLOWS = (RESUMABLE, 134, 143)
+_NO_REASONS = ("Error", "Completed", None)
+
+
+class Told:
+    """Remembers what has been said of the pods of a job.
+
+    Args:
+        clock: the time in seconds.
+
+    Example:
+        >>> ended = {"name": "main", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+        >>> pod = {
+        ...     "metadata": {"name": "train-trainers-0-1-x", "labels": {_INDEX: "1"}},
+        ...     "spec": {"nodeName": "node-7"},
+        ...     "status": {"containerStatuses": [ended]},
+        ... }
+        >>> list(Told().new([pod], restarts=0))
+        ['process 1 on node-7 has ended: ended by SIGKILL (OOMKilled)']
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said, self._old = set[str](), set[str]()
+        self._restarts = 0
+        self._lost_at: float | None = None
+
+    def new(self, pods: Sequence[dict[str, Any]], restarts: int) -> Iterator[str]:
+        """The lines that are new.
+
+        Args:
+            pods: those of the job, as the cluster lists them.
+            restarts: how often it has started all of them again.
+        """
+        if restarts > self._restarts:
+            fresh = [pod for pod in pods if _name(pod) not in self._old and _phase(pod) == "Running"]
+            if fresh:
+                self._restarts = restarts
+                passed = "" if self._lost_at is None else f", {self._clock() - self._lost_at:.1f} s after the loss"
+                self._lost_at = None
+                yield f"starting again (attempt {restarts + 1}){passed}"
+        for pod in pods:
+            if restarts == self._restarts:
+                self._old.add(_name(pod))
+            status, why = _end(pod)
+            if not status or _name(pod) in self._said:
+                continue
+            self._said.add(_name(pod))
+            if self._lost_at is None or status not in _FOLLOWS:
+                yield f"{_place(pod)} has ended: {in_words(status)}{why}"
+            if self._lost_at is None:
+                self._lost_at = self._clock()
+
+
+def ends(pods: Sequence[dict[str, Any]]) -> str:
+    """How the pods of a job that has failed ended, in words; "" if the cluster has removed them."""
+    ended = [(pod, *_end(pod)) for pod in pods]
+    return "; ".join(f"{_place(pod)}: {in_words(status)}{why}" for pod, status, why in ended if status)
+
+
+def _name(pod: dict[str, Any]) -> str:
+    return pod["metadata"]["name"]
+
+
+def _phase(pod: dict[str, Any]) -> str:
+    return pod.get("status", {}).get("phase", "")
+
+
+def _place(pod: dict[str, Any]) -> str:
+    node = pod.get("spec", {}).get("nodeName")
+    return f"process {pod['metadata'].get('labels', {}).get(_INDEX, '?')}{f' on {node}' if node else ''}"
+
+
+def _end(pod: dict[str, Any]) -> tuple[int, str]:
+    """The exit status of a pod, 0 while it runs; and what the cluster says of the reason."""
+    status = pod.get("status", {})
+    disrupted = [one for one in status.get("conditions", []) if one["type"] == "DisruptionTarget"]
+    reasons = [one.get("message") or one.get("reason") for one in disrupted if one.get("status") == "True"]
+    for container in status.get("containerStatuses", []):
+        ended = container.get("state", {}).get("terminated")
+        if ended is not None:
+            reasons += [ended["reason"]] if ended.get("reason") not in _NO_REASONS else []
+            return int(ended["exitCode"]), f" ({'; '.join(filter(None, reasons))})" if any(reasons) else ""
+    return 0, ""

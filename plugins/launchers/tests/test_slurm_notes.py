@@ -1,0 +1,84 @@
+"""The lines of `estimator launch --on slurm` about a job, from the notes of its processes, without a Slurm."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from estimator_launchers import SlurmLauncher
+from estimator_launchers.slurm_notes import told
+
+
+def note(folder: Path, **notes: dict[str, str]) -> None:
+    for kind, texts in notes.items():
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / kind / name).write_text(text)
+
+
+def lines(folder: Path) -> list[str]:
+    return [line for _, line in told(folder)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of a job of three processes on two nodes, one of which was killed."""
+    note(
+        tmp_path,
+        began={"0": "1000000000 3\n"},
+        placed={"0.0": "n1\n", "0.1": "n2\n", "0.2": "n2\n"},
+        ended={"0.1": "5000000000 1 137\n", "0.0": "9000000000 0 75\n", "0.2": "9500000000 2 134\n"},
+    )
+    return tmp_path
+
+
+def test_who_was_killed_is_named_with_its_node_and_not_those_that_follow(folder: Path) -> None:
+    assert lines(folder) == ["process 1 on n2 has ended: ended by SIGKILL"]
+
+
+def test_the_next_attempt_says_how_long_after_the_loss_it_begins(folder: Path) -> None:
+    note(folder, began={"1": "17500000000 3\n"})
+    assert lines(folder)[-1] == "starting again, 3 together (attempt 2), 12.5 s after the loss"
+
+
+def test_a_process_without_a_word_was_lost_with_its_node(folder: Path) -> None:
+    (folder / "ended" / "0.1").unlink()
+    assert lines(folder) == ["process 0 on n1 has ended: stopped early, can continue"]
+    note(folder, began={"1": "17500000000 3\n"})
+    assert "process 1 on n2 is lost: it has left no word of its end" in lines(folder)
+
+
+def test_an_evaluator_is_called_so_and_is_no_loss_of_the_trainers(folder: Path) -> None:
+    note(folder, ended={"0.3": "2000000000 3 1\n"}, began={"1": "17500000000 3\n"})
+    assert lines(folder)[0] == "the evaluator has ended: failed with status 1"
+    assert lines(folder)[-1].endswith("12.5 s after the loss")
+
+
+def test_half_a_note_is_none(folder: Path) -> None:
+    note(folder, ended={"0.1": "50000"}, began={"1": ""})
+    assert lines(folder) == ["process 0 on n1 has ended: stopped early, can continue"]
+
+
+def test_each_line_is_told_once_and_the_controller_is_asked_seldom(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the threads that follow a job looks ten times a second."""
+    site = tmp_path_factory.mktemp("site")
+    squeue = site / "squeue"
+    squeue.write_text(f"#!/bin/sh\necho asked >>{site}/asked\ncat {site}/state\n")
+    squeue.chmod(0o755)
+    (site / "state").write_text("RUNNING\n")
+    monkeypatch.setenv("PATH", f"{site}{os.pathsep}{os.environ['PATH']}")
+    (folder / "7").mkdir()
+    for kind in ("began", "placed", "ended"):
+        (folder / kind).rename(folder / "7" / kind)
+    launcher = SlurmLauncher(str(folder))
+    events = launcher.events("7")
+    assert next(events) == "estimator launch: process 1 on n2 has ended: ended by SIGKILL"
+    began = time.monotonic()
+    while time.monotonic() - began < 1.0:
+        assert launcher.status("7").phase == "running"
+    assert (site / "asked").read_text().splitlines() == ["asked"]
+    (site / "state").write_text("COMPLETED\n")
+    assert list(events) == []
