@@ -44,12 +44,17 @@ def _value(variable: dict[str, Any], index: int, secrets: dict[str, dict[str, st
     return secrets[source["secretKeyRef"]["name"]][source["secretKeyRef"]["key"]]
 
 
-def run(objects: list[dict[str, Any]], secrets: dict[str, dict[str, str]], timeout: float) -> list[tuple[int, str]]:
-    """Starts the pods together; the status of each and what it wrote."""
+def started(objects: list[dict[str, Any]], secrets: dict[str, dict[str, str]]) -> "list[subprocess.Popen[str]]":
+    """Starts the pods together."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TF_CONFIG", "XLA_FLAGS"))}
-    children = [
+    return [
         subprocess.Popen(command, env={**kept, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for command, env in pods(objects, secrets)
     ]
+
+
+def run(objects: list[dict[str, Any]], secrets: dict[str, dict[str, str]], timeout: float) -> list[tuple[int, str]]:
+    """Starts the pods together; the status of each and what it wrote."""
+    children = started(objects, secrets)
     said = [child.communicate(timeout=timeout)[0] for child in children]
     return [(child.returncode, text) for child, text in zip(children, said, strict=True)]

@@ -107,6 +107,26 @@ def test_tags_are_kept_and_looked_for(runs, capsys):
     assert [row[0] for row in lines_of(capsys)[2:]] == ["runs/fast/2"]
 
 
+def test_several_runs_get_their_tags_at_once(runs, capsys):
+    """All below a directory, too; if one cannot be read, none gets a tag."""
+    assert main(["runs", "tag", "runs/slow", "runs/fast/1", "--tag", "good", "--tag", "old"]) == 0
+    assert lines_of(capsys)[-1] == ["runs/fast/1:", "good,", "old"]
+    assert [len(run.tags) for run in read_runs([runs])] == [2, 0, 0, 2, 2, 2]
+    assert main(["runs", "tag", "runs", "--tag", "old", "--remove"]) == 0
+    assert {run.tags for run in read_runs([runs])} == {("good",), ()}
+    Path("runs/slow/3/tags.json").write_text("[")
+    assert main(["runs", "tag", "runs", "--tag", "new"]) == 2
+    assert read_run(Path("runs/fast/1")).tags == ("good",)
+
+
+def test_a_directory_is_not_taken_for_a_tag(runs, capsys):
+    for words, said in ((["runs/fast/1", "runs/fast/2", "good"], "runs/fast/2 is a directory"), (["runs"], "no tag")):
+        assert main(["runs", "tag", *words]) == 2
+        assert f"estimator runs tag {' '.join(words)} --tag good" in (error := capsys.readouterr().err)
+        assert said in error
+    assert not any(run.tags for run in read_runs([runs]))
+
+
 def test_only_runs_that_have_ended_are_removed(runs, capsys):
     leave("runs/cut", [1.0], seed=1, rate=0.1, ended=False)
     assert main(["runs", "rm", "runs/fast/1", "runs/cut"]) == 2

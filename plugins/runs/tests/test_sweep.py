@@ -19,6 +19,8 @@ from estimator_core.checkpoint import load_variables
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_runs import ConfigurationError, best_trials, importances, open_search, run_search, write_winner
+from estimator_runs.cards import cards_of_process, cards_of_worker
+from estimator_runs.workers import run_workers
 
 optuna = pytest.importorskip("optuna")
 
@@ -103,12 +105,56 @@ def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
 
 
 def test_a_process_of_a_job_works_by_itself(line, monkeypatch, capsys):
-    for name, value in {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1"}.items():
+    """On the cards that its launcher has told it, of those that it sees."""
+    told = {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1", "LOCAL_DEVICE_IDS": "1"}
+    for name, value in told.items():
         monkeypatch.setenv(f"JAX_{name}", value)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     assert main(["sweep", "line.toml", "--set", "sweep.trials=1", "--worker"]) == 0
     assert capsys.readouterr().out.startswith("All trials of runs/line-sweep have ended.")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
     assert main(["sweep", "line.toml", "--show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trials"] == {"COMPLETE": 1}
+
+
+@pytest.mark.parametrize(
+    ("cards", "workers"),
+    [
+        (0, [("", ""), ("", "")]),
+        (1, [("0", "0.45"), ("0", "0.45")]),
+        (2, [("0", "0.45"), ("1", "0.9"), ("0", "0.45")]),
+        (5, [("0,1", ""), ("2,3", "")]),
+    ],
+)
+def test_workers_of_a_machine_share_its_cards(tmp_path, cards, workers):
+    for card in range(cards):
+        (tmp_path / f"0000:0{card}").mkdir()
+    found = [cards_of_worker(place, len(workers), {}, str(tmp_path)) for place in range(len(workers))]
+    names = ("CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION")
+    assert [tuple(one.get(name, "") for name in names) for one in found] == workers
+
+
+def test_what_the_environment_says_of_cards_holds(monkeypatch):
+    """Of the cards and of their memory; the workers are processes with these variables."""
+    said = {"CUDA_VISIBLE_DEVICES": "GPU-a", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
+    assert cards_of_worker(1, 2, said) == {"CUDA_VISIBLE_DEVICES": "GPU-a"}
+    assert cards_of_process((3,), said) == {}  # the scheduler has given it cards of its own
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
+    seen = []
+
+    class Process:
+        def __init__(self, command, *, stdin, env):
+            seen.append(env["CUDA_VISIBLE_DEVICES"])
+            self.stdin = None
+
+        def poll(self):
+            return 0
+
+        wait = poll
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    assert run_workers("none", {}, 2) == [0, 0]
+    assert seen == ["4", "5"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,9 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import PreemptedError
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, PreemptedError
+from estimator_runs.cards import cards_of_process, cards_of_worker
 
 _CAN_BE_RESUMED = 75
 _LOOK_SECS = 0.05
@@ -86,7 +88,8 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
         PreemptedError: they were interrupted, or this process was and has waited for them.
     """
     command = [sys.executable, "-m", module, json.dumps(said)]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(count)]
+    environs = [{**os.environ, **cards_of_worker(place, count, os.environ)} for place in range(count)]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, env=environ) for environ in environs]
     with Interruption() as interruption:
         try:
             while interruption.reason is None and any(worker.poll() is None for worker in workers):
@@ -104,7 +107,13 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
 
 
 def train_alone() -> None:
-    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it."""
+    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it.
+
+    It keeps to its own cards. jax has not looked for devices yet.
+    """
+    with contextlib.suppress(ArgumentError):  # variables that contradict each other count for nobody here
+        if (group := RunConfig().process_group) is not None:
+            os.environ.update(cards_of_process(group.local_device_ids, os.environ))
     for name in ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "TF_CONFIG"):
         os.environ.pop(name, None)
     os.environ["JAX_NUM_PROCESSES"] = "1"
