@@ -108,11 +108,15 @@ class Preemption:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        late = None if error is not None else self._first
+        own = None if late is None else self._previous.get(signal.Signals(late))
         self._restore()
         if self._watch is not None:
             self._news.put(False)
             self._watch.join()
             self._watch = None
+        if late is not None and callable(own) and own is not signal.default_int_handler:
+            signal.raise_signal(late)  # the training has ended by itself; what the program does next may not begin
 
     def _watch_grace(self) -> None:
         if not self._news.get():

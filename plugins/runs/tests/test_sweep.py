@@ -20,7 +20,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_runs import ConfigurationError, best_trials, importances, open_search, run_search, write_winner
 from estimator_runs.cards import cards_of_process, cards_of_worker
-from estimator_runs.workers import run_workers
+from estimator_runs.workers import Interruption, run_workers
 
 optuna = pytest.importorskip("optuna")
 
@@ -97,10 +97,10 @@ def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
     from estimator_runs.sweep import driving
 
     driving.work(first)
-    backwards = driving._open_numbers
+    backwards, nobody = driving._open_numbers, Interruption()
     while second.shelf.ended() < 5:
         for number in reversed(backwards(second)):
-            driving._tried(second, number)
+            driving._tried(second, number, nobody)
     assert told(first) == told(second)
 
 
@@ -200,6 +200,20 @@ def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatc
         ("00001", 10, True),
         ("00001", 20, True),
     ]
+
+
+@pytest.mark.parametrize("at", [10, 20])
+def test_a_stop_in_the_last_step_of_a_training_ends_the_sweep(line, stopped_late, at, capsys):
+    """Between the parts of a trial, and after it. Nothing is lost: started again it comes to the same trials."""
+    whole = open_search(line, Path("whole"), ["sweep.trials=2"])
+    run_search(whole)
+    words = ["sweep", "line.toml", "--dir", "late", "--set", "sweep.trials=2"]
+    with stopped_late(at) as trained:
+        assert main(words) == 75
+    assert trained == [10, 20][: at // 10]
+    assert "estimator sweep: This was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
+    assert main(words) == 0
+    assert told(open_search(line, Path("late"), ["sweep.trials=2"])) == told(whole)
 
 
 def test_bad_trials_are_pruned_at_evaluations(line):

@@ -42,6 +42,8 @@ def owned(folder: Path) -> Generator[bool]:
 class Interruption:
     """Notices SIGTERM and SIGINT, in the main thread. A second signal acts as if this object did not exist.
 
+    A training within the block handles them itself, and passes on one that comes too late for it.
+
     Attributes:
         reason: the name of the signal; None: there was none.
     """
@@ -59,6 +61,15 @@ class Interruption:
 
     def __exit__(self, *error: object) -> None:
         self._restore()
+
+    def check(self) -> None:
+        """Ends what is made up of several trainings and evaluations, between two of them.
+
+        Raises:
+            PreemptedError: there was a signal.
+        """
+        if self.reason is not None:
+            raise PreemptedError(f"This was interrupted ({self.reason}). Start again to continue.")
 
     def _handle(self, number: int, frame: object) -> None:
         if self.reason is None:
