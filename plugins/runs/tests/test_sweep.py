@@ -18,7 +18,15 @@ from line_files import TOML, write_line
 from estimator_core.checkpoint import load_variables
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
-from estimator_runs import ConfigurationError, best_trials, importances, open_search, run_search, write_winner
+from estimator_runs import (
+    ConfigurationError,
+    best_trials,
+    importances,
+    open_search,
+    read_configuration,
+    run_search,
+    write_winner,
+)
 from estimator_runs.cards import cards_of_process, cards_of_worker
 from estimator_runs.workers import Interruption, run_workers
 
@@ -240,7 +248,7 @@ def test_a_trial_whose_loss_is_not_finite_fails_and_the_sweep_goes_on(line):
 
 
 @pytest.mark.slow
-def test_several_objectives_have_a_front(line):
+def test_several_objectives_have_a_front(line, capsys):
     settings = [
         'sweep.objectives=[{metric="error", mode="min"}, {metric="loss", mode="max"}]',
         "sweep.sampler='NSGAIISampler'",
@@ -248,9 +256,15 @@ def test_several_objectives_have_a_front(line):
     search = open_search(line, settings=settings)
     run_search(search)
     errors = [trial.values[0] for trial in search.shelf.study().get_trials()]
-    front = [trial.values for trial in best_trials(search)]
-    assert min(errors) in [values[0] for values in front]
+    front = best_trials(search)
+    assert min(errors) in [trial.values[0] for trial in front]
     assert len(front) > 1
+    words = [part for text in settings for part in ("--set", text)]
+    assert main(["sweep", "line.toml", *words, "--trial", str(front[-1].number), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [one["number"] for one in said["best"]] == [trial.number for trial in front]
+    rate = read_configuration(Path(said["winner"])).configuration.hparams["rate"]
+    assert rate == front[-1].params["hparams.rate"] != front[0].params["hparams.rate"]
 
 
 @pytest.mark.slow
