@@ -10,7 +10,7 @@ import pytest
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import append_eval_metrics
-from estimator_runs import paired_bootstrap, read_run, read_runs
+from estimator_runs import differences, paired_bootstrap, read_run, read_runs
 
 
 def leave(path, losses, *, seed, rate, ended=True):
@@ -69,6 +69,34 @@ def test_the_same_as_json(runs, capsys):
     assert [row["settings"] for row in told["runs"]] == [{"hparams.rate": 0.3}] * 3 + [{"hparams.rate": 0.1}] * 3
     (pair,) = told["against"]
     assert (pair["settings"], pair["best"], pair["seeds"]) == ("rate=0.1", "rate=0.3", [1, 2, 3])
+
+
+def test_what_a_configuration_file_says_differs_too(runs, capsys):
+    """Of runs of a file, and of trials as far as a sweep has chosen it. Nobody knows it of the others."""
+    told = {"hparams.rate": 0.3, "inputs.train.args.size": 32, "train.max_steps": 30, "jax.x": 1, "environment.A": "b"}
+    for seed in (1, 2, 3):
+        capsules = Path(f"runs/fast/{seed}/capsules")
+        capsules.mkdir()
+        (capsules / "starts.jsonl").write_text('{"epoch": 0, "step": 0, "capsule": "a"}\n')
+        (capsules / "a.json").write_text(json.dumps({"flags": told}))
+        leave(f"runs/more/{seed}", [0.9 + seed / 10], seed=seed, rate=0.3)
+        params = {"hparams.rate": 7, "inputs.train.args.size": 64}
+        Path(f"runs/more/{seed}/trial.json").write_text(json.dumps({"number": seed, "params": params}))
+    assert main(["runs", "compare", "runs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["settings"] for row in found["runs"][::3]] == [
+        {"inputs.train.args.size": 32, "hparams.rate": 0.3},
+        {"inputs.train.args.size": 64, "hparams.rate": 0.3},
+        {"inputs.train.args.size": None, "hparams.rate": 0.1},
+    ]
+    assert [pair["settings"] for pair in found["against"]] == [
+        "train.args.size=64, rate=0.3",
+        "train.args.size=None, rate=0.1",
+    ]
+    (runs / "fast" / "1" / "capsules" / "a.json").write_text('{"flags": {}}')  # it says that there is none
+    Path("runs/more/1/trial.json").write_text("[")
+    assert set(differences(read_runs([runs / "fast"]))) == {"inputs.train.args.size", "train.max_steps"}
+    assert differences(read_runs([runs / "more"])) == {}
 
 
 def test_a_metric_that_no_run_has_is_refused_with_those_there_are(runs):

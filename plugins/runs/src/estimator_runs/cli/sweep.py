@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_file_arguments(parser, table="sweep", example="sweep.trials=60")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
-    how.add_argument("--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the winner")
+    how.add_argument(
+        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the winner"
+    )
     how.add_argument("--worker", action="store_true", help="work in this process alone, as one of those of a job")
 
 
