@@ -55,7 +55,7 @@ def test_a_signal_that_comes_too_late_reaches_the_handler_of_the_program():
                 signal.raise_signal(signal.SIGTERM)
                 raise PreemptedError("saved")
             with Preemption() as asked:
-                asked.request("the platform gave notice")
+                asked.request("the platform announces it")
         finally:
             signal.signal(signal.SIGTERM, before)
     assert told == ["own"]
@@ -66,11 +66,11 @@ def test_the_grace_time_runs_out(monkeypatch):
     monkeypatch.setattr(preemption.time, "monotonic", lambda: now[0])
     asked = Preemption(grace_secs=30)
     assert asked.remaining() is None
-    asked.request("the platform gave notice")
+    asked.request("the platform announces it")
     now[0] += 12
     assert asked.remaining() == 18
     asked.request("again")
-    assert asked.reason == "the platform gave notice"
+    assert asked.reason == "the platform announces it"
     now[0] += 100
     assert asked.remaining() == 0
 
