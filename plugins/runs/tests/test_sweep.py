@@ -120,6 +120,8 @@ def test_a_process_of_a_job_works_by_itself(line, monkeypatch, capsys):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     assert main(["sweep", "line.toml", "--set", "sweep.trials=1", "--worker"]) == 0
     assert capsys.readouterr().out.startswith("All trials of runs/line-sweep have ended.")
+    assert main(["reproduce", "runs/line-sweep/trials/00000"]) == 2
+    assert "This is a trial: `estimator sweep FILE --trial NUMBER` writes its file" in capsys.readouterr().err
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
     assert main(["sweep", "line.toml", "--show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trials"] == {"COMPLETE": 1}
