@@ -27,7 +27,8 @@ def test_a_killed_worker_changes_no_trial(tmp_path: Path) -> None:
     assert before == sorted(pod.pid for pod in pods)
     for pod in pods:  # as the controller of the JobSet ends the others, before it starts all again
         pod.terminate()
-    assert sorted(pod.wait(60) for pod in pods) == [-9, 75]
+    said = [pod.communicate(timeout=60)[0] for pod in pods]
+    assert sorted(pod.returncode for pod in pods) == [-9, 75], said
     ended = fake_cluster.run(objects, secrets, timeout=400)
     assert [status for status, _ in ended] == [0, 0], ended
     assert sweep_job.trials(file, folder) == sweep_job.expected(file, tmp_path / "here")

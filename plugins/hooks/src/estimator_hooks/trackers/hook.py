@@ -120,9 +120,9 @@ def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
 
 def _record_files(model_dir: Path) -> Iterator[tuple[str, Path]]:
     """The files that hold the record of the newest start: `run.json`, and the one that `estimator reproduce` reads."""
-    path, starts = model_dir / "run.json", model_dir / "capsules" / "starts.jsonl"
-    if path.is_file():
-        yield path.name, path
+    record, starts = model_dir / "run.json", model_dir / "capsules" / "starts.jsonl"
+    if record.is_file():
+        yield record.name, record
     if starts.is_file():
         newest = json.loads(starts.read_text(encoding="utf-8").splitlines()[-1])
         yield "capsule.json", starts.parent / f"{newest['capsule']}.json"

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def newest_capsule(model_dir: Path) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _named(model_dir: Path) -> Iterator[None]:
+def _named(model_dir: Path) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
