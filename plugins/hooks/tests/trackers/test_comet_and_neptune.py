@@ -133,4 +133,5 @@ def test_neptune_writes_a_run_offline(tmp_path: Path, monkeypatch: pytest.Monkey
     written = "".join(path.read_text() for path in (tmp_path / ".neptune").rglob("data-*.log"))
     assert '"value": 6.0' in written
     assert '"finished"' in written
-    assert "record/run.json" in written
+    uploads = {path.name.partition("-")[0]: path.read_text() for path in (tmp_path / ".neptune").rglob("record_*")}
+    assert uploads == {f"record_{name}": text for name, text in KEPT.items()}
