@@ -29,6 +29,9 @@ def define_launcher_sessions(house: House) -> None:
         with house.outside(session, TESTS, "docs/launch") as outer:
             installed = ("estimator_core", *LAUNCHED, "--tools", "estimator_testing")
             session.run("python", CHECK_INSTALLED, *installed, env=outer)
+            if session.posargs:  # slow tests run a sweep by the launcher
+                sweep = house.wheel("estimator_runs").partition("[")[0] + "[sweep]"
+                session.install("--no-sources", house.wheel("estimator_experiment"), sweep)
             found = [str(path) for path in Path(TESTS).glob(tests)]
             house.pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
 

@@ -44,6 +44,9 @@ class Preemption:
     If the context is still open when the grace time is over, the log says what the run is waiting for, with the stacks
     of all threads. The run continues: a late save is better than none, and the platform ends it anyway.
 
+    A block that ends without an error has not heeded the signal. So a handler that the program had before is called
+    then: what the program does next may not begin.
+
     Args:
         grace_secs: how long the platform lets a process live after the request, in seconds; None: no known limit.
         signals: which signals count as a request; None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 if the
@@ -108,11 +111,15 @@ class Preemption:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        late = None if error is not None else self._first
+        own = None if late is None else self._previous.get(signal.Signals(late))
         self._restore()
         if self._watch is not None:
             self._news.put(False)
             self._watch.join()
             self._watch = None
+        if late is not None and callable(own) and own is not signal.default_int_handler:
+            signal.raise_signal(late)
 
     def _watch_grace(self) -> None:
         if not self._news.get():

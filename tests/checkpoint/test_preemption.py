@@ -1,5 +1,6 @@
 """Signals become a flag, once; the second one is as if nobody had listened."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from estimator_core._checkpoint import preemption
 from estimator_core._checkpoint.preemption import Preemption
+from estimator_core.errors import PreemptedError
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -41,16 +43,34 @@ def test_a_signal_asks_and_the_handlers_come_back(number, capfd):
     assert capfd.readouterr().err == f"{number.name}: saving and stopping; the same signal again stops at once.\n"
 
 
+def test_a_signal_that_comes_too_late_reaches_the_handler_of_the_program():
+    """A training that ends by itself has not heeded it. One that was stopped has, and without a handler nobody asks."""
+    told = []
+    for own in (signal.SIG_DFL, signal.SIG_IGN, lambda *_: told.append("own")):
+        before = signal.signal(signal.SIGTERM, own)
+        try:
+            with Preemption():
+                signal.raise_signal(signal.SIGTERM)
+            with contextlib.suppress(PreemptedError), Preemption():
+                signal.raise_signal(signal.SIGTERM)
+                raise PreemptedError("saved")
+            with Preemption() as asked:
+                asked.request("the platform announces it")
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    assert told == ["own"]
+
+
 def test_the_grace_time_runs_out(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(preemption.time, "monotonic", lambda: now[0])
     asked = Preemption(grace_secs=30)
     assert asked.remaining() is None
-    asked.request("the platform gave notice")
+    asked.request("the platform announces it")
     now[0] += 12
     assert asked.remaining() == 18
     asked.request("again")
-    assert asked.reason == "the platform gave notice"
+    assert asked.reason == "the platform announces it"
     now[0] += 100
     assert asked.remaining() == 0
 

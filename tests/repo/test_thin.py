@@ -23,7 +23,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 580,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 547,
-    "_checkpoint": 2662,  # the catalog, audits (stores too), incremental saves, checkpoints of others included
+    "_checkpoint": 2666,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
     "_cli": 647,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 690,  # words of host transforms, and two formats that take one export, included

@@ -10,7 +10,7 @@ from line_files import CODE, TOML
 
 import estimator_core as ec
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, PreemptedError
 from estimator_experiment.program import load_module
 from estimator_runs import ConfigurationError, metrics_over_folds, open_folds, out_of_fold, run_folds
 
@@ -157,6 +157,15 @@ def test_cut_short_it_goes_on(line, whole, monkeypatch):
     assert calls == ["0", "1", "1", "2", "3"]
     assert out_of_fold(resumed)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
     assert metrics_over_folds(resumed) == metrics_over_folds(whole)
+
+
+def test_a_stop_in_the_last_step_of_a_fold_begins_no_other(line, whole, stopped_late):
+    late = open_folds(line, Path("late"))
+    with stopped_late(20) as trained, pytest.raises(PreemptedError, match="interrupted"):
+        run_folds(late)
+    assert (trained, late.done(0), late.done(1)) == ([20], True, False)
+    run_folds(late)
+    assert out_of_fold(late)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
 
 
 def test_folds_in_processes_are_those_of_one(line, whole):

@@ -10,7 +10,7 @@ import pytest
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import append_eval_metrics
-from estimator_runs import paired_bootstrap, read_run, read_runs
+from estimator_runs import differences, paired_bootstrap, read_run, read_runs
 
 
 def leave(path, losses, *, seed, rate, ended=True):
@@ -71,6 +71,34 @@ def test_the_same_as_json(runs, capsys):
     assert (pair["settings"], pair["best"], pair["seeds"]) == ("rate=0.1", "rate=0.3", [1, 2, 3])
 
 
+def test_what_a_configuration_file_says_differs_too(runs, capsys):
+    """Of runs of a file, and of trials as far as a sweep has chosen it. Nobody knows it of the others."""
+    told = {"hparams.rate": 0.3, "inputs.train.args.size": 32, "train.max_steps": 30, "jax.x": 1, "environment.A": "b"}
+    for seed in (1, 2, 3):
+        capsules = Path(f"runs/fast/{seed}/capsules")
+        capsules.mkdir()
+        (capsules / "starts.jsonl").write_text('{"epoch": 0, "step": 0, "capsule": "a"}\n')
+        (capsules / "a.json").write_text(json.dumps({"flags": told}))
+        leave(f"runs/more/{seed}", [0.9 + seed / 10], seed=seed, rate=0.3)
+        params = {"hparams.rate": 7, "inputs.train.args.size": 64}
+        Path(f"runs/more/{seed}/trial.json").write_text(json.dumps({"number": seed, "params": params}))
+    assert main(["runs", "compare", "runs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["settings"] for row in found["runs"][::3]] == [
+        {"inputs.train.args.size": 32, "hparams.rate": 0.3},
+        {"inputs.train.args.size": 64, "hparams.rate": 0.3},
+        {"inputs.train.args.size": None, "hparams.rate": 0.1},
+    ]
+    assert [pair["settings"] for pair in found["against"]] == [
+        "train.args.size=64, rate=0.3",
+        "train.args.size=None, rate=0.1",
+    ]
+    (runs / "fast" / "1" / "capsules" / "a.json").write_text('{"flags": {}}')  # it says that there is none
+    Path("runs/more/1/trial.json").write_text("[")
+    assert set(differences(read_runs([runs / "fast"]))) == {"inputs.train.args.size", "train.max_steps"}
+    assert differences(read_runs([runs / "more"])) == {}
+
+
 def test_a_metric_that_no_run_has_is_refused_with_those_there_are(runs):
     for words in (["list", "runs"], ["compare", "runs"]):
         assert main(["runs", *words, "--metric", "los"]) == 2
@@ -105,6 +133,26 @@ def test_tags_are_kept_and_looked_for(runs, capsys):
     capsys.readouterr()
     assert main(["runs", "list", "runs", "--tag", "good"]) == 0
     assert [row[0] for row in lines_of(capsys)[2:]] == ["runs/fast/2"]
+
+
+def test_several_runs_get_their_tags_at_once(runs, capsys):
+    """All below a directory, too; if one cannot be read, none gets a tag."""
+    assert main(["runs", "tag", "runs/slow", "runs/fast/1", "--tag", "good", "--tag", "old"]) == 0
+    assert lines_of(capsys)[-1] == ["runs/fast/1:", "good,", "old"]
+    assert [len(run.tags) for run in read_runs([runs])] == [2, 0, 0, 2, 2, 2]
+    assert main(["runs", "tag", "runs", "--tag", "old", "--remove"]) == 0
+    assert {run.tags for run in read_runs([runs])} == {("good",), ()}
+    Path("runs/slow/3/tags.json").write_text("[")
+    assert main(["runs", "tag", "runs", "--tag", "new"]) == 2
+    assert read_run(Path("runs/fast/1")).tags == ("good",)
+
+
+def test_a_directory_is_not_taken_for_a_tag(runs, capsys):
+    for words, said in ((["runs/fast/1", "runs/fast/2", "good"], "runs/fast/2 is a directory"), (["runs"], "no tag")):
+        assert main(["runs", "tag", *words]) == 2
+        assert f"estimator runs tag {' '.join(words)} --tag good" in (error := capsys.readouterr().err)
+        assert said in error
+    assert not any(run.tags for run in read_runs([runs]))
 
 
 def test_only_runs_that_have_ended_are_removed(runs, capsys):

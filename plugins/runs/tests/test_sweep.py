@@ -18,7 +18,17 @@ from line_files import TOML, write_line
 from estimator_core.checkpoint import load_variables
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
-from estimator_runs import ConfigurationError, best_trials, importances, open_search, run_search, write_winner
+from estimator_runs import (
+    ConfigurationError,
+    best_trials,
+    importances,
+    open_search,
+    read_configuration,
+    run_search,
+    write_winner,
+)
+from estimator_runs.cards import cards_of_process, cards_of_worker
+from estimator_runs.workers import Interruption, run_workers
 
 optuna = pytest.importorskip("optuna")
 
@@ -95,20 +105,66 @@ def test_a_trial_knows_exactly_the_trials_before_it(line, workers):
     from estimator_runs.sweep import driving
 
     driving.work(first)
-    backwards = driving._open_numbers
+    backwards, nobody = driving._open_numbers, Interruption()
     while second.shelf.ended() < 5:
         for number in reversed(backwards(second)):
-            driving._tried(second, number)
+            driving._tried(second, number, nobody)
     assert told(first) == told(second)
 
 
 def test_a_process_of_a_job_works_by_itself(line, monkeypatch, capsys):
-    for name, value in {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1"}.items():
+    """On the cards that its launcher has told it, of those that it sees."""
+    told = {"COORDINATOR_ADDRESS": "nobody:1", "NUM_PROCESSES": "2", "PROCESS_ID": "1", "LOCAL_DEVICE_IDS": "1"}
+    for name, value in told.items():
         monkeypatch.setenv(f"JAX_{name}", value)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
     assert main(["sweep", "line.toml", "--set", "sweep.trials=1", "--worker"]) == 0
     assert capsys.readouterr().out.startswith("All trials of runs/line-sweep have ended.")
+    assert main(["reproduce", "runs/line-sweep/trials/00000"]) == 2
+    assert "This is a trial: `estimator sweep FILE --trial NUMBER` writes its file" in capsys.readouterr().err
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
     assert main(["sweep", "line.toml", "--show", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trials"] == {"COMPLETE": 1}
+
+
+@pytest.mark.parametrize(
+    ("cards", "workers"),
+    [
+        (0, [("", ""), ("", "")]),
+        (1, [("0", "0.45"), ("0", "0.45")]),
+        (2, [("0", "0.45"), ("1", "0.9"), ("0", "0.45")]),
+        (5, [("0,1", ""), ("2,3", "")]),
+    ],
+)
+def test_workers_of_a_machine_share_its_cards(tmp_path, cards, workers):
+    for card in range(cards):
+        (tmp_path / f"0000:0{card}").mkdir()
+    found = [cards_of_worker(place, len(workers), {}, str(tmp_path)) for place in range(len(workers))]
+    names = ("CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION")
+    assert [tuple(one.get(name, "") for name in names) for one in found] == workers
+
+
+def test_what_the_environment_says_of_cards_holds(monkeypatch):
+    """Of the cards and of their memory; the workers are processes with these variables."""
+    said = {"CUDA_VISIBLE_DEVICES": "GPU-a", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.3"}
+    assert cards_of_worker(1, 2, said) == {"CUDA_VISIBLE_DEVICES": "GPU-a"}
+    assert cards_of_process((3,), said) == {}  # the scheduler has given it cards of its own
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6")
+    seen = []
+
+    class Process:
+        def __init__(self, command, *, stdin, env):
+            seen.append(env["CUDA_VISIBLE_DEVICES"])
+            self.stdin = None
+
+        def poll(self):
+            return 0
+
+        wait = poll
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    assert run_workers("none", {}, 2) == [0, 0]
+    assert seen == ["4", "5"]
 
 
 @pytest.mark.slow
@@ -156,6 +212,20 @@ def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatc
     ]
 
 
+@pytest.mark.parametrize("at", [10, 20])
+def test_a_stop_in_the_last_step_of_a_training_ends_the_sweep(line, stopped_late, at, capsys):
+    """Between the parts of a trial, and after it. Nothing is lost: started again it comes to the same trials."""
+    whole = open_search(line, Path("whole"), ["sweep.trials=2"])
+    run_search(whole)
+    words = ["sweep", "line.toml", "--dir", "late", "--set", "sweep.trials=2"]
+    with stopped_late(at) as trained:
+        assert main(words) == 75
+    assert trained == [10, 20][: at // 10]
+    assert "estimator sweep: This was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
+    assert main(words) == 0
+    assert told(open_search(line, Path("late"), ["sweep.trials=2"])) == told(whole)
+
+
 def test_bad_trials_are_pruned_at_evaluations(line):
     settings = ['sweep.pruner={name="PercentilePruner", args={percentile=1.0, n_startup_trials=1}}', "sweep.trials=6"]
     search = open_search(line, settings=settings)
@@ -180,7 +250,7 @@ def test_a_trial_whose_loss_is_not_finite_fails_and_the_sweep_goes_on(line):
 
 
 @pytest.mark.slow
-def test_several_objectives_have_a_front(line):
+def test_several_objectives_have_a_front(line, capsys):
     settings = [
         'sweep.objectives=[{metric="error", mode="min"}, {metric="loss", mode="max"}]',
         "sweep.sampler='NSGAIISampler'",
@@ -188,9 +258,15 @@ def test_several_objectives_have_a_front(line):
     search = open_search(line, settings=settings)
     run_search(search)
     errors = [trial.values[0] for trial in search.shelf.study().get_trials()]
-    front = [trial.values for trial in best_trials(search)]
-    assert min(errors) in [values[0] for values in front]
+    front = best_trials(search)
+    assert min(errors) in [trial.values[0] for trial in front]
     assert len(front) > 1
+    words = [part for text in settings for part in ("--set", text)]
+    assert main(["sweep", "line.toml", *words, "--trial", str(front[-1].number), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [one["number"] for one in said["best"]] == [trial.number for trial in front]
+    rate = read_configuration(Path(said["winner"])).configuration.hparams["rate"]
+    assert rate == front[-1].params["hparams.rate"] != front[0].params["hparams.rate"]
 
 
 @pytest.mark.slow

@@ -383,6 +383,15 @@ MUTANTS = (
         tests=("test_a_second_sigterm_ends_the_process",),
     ),
     Mutant(
+        name="a-signal-that-comes-too-late-is-lost",
+        guarantee="rule 161",
+        file=_ROOM + "preemption.py",
+        old="if late is not None and callable(own)",
+        new="if late is None and callable(own)",
+        tests=("test_a_signal_that_comes_too_late_reaches_the_handler_of_the_program",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-forked-worker-survives-its-signal",
         guarantee="rule 6",
         file=_ROOM + "preemption.py",

@@ -146,4 +146,22 @@ MUTANTS = (
         tests=("test_a_tracker_gets_the_record_of_the_start_without_secrets",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-tracker-gets-the-record-of-the-first-start",
+        guarantee="rule 163",
+        file="plugins/hooks/src/estimator_hooks/trackers/hook.py",
+        old=".splitlines()[-1]",
+        new=".splitlines()[0]",
+        tests=("test_a_tracker_that_keeps_files_gets_the_record_of_the_newest_start",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-tracker-without-room-ends-the-run",
+        guarantee="rule 163",
+        file="plugins/hooks/src/estimator_hooks/trackers/hook.py",
+        old="except Exception as error:  # whatever it is, the run",
+        new="except KeyError as error:  # whatever it is, the run",
+        tests=("test_a_tracker_that_refuses_files_stops_no_run",),
+        in_cut=False,
+    ),
 )

@@ -1,5 +1,7 @@
 """CometTracker and NeptuneTracker: with stand-ins for the servers, which no test reaches, and the libraries offline."""
 
+import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ import pytest
 
 import estimator_hooks as eh
 from estimator_core.testing import drive
-from plugins.hooks.tests.trackers.test_tracker_hook import fake_run
+from plugins.hooks.tests.trackers.test_tracker_hook import KEPT, EveryStep, fake_run, leave_record
 
 OUTPUTS = {"loss": lambda step: np.float32(step)}
 
@@ -23,6 +25,7 @@ class Server:
         self.values: dict[str, Any] = {}
         self.starts: list[Mapping[str, Any]] = []
         self.ended = 0
+        self.kept: dict[str, str] = {}
 
     def log_metric(self, name: str, value: float, *, step: int) -> None:
         self.points.setdefault(name, []).append((step, value))
@@ -38,6 +41,7 @@ class Server:
             log_parameters=self.values.update,
             log_metric=self.log_metric,
             log_other=lambda name, value: self.values.update({name: value}),
+            log_asset_data=lambda data, name, overwrite: self.kept.update({name: data}),
             get_key=lambda: given["experiment_key"] or "key",
             end=end,
         )
@@ -61,6 +65,7 @@ class Server:
             def __getitem__(self, name: str) -> Any:
                 known = server.points.get(name, [])
                 return SimpleNamespace(
+                    upload=lambda data: server.kept.update({name.removeprefix("record/"): data}),
                     append=lambda value, step: server.log_metric(name, value, step=step),
                     fetch_values=lambda include_timestamp: {"step": [float(step) for step, _ in known]},
                 )
@@ -74,16 +79,6 @@ class Server:
         return NeptuneRun()
 
 
-class EveryStep(eh.Hook):
-    """Asks for each step, so that values are not held back."""
-
-    def next_step(self, step: int) -> int | None:
-        return step + 1
-
-    def after_step(self, run: Any, step: int, out: Any) -> None:
-        assert step > 0
-
-
 @pytest.mark.parametrize(
     ("library", "tracker"),
     [("comet_ml", lambda **more: eh.CometTracker("digits", **more)),
@@ -94,11 +89,15 @@ def test_a_killed_and_resumed_run_has_every_point_once(
 ):
     server = Server()
     module = SimpleNamespace(start=server.start, init_run=server.init_run, API=lambda: server)
-    monkeypatch.setitem(__import__("sys").modules, library, module)
+    types = SimpleNamespace(File=SimpleNamespace(from_content=lambda text, extension: text))
+    for name, one in {library: module, "neptune.types": types}.items():
+        monkeypatch.setitem(sys.modules, name, one)
+    leave_record(tmp_path / "digits")
     run = fake_run(tmp_path / "digits", params={"rate": 0.1, "layers": [2]})
     with pytest.raises(RuntimeError, match="the loop fails"):
         drive([EveryStep(), eh.TrackerHook(tracker(), 2)], steps=20, run=run, outputs=OUTPUTS, fail_at=9)
     assert server.values["ending"] == "failed"
+    assert server.kept == KEPT
     drive([eh.TrackerHook(tracker(), 2)], steps=14, run=fake_run(tmp_path / "digits", step=4), outputs=OUTPUTS)
     assert server.points["train/loss"] == [(step, float(step)) for step in range(2, 19, 2)]
     assert (server.values["params/rate"], server.values["params/layers"]) == (0.1, "[2]")
@@ -112,10 +111,14 @@ def test_a_killed_and_resumed_run_has_every_point_once(
 def test_comet_writes_a_run_offline(tmp_path: Path):
     comet = pytest.importorskip("comet_ml", reason="comet-ml is not installed: estimator-hooks[comet]")
     config = comet.ExperimentConfig(offline_directory=str(tmp_path / "offline"), log_code=False)
+    leave_record(tmp_path / "run")
     tracker = eh.CometTracker("digits", online=False, experiment_config=config)
     drive([eh.TrackerHook(tracker, 2)], steps=7, run=fake_run(tmp_path / "run"), outputs=OUTPUTS)
     (written,) = (tmp_path / "offline").glob("*.zip")
-    assert written.stat().st_size > 0
+    kept = [
+        zipfile.ZipFile(written).read(name).decode(errors="replace") for name in zipfile.ZipFile(written).namelist()
+    ]
+    assert set(KEPT.values()) <= set(kept)
 
 
 @pytest.mark.libraries
@@ -123,9 +126,12 @@ def test_comet_writes_a_run_offline(tmp_path: Path):
 def test_neptune_writes_a_run_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("neptune", reason="neptune is not installed: estimator-hooks[neptune]")
     monkeypatch.chdir(tmp_path)
+    leave_record(tmp_path / "run")
     quiet = {"capture_stdout": False, "capture_stderr": False, "capture_hardware_metrics": False, "git_ref": False}
     tracker = eh.NeptuneTracker("acme/digits", mode="offline", source_files=[], **quiet)
     drive([eh.TrackerHook(tracker, 2)], steps=7, run=fake_run(tmp_path / "run"), outputs=OUTPUTS)
     written = "".join(path.read_text() for path in (tmp_path / ".neptune").rglob("data-*.log"))
     assert '"value": 6.0' in written
     assert '"finished"' in written
+    uploads = {path.name.partition("-")[0]: path.read_text() for path in (tmp_path / ".neptune").rglob("record_*")}
+    assert uploads == {f"record_{name}": text for name, text in KEPT.items()}

@@ -8,7 +8,7 @@ import pytest
 
 import estimator_hooks as eh
 from estimator_core.testing import drive
-from plugins.hooks.tests.trackers.test_tracker_hook import fake_run
+from plugins.hooks.tests.trackers.test_tracker_hook import KEPT, fake_run, leave_record
 
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: estimator-hooks[mlflow]")
 pytestmark = [
@@ -23,8 +23,11 @@ def curve(client: Any, run_id: str, name: str) -> list[tuple[int, float]]:
     return sorted((point.step, point.value) for point in client.get_metric_history(run_id, name))
 
 
-def test_a_killed_and_resumed_run_has_every_point_once(tmp_path: Path):
+def test_a_killed_and_resumed_run_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)  # MLflow keeps files there
     uri, model_dir = f"sqlite:///{tmp_path / 'runs.db'}", tmp_path / "digits"
+
+    leave_record(model_dir)
 
     def track(steps: int, start: int = 0, evaluate_at: int | None = None, fail_at: int | None = None) -> None:
         run = fake_run(model_dir, step=start, params={"rate": 0.1})
@@ -51,6 +54,8 @@ def test_a_killed_and_resumed_run_has_every_point_once(tmp_path: Path):
     assert stored.data.params["config/save_summary_steps"] == "100"
     assert curve(client, stored.info.run_id, "train/loss") == [(step, float(step)) for step in range(2, 19, 2)]
     assert curve(client, stored.info.run_id, "eval/accuracy") == [(5, 0.05)]
+    for name, text in KEPT.items():
+        assert Path(client.download_artifacts(stored.info.run_id, name)).read_text() == text
 
 
 def test_a_run_that_the_store_does_not_know_is_started_anew(tmp_path: Path):

@@ -55,6 +55,16 @@ def fake_run(model_dir: Path, **fields: Any) -> TrackedFakeRun:
     return run
 
 
+class EveryStep(eh.Hook):
+    """Asks for each step, so that values are not held back."""
+
+    def next_step(self, step: int) -> int | None:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        assert step > 0
+
+
 @pytest.mark.parametrize("k", [1, 4])
 def test_scalars_and_evaluations(tmp_path: Path, k: int):
     tracker, run = RecordingTracker(), fake_run(tmp_path)
@@ -123,6 +133,64 @@ def test_a_tracker_gets_the_record_of_the_start_without_secrets(tmp_path: Path):
         "api_key": "***",
         "note": "a=b",
     }
+
+
+def leave_record(model_dir: Path) -> None:
+    """What the core and `estimator run` leave at a start."""
+    (model_dir / "capsules").mkdir(parents=True, exist_ok=True)
+    (model_dir / "run.json").write_text(KEPT["run.json"])
+    (model_dir / "capsules" / "starts.jsonl").write_text('{"capsule": "0a"}\n{"capsule": "1b"}\n')
+    for name in ("0a", "1b"):
+        (model_dir / "capsules" / f"{name}.json").write_text(json.dumps({"capsule": name}))
+
+
+KEPT = {
+    "run.json": json.dumps({"hparams": {"rate": 0.1, "layers": [2]}, "run_config": {"save_summary_steps": 100}}),
+    "capsule.json": '{"capsule": "1b"}',
+}
+
+
+class KeepingTracker(RecordingTracker):
+    """Keeps files, too, unless it is full."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room, self.kept = room, dict[str, str]()
+
+    def keep(self, name: str, text: str) -> None:
+        if len(self.kept) == self.room:
+            raise OSError("no room is left")
+        self.kept[name] = text
+
+
+def test_a_tracker_that_keeps_files_gets_the_record_of_the_newest_start(tmp_path: Path):
+    """Before the first points, so that a killed run has it; after the hooks that write a part of it."""
+    tracker = KeepingTracker(room=9)
+
+    class Writes(eh.Hook):
+        def after_create(self, run: Any) -> None:
+            leave_record(tmp_path)
+
+    outputs = {"loss": lambda step: np.float32(step)}
+    with pytest.raises(RuntimeError, match="the loop fails"):
+        drive(
+            [eh.TrackerHook(tracker, 1), Writes(), EveryStep()],
+            steps=5,
+            run=fake_run(tmp_path),
+            outputs=outputs,
+            fail_at=3,
+        )
+    assert tracker.kept == KEPT
+    assert tracker.told[1][0] == 1
+
+
+def test_a_tracker_that_refuses_files_stops_no_run(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    leave_record(tmp_path)
+    tracker = KeepingTracker(room=1)
+    drive([eh.TrackerHook(tracker, 1)], steps=2, run=fake_run(tmp_path))
+    assert (tracker.told[-1], list(tracker.kept)) == ("finished", ["run.json"])
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert warning == "recording did not take the record of the run (OSError: no room is left)."
 
 
 def test_a_failed_run(tmp_path: Path):

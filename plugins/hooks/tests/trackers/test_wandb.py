@@ -7,7 +7,7 @@ import pytest
 
 import estimator_hooks as eh
 from estimator_core.testing import drive
-from plugins.hooks.tests.trackers.test_tracker_hook import fake_run
+from plugins.hooks.tests.trackers.test_tracker_hook import KEPT, fake_run, leave_record
 
 wandb = pytest.importorskip("wandb", reason="Weights & Biases is not installed: estimator-hooks[wandb]")
 pytestmark = [
@@ -19,6 +19,7 @@ pytestmark = [
 def test_offline_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     tracker = eh.WandbTracker("digits", mode="offline")
+    leave_record(tmp_path)
     run = fake_run(tmp_path, params={"rate": 0.1})
     seen: list[dict[str, float]] = []
     hook = eh.TrackerHook(tracker, 2)
@@ -34,3 +35,6 @@ def test_offline_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert seen[0]["train/loss"] == 6.0
     assert seen[0]["train/global_step"] == 6
     assert list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
+    for name, text in KEPT.items():
+        (file,) = (tmp_path / "wandb").glob(f"offline-run-*/files/{name}")
+        assert file.read_text() == text

@@ -15,7 +15,9 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import PreemptedError
+from estimator_core.config import RunConfig
+from estimator_core.errors import ArgumentError, PreemptedError
+from estimator_runs.cards import cards_of_process, cards_of_worker
 
 _CAN_BE_RESUMED = 75
 _LOOK_SECS = 0.05
@@ -40,6 +42,8 @@ def owned(folder: Path) -> Generator[bool]:
 class Interruption:
     """Notices SIGTERM and SIGINT, in the main thread. A second signal acts as if this object did not exist.
 
+    A training within the block handles them itself, and passes on one that comes too late for it.
+
     Attributes:
         reason: the name of the signal; None: there was none.
     """
@@ -57,6 +61,15 @@ class Interruption:
 
     def __exit__(self, *error: object) -> None:
         self._restore()
+
+    def check(self) -> None:
+        """Ends what is made up of several trainings and evaluations, between two of them.
+
+        Raises:
+            PreemptedError: there was a signal.
+        """
+        if self.reason is not None:
+            raise PreemptedError(f"This was interrupted ({self.reason}). Start again to continue.")
 
     def _handle(self, number: int, frame: object) -> None:
         if self.reason is None:
@@ -86,7 +99,8 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
         PreemptedError: they were interrupted, or this process was and has waited for them.
     """
     command = [sys.executable, "-m", module, json.dumps(said)]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(count)]
+    environs = [{**os.environ, **cards_of_worker(place, count, os.environ)} for place in range(count)]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, env=environ) for environ in environs]
     with Interruption() as interruption:
         try:
             while interruption.reason is None and any(worker.poll() is None for worker in workers):
@@ -104,7 +118,13 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
 
 
 def train_alone() -> None:
-    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it."""
+    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it.
+
+    It keeps to its own cards. jax has not looked for devices yet.
+    """
+    with contextlib.suppress(ArgumentError):  # variables that contradict each other count for nobody here
+        if (group := RunConfig().process_group) is not None:
+            os.environ.update(cards_of_process(group.local_device_ids, os.environ))
     for name in ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "TF_CONFIG"):
         os.environ.pop(name, None)
     os.environ["JAX_NUM_PROCESSES"] = "1"

@@ -65,6 +65,10 @@ class CometTracker:
                 self._run.log_metric(name, value, step=step)
                 self._sent[name] = step
 
+    def keep(self, name: str, text: str) -> None:
+        """Keeps a file among the assets of the run."""
+        self._run.log_asset_data(text, name=name, overwrite=True)
+
     def finish(self, ending: Ending) -> None:
         """Says how the run ended, and sends what is left."""
         self._run.log_other("ending", ending)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import numpy as np
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.hooks import Hook, Run
 from estimator_core.summaries import without_secrets
-from estimator_hooks.trackers.tracker import Ending, TrackedRun, Tracker
+from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
+
+_log = logging.getLogger("estimator_hooks")
 
 
 class TrackerHook(Hook):
@@ -39,10 +43,11 @@ class TrackerHook(Hook):
         self._every = every_n_steps
         self._evaluations_sent = 0
         self._started = False
+        self._records_sent = False
 
     def after_create(self, run: Run) -> None:
         """Follows all scalars; starts the tracker's run, or continues it."""
-        self._started = False
+        self._started = self._records_sent = False
         if not run.config.is_chief:
             return
         for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
@@ -57,7 +62,8 @@ class TrackerHook(Hook):
         path.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Sends the points that are due."""
+        """Sends the points that are due, and before the first ones the record, which all hooks have begun by then."""
+        self._send_records(run)
         for index, step in enumerate(steps):
             if step % self._every == 0:
                 metrics = {f"train/{name}": float(np.asarray(stacked[index])) for name, stacked in values.items()}
@@ -68,9 +74,23 @@ class TrackerHook(Hook):
         """Sends the rest and ends the tracker's run."""
         if self._started:
             self._started = False
+            self._send_records(run)
             self._send_evaluations(run)
             ending: Ending = "failed" if run.failed else "interrupted" if run.interrupted else "finished"
             self._tracker.finish(ending)
+
+    def _send_records(self, run: Run) -> None:
+        """Sends the files of the record. Parameters have told the most of them: a place that refuses files is named."""
+        if self._records_sent or not isinstance(self._tracker, KeepsRecords):
+            return
+        self._records_sent = True
+        try:
+            for name, path in _record_files(run.model_dir):
+                self._tracker.keep(name, path.read_text(encoding="utf-8"))
+        except Exception as error:  # whatever it is, the run is worth more than a copy of its record
+            _log.warning(
+                "%s did not take the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
+            )
 
     def _send_evaluations(self, run: Run) -> None:
         rows = run.estimator.history.evaluations
@@ -96,6 +116,16 @@ def _parameters(run: Run) -> Iterator[tuple[str, Any]]:
         yield f"plugins/{plugin['distribution']}", plugin["version"]
     if "arguments" in record:
         yield "arguments", " ".join(record["arguments"])
+
+
+def _record_files(model_dir: Path) -> Iterator[tuple[str, Path]]:
+    """The files that hold the record of the newest start: `run.json`, and the one that `estimator reproduce` reads."""
+    record, starts = model_dir / "run.json", model_dir / "capsules" / "starts.jsonl"
+    if record.is_file():
+        yield record.name, record
+    if starts.is_file():
+        newest = json.loads(starts.read_text(encoding="utf-8").splitlines()[-1])
+        yield "capsule.json", starts.parent / f"{newest['capsule']}.json"
 
 
 def _record(run: Run) -> Mapping[str, Any]:

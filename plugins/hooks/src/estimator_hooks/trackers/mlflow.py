@@ -65,6 +65,10 @@ class MlflowTracker:
                 self._client.log_metric(self._run_id, name, value, step=step)
                 self._sent[name] = step
 
+    def keep(self, name: str, text: str) -> None:
+        """Keeps a file among the artifacts of the run."""
+        self._client.log_text(self._run_id, text, name)
+
     def finish(self, ending: Ending) -> None:
         """Sets the status of the run."""
         self._client.set_terminated(self._run_id, _STATUS[ending])

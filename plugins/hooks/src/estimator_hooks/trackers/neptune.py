@@ -60,6 +60,11 @@ class NeptuneTracker:
                 self._run[name].append(value, step=step)
                 self._sent[name] = step
 
+    def keep(self, name: str, text: str) -> None:
+        """Keeps a file as `record/<name>`."""
+        types: Any = import_module("neptune.types")
+        self._run[f"record/{name}"].upload(types.File.from_content(text, extension="json"))
+
     def finish(self, ending: Ending) -> None:
         """Says how the run ended, and sends what is left."""
         self._run["sys/failed"] = ending == "failed"

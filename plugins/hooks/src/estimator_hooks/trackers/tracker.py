@@ -64,6 +64,20 @@ class Tracker(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsRecords(Protocol):
+    """A tracker that also keeps the record of a run as files. Whoever has no such place lacks the method."""
+
+    def keep(self, name: str, text: str) -> None:
+        """Keeps a file, in the place of one of the same name.
+
+        Args:
+            name: `run.json`, or `capsule.json` in a run of `estimator run` with estimator-runs.
+            text: its content, JSON in which secrets are masked.
+        """
+        ...
+
+
 class TrackerMissingError(EstimatorError, ImportError):
     """The library of a tracker is not installed."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
@@ -60,6 +61,12 @@ class WandbTracker:
             self._sent[part] = step
             values = {name: value for name, value in metrics.items() if name.partition("/")[0] == part}
             self._run.log({**values, f"{part}/global_step": step})
+
+    def keep(self, name: str, text: str) -> None:
+        """Keeps a file among those of the run."""
+        path = Path(self._run.dir) / name
+        path.write_text(text, encoding="utf-8")
+        self._run.save(str(path), base_path=str(path.parent), policy="now")
 
     def finish(self, ending: Ending) -> None:
         """Ends the run."""

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,25 +57,48 @@ def read_starts(model_dir: Path) -> Sequence[Start]:
     Raises:
         ArgumentError: the directory holds no records, or one cannot be read.
     """
-    folder = model_dir / _FOLDER
-    try:
-        found = [
-            Start(
-                epoch=line["epoch"],
-                step=line["step"],
-                capsule=json.loads((folder / f"{line['capsule']}.json").read_text()),
-            )
-            for line in _whole((folder / _STARTS).read_bytes())
+    with _named(model_dir):
+        return [
+            Start(epoch=line["epoch"], step=line["step"], capsule=_capsule(model_dir, line))
+            for line in _lines(model_dir)
         ]
-        if not found:
-            raise ValueError("there is no whole line in it")
-        return found
+
+
+def newest_capsule(model_dir: Path) -> Mapping[str, Any]:
+    """What a run was started with the last time.
+
+    Raises:
+        ArgumentError: the directory holds no records, or this one cannot be read.
+    """
+    with _named(model_dir):
+        return _capsule(model_dir, _lines(model_dir)[-1])
+
+
+@contextlib.contextmanager
+def _named(model_dir: Path) -> Generator[None]:
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
+        trial = (
+            " This is a trial: `estimator sweep FILE --trial NUMBER` writes its file, and the run of this file has one."
+        )
         raise ArgumentError(
             f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {why}. Runs of "
             "`estimator run` have one where estimator-runs is installed."
+            f"{trial if (model_dir / 'trial.json').exists() else ''}"
         ) from error
+
+
+def _capsule(model_dir: Path, line: Mapping[str, Any]) -> Mapping[str, Any]:
+    return json.loads((model_dir / _FOLDER / f"{line['capsule']}.json").read_text())
+
+
+def _lines(model_dir: Path) -> list[Any]:
+    found = list(_whole((model_dir / _FOLDER / _STARTS).read_bytes()))
+    if not found:
+        raise ValueError("there is no whole line in it")
+    return found
 
 
 def _whole(text: bytes) -> Iterator[Any]:

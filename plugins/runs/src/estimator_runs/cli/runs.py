@@ -9,6 +9,7 @@ Example:
     estimator runs compare runs/a runs/b --metric accuracy --mode max
     estimator runs plot runs --metric loss accuracy --output runs.html
     estimator runs tag runs/digits good
+    estimator runs tag runs/a runs/b --tag good
     estimator runs rm runs/old
 """
 
@@ -28,13 +29,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("show", "all about one run"),
         ("compare", "in what runs differ, and whether it is more than chance"),
         ("plot", "one HTML page with curves overlaid"),
-        ("tag", "add tags to a run"),
+        ("tag", "add tags to runs"),
         ("rm", "remove runs"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
-        one = name in ("show", "tag")
+        if name == "tag":
+            _configure_tag(action)
+            continue
         action.add_argument(
-            "dirs", metavar="DIR", nargs=1 if one else "+", type=local_path, help="a model_dir, or what holds some"
+            "dirs",
+            metavar="DIR",
+            nargs=1 if name == "show" else "+",
+            type=local_path,
+            help="a model_dir, or what holds some",
         )
         if name in ("list", "show", "compare"):
             action.add_argument("--json", action="store_true", help="print JSON")
@@ -49,11 +56,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--output", default="runs.html", metavar="FILE", type=page_path, help="default: runs.html"
             )
-        if name == "tag":
-            action.add_argument("tags", metavar="TAG", nargs="+")
-            action.add_argument("--remove", action="store_true", help="take these tags away")
         if name == "rm":
             action.add_argument("--force", action="store_true", help="also runs that have not ended by themselves")
+
+
+def _configure_tag(action: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `tag`: DIR TAG..., or DIR... --tag TAG."""
+    action.add_argument(
+        "dirs",
+        metavar="DIR",
+        nargs="+",
+        type=local_path,
+        help="a model_dir, or what holds some. Without --tag there is one, and tags follow it",
+    )
+    action.add_argument(
+        "--tag", dest="tags", action="append", default=[], metavar="TAG", help="a tag for all of DIR..."
+    )
+    action.add_argument("--remove", action="store_true", help="take these tags away")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from estimator_core.errors import ArgumentError
 from estimator_experiment.cli.run_report import fitted, table
 from estimator_runs.records.comparing import against_best, differences, rank
 from estimator_runs.records.page import write_page
-from estimator_runs.records.reading import RunRecord, read_run, read_sound_runs, tag_run
+from estimator_runs.records.reading import RunRecord, read_run, read_runs, read_sound_runs, tag_run
 
 
 def list_(args: argparse.Namespace, places: list[Path]) -> int:
@@ -99,8 +99,18 @@ def plot_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def tag_(args: argparse.Namespace, places: list[Path]) -> int:
-    """Adds tags to a run."""
-    print(f"{places[0]}: {', '.join(tag_run(places[0], args.tags, remove=args.remove)) or 'no tags'}")
+    """Adds tags to runs: `DIR TAG...`, or `DIR... --tag TAG`."""
+    tags = list(args.tags)
+    if not tags:
+        tags, places = args.dirs[1:], places[:1]
+        several = [tag for tag in tags if Path(tag).is_dir()]
+        if several or not tags:
+            what = f"{several[0]} is a directory, and no tag" if several else "There is no tag"
+            raise ArgumentError(
+                f"{what}. Write one tag after --tag: estimator runs tag {' '.join(args.dirs)} --tag good"
+            )
+    for run in read_runs(places):  # all are read before one is written
+        print(f"{run.path}: {', '.join(tag_run(run.path, tags, remove=args.remove)) or 'no tags'}")
     return 0
 
 

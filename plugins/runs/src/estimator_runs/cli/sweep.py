@@ -7,6 +7,7 @@ Example:
     estimator sweep digits.toml
     estimator sweep digits.toml --set sweep.trials=60 --set sweep.workers=2
     estimator sweep digits.toml --show
+    estimator sweep digits.toml --trial 7
     estimator launch --on slurm --processes 4 -- estimator sweep digits.toml --set sweep.workers=4 --worker
 """
 
@@ -23,6 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_file_arguments(parser, table="sweep", example="sweep.trials=60")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
+    how.add_argument(
+        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the winner"
+    )
     how.add_argument("--worker", action="store_true", help="work in this process alone, as one of those of a job")
 
 
@@ -42,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
         work(search)
         print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show tells what was found.")
         return 0
-    if not args.show:
+    if not args.show and args.trial is None:
         run_search(search)
-    best, mattered, winner = best_trials(search), importances(search), write_winner(search)
+    best, mattered, winner = best_trials(search), importances(search), write_winner(search, number=args.trial)
     states = [trial.state.name for trial in search.shelf.study().get_trials(deepcopy=False)]
     counts = {state: states.count(state) for state in sorted(set(states))}
     metrics = [one.metric for one in search.sweep.objectives]

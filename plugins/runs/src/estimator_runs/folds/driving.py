@@ -21,7 +21,7 @@ from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.folds.together import run_together
 from estimator_runs.sweep.shelf import write_whole
-from estimator_runs.workers import owned, run_workers
+from estimator_runs.workers import Interruption, owned, run_workers
 
 
 def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Folds:
@@ -77,15 +77,24 @@ def run_folds(folds: Folds) -> None:
 
 
 def work(folds: Folds) -> None:
-    """Runs one fold after the other, without those that have ended or belong to another process."""
-    for fold in range(len(folds.splits)):
-        with owned(folds.model_dir(fold)) as mine:
-            if mine and not folds.done(fold):
-                estimator: Any = (experiment := fold_experiment(folds, fold)).estimator
-                estimator.train(
-                    training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps
-                )
-                judge(folds, fold, estimator)
+    """Runs one fold after the other, without those that have ended or belong to another process.
+
+    Raises:
+        PreemptedError: SIGTERM or SIGINT stopped it. A fold in progress continues from its checkpoint.
+    """
+    with Interruption() as interruption:
+        for fold in range(len(folds.splits)):
+            with owned(folds.model_dir(fold)) as mine:
+                if mine and not folds.done(fold):
+                    _run(folds, fold)
+                    interruption.check()
+
+
+def _run(folds: Folds, fold: int) -> None:
+    experiment = fold_experiment(folds, fold)
+    estimator: Any = experiment.estimator
+    estimator.train(training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps)
+    judge(folds, fold, estimator)
 
 
 def _rows(read: Read, crossval: Crossval) -> Rows:

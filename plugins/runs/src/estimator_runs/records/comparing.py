@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_runs.records.reading import RunRecord
+from estimator_runs.records.reading import OF_RECORDS, RunRecord
 
 _RESAMPLES = 10_000
 
@@ -32,11 +32,19 @@ class Paired:
 
 
 def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
-    """The settings in which runs differ: for each key one value per run; None if a run lacks it."""
+    """The settings in which runs differ: for each key one value per run; None if a run lacks it.
+
+    What a configuration file says is known of runs of `estimator run`, and of the trials of a sweep as far as the sweep
+    has chosen it. A run of which it is not known differs in nothing there.
+    """
     settings = [run.settings for run in runs]
-    keys = dict.fromkeys(key for one in settings for key in one)
-    columns = {key: [one.get(key) for one in settings] for key in keys}
-    return {key: values for key, values in columns.items() if len({_text(value) for value in values}) > 1}
+    found: dict[str, list[Any]] = {}
+    for key in dict.fromkeys(key for one in settings for key in one):
+        of_record = key.partition(".")[0] in OF_RECORDS
+        known = [one for run, one in zip(runs, settings, strict=True) if of_record or key in one or run.tells_all]
+        if len({_text(one.get(key)) for one in known}) > 1:
+            found[key] = [one.get(key) for one in settings]
+    return found
 
 
 def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

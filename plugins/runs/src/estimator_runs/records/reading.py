@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,10 +13,13 @@ from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs.records.digest import Digest, digests
 from estimator_runs.records.kept import known_digests
+from estimator_runs.records.told import told_by_file
 
 _RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
 #: What a record holds as an object, where it holds it.
 _TABLES = ("run_config", "ended")
+#: Settings of which run.json tells all.
+OF_RECORDS = ("hparams", "run_config")
 #: Keys that name a run and are not its settings.
 _OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
 
@@ -37,6 +41,9 @@ class RunRecord:
     evaluations: Mapping[str, Mapping[int, Mapping[str, Any]]]
     tags: tuple[str, ...] = ()
     _digests: dict[str, dict[str, Digest]] = field(default_factory=dict[str, dict[str, Digest]], repr=False)
+    _told: list[tuple[Mapping[str, Any], bool]] = field(
+        default_factory=list[tuple[Mapping[str, Any], bool]], repr=False
+    )
 
     @property
     def seed(self) -> int | None:
@@ -45,13 +52,24 @@ class RunRecord:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Hyperparameters and fields of RunConfig by key, without the seed and the model_dir."""
-        found: dict[str, Any] = {}
-        for table in ("hparams", "run_config"):
+        """Hyperparameters, fields of RunConfig and what a configuration file has told, by key; without the seed and the
+        model_dir.
+        """
+        found: dict[str, Any] = dict(self._by_file[0])
+        for table in OF_RECORDS:
             values = self.record.get(table)
             if isinstance(values, Mapping):
                 found.update({f"{table}.{name}": value for name, value in values.items()})
         return {key: value for key, value in found.items() if key not in _OF_THE_RUN}
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the record of a configuration file is there: what it does not tell was told by nobody."""
+        return self._by_file[1]
+
+    @cached_property
+    def _by_file(self) -> tuple[Mapping[str, Any], bool]:
+        return told_by_file(self.path)
 
     def curve(self, metric: str, evaluation: str = "") -> dict[int, float]:
         """A metric by step; steps that lack it are left out."""

@@ -18,7 +18,7 @@ from estimator_runs.configuration.schema import Sweep
 from estimator_runs.sweep.engine import check_engine, distributions, is_pruned, sample
 from estimator_runs.sweep.shelf import Shelf
 from estimator_runs.sweep.trial import configured, run_trial
-from estimator_runs.workers import run_workers
+from estimator_runs.workers import Interruption, run_workers
 
 _log = logging.getLogger("estimator_core")
 _WAIT = 0.2
@@ -97,10 +97,16 @@ def run_search(search: Search) -> None:
 
 
 def work(search: Search) -> None:
-    """Takes one trial after the other, first those that were left over, until all have ended."""
-    while search.shelf.ended() < search.sweep.trials:
-        if not any(_tried(search, number) for number in _open_numbers(search)):
-            time.sleep(_WAIT)  # others work on trials whose results this one needs
+    """Takes one trial after the other, first those that were left over, until all have ended.
+
+    Raises:
+        PreemptedError: SIGTERM or SIGINT stopped it. A trial in progress continues from its checkpoint.
+    """
+    with Interruption() as interruption:
+        while search.shelf.ended() < search.sweep.trials:
+            if not any(_tried(search, number, interruption) for number in _open_numbers(search)):
+                time.sleep(_WAIT)  # others work on trials whose results this one needs
+            interruption.check()
 
 
 def _open_numbers(search: Search) -> range:
@@ -109,7 +115,7 @@ def _open_numbers(search: Search) -> range:
     return range(ended, min(ended + search.sweep.workers, search.sweep.trials))
 
 
-def _tried(search: Search, number: int) -> bool:
+def _tried(search: Search, number: int, interruption: Interruption) -> bool:
     """Works on a trial, unless it has ended or belongs to somebody else."""
     shelf = search.shelf
     with shelf.owned(number) as mine:
@@ -124,6 +130,7 @@ def _tried(search: Search, number: int) -> bool:
         read = configured(search.path, search.settings, f"trial {number}", params, search.sweep.seed)
 
         def pruned(values: Any) -> bool:
+            interruption.check()
             return is_pruned(search.sweep, search.space, number, known, params, values)
 
         outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
