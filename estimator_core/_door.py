@@ -72,7 +72,8 @@ def rehearsal(estimator: Estimator) -> Rehearsal:
         ...     return ec.EstimatorSpec(mode, predictions=features["x"] * ec.get_variable("slope", ()))
         >>> tried = rehearsal(ec.Estimator(model_fn, model_dir="unused"))
         >>> inputs = ec.inputs.numpy_input_fn({"x": np.zeros(8)}, batch_size=4, shuffle=False)
-        >>> tried.trace("infer", next(tried.open(inputs, "infer")))
+        >>> tried.trace("infer", next(tried.open(inputs, "infer"))).shape
+        (4,)
     """
     from estimator_core._loop.programs import Programs
     from estimator_core._loop.rehearsal import Rehearsal
@@ -98,7 +99,10 @@ def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[E
     if faults:
         told = (str(fault).replace("\n", "\n     ") for fault in faults)
         lines = "".join(f"\n  {at}. {text}" for at, text in enumerate(told, 1))
-        raise ArgumentError(f"Nothing was started: {len(faults)} faults were found before the first step.{lines}")
+        error = ArgumentError(f"Nothing was started: {len(faults)} faults were found before the first step.{lines}")
+        for note in dict.fromkeys(note for fault in faults for note in getattr(fault, "__notes__", ())):
+            error.add_note(note)
+        raise error
 
 
 @contextlib.contextmanager

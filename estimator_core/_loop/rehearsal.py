@@ -17,6 +17,7 @@ from estimator_core._loop.export_call import export_request
 from estimator_core._loop.first_batch import opened
 from estimator_core._loop.programs import Programs
 from estimator_core._step import BoundModelFn, TrainState, discover
+from estimator_core._types import PyTree
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
@@ -53,8 +54,11 @@ class Rehearsal:
         before = (self.seeing,) if mode == ModeKeys.TRAIN else ()
         return opened(estimator, self.preparation.around(input_fn, estimator.model_dir, *before), hooks, mode)
 
-    def trace(self, mode: str, batch: Batch) -> None:
+    def trace(self, mode: str, batch: Batch) -> PyTree:
         """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.
+
+        Returns:
+            Shapes and dtypes of the predictions; None: the mode has none.
 
         Raises:
             ModelFnError, VariableError: model_fn breaks its contract, or declares a variable otherwise than before.
@@ -64,6 +68,7 @@ class Rehearsal:
         with placement.context():
             found = discover(self.bound, mode, batch.features, labels, known=specs, weights=batch.weights)
         specs.update(found.specs)
+        return found.predictions
 
     def check_export(
         self,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import queue
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -52,11 +55,6 @@ def rows(width: int = 3, **others: Any) -> Callable[..., Any]:
 
 
 WEIGHT = {"weight": np.ones(16, np.float32)}
-
-
-@pytest.fixture(autouse=True)
-def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE", "true")
 
 
 @pytest.fixture
@@ -112,7 +110,7 @@ def test_a_variable_of_another_shape_in_evaluation_is_found(estimator: ec.Estima
     assert "model_fn in mode 'eval', with the input of the EvalSpec: " in str(faults[0])
 
 
-def test_a_run_is_tried_only_where_that_is_asked_for(
+def test_a_run_is_tried_unless_that_is_switched_off(
     estimator: ec.Estimator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: list[str] = []
@@ -121,27 +119,133 @@ def test_a_run_is_tried_only_where_that_is_asked_for(
         counts.append("train")
         return rows(**WEIGHT)
 
-    train, held_out = ec.TrainSpec(counted, max_steps=4), ec.EvalSpec(rows(**WEIGHT))
-    assert ec.train_and_evaluate(estimator, train, held_out)[0]["global_step"] == 4
+    train, held_out = ec.TrainSpec(counted, max_steps=2), ec.EvalSpec(rows(**WEIGHT))
+    assert ec.train_and_evaluate(estimator, train, held_out)[0]["global_step"] == 2
     assert len(counts) == 2
-    monkeypatch.delenv("ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE")
+    ec.train_and_evaluate(estimator, ec.TrainSpec(counted, max_steps=3), held_out)
+    assert len(counts) == 3, "what was found sound is not tried again"
+    monkeypatch.setenv("ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE", "false")
     without = estimator.config.replace(model_dir=str(tmp_path / "without"))
     ec.train_and_evaluate(ec.Estimator(model_fn, config=without), train, held_out)
-    assert len(counts) == 3, "no input is opened twice unless that is asked for"
+    assert len(counts) == 4
 
 
-def test_an_iterator_that_cannot_be_opened_again_loses_no_batch(estimator: ec.Estimator) -> None:
-    batches = iter([({"x": np.full((4, 3), n, np.float32), **{"weight": np.ones(4)}}, np.ones(4)) for n in range(3)])
-    seen: list[float] = []
+def test_an_error_of_other_code_stays_what_it_is_and_says_how_to_run_without(estimator: ec.Estimator) -> None:
+    with pytest.raises(KeyError, match="weight") as told:
+        ec.train_and_evaluate(estimator, ec.TrainSpec(rows(**WEIGHT), max_steps=4), ec.EvalSpec(rows()))
+    notes = "\n".join(told.value.__notes__)
+    assert "model_fn in mode 'eval', with the input of the EvalSpec: KeyError: 'weight'" in notes
+    assert "ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE=false" in notes
+    assert not Path(estimator.model_dir).exists()
 
-    class Sees(ec.Hook):
+
+def batch_of(number: int) -> Any:
+    return {"x": np.full((4, 3), number, np.float32), **{"weight": np.ones(4)}}, np.ones(4)
+
+
+class Seen(ec.Hook):
+    def __init__(self) -> None:
+        self.first: list[float] = []
+
+    def after_create(self, run: Any) -> None:
+        self.first.append(float(run.batch.features["x"][0, 0]))
+
+
+class Shared:
+    """An input that returns the iterator it keeps."""
+
+    def __init__(self, kept: Iterator[Any]) -> None:
+        self.kept = kept
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.kept
+
+
+@pytest.mark.parametrize("form", ["the iterator", "a generator over it", "an object that has it", "a method"])
+def test_an_iterator_that_the_input_has_not_made_loses_no_batch(
+    form: str, estimator: ec.Estimator, caplog: pytest.LogCaptureFixture
+) -> None:
+    batches = map(batch_of, range(3))
+    shared = Shared(batches)
+
+    def generated() -> Iterator[Any]:
+        yield from batches
+
+    forms: dict[str, Callable[..., Any]] = {
+        "the iterator": lambda: batches,
+        "a generator over it": generated,
+        "an object that has it": lambda: shared,
+        "a method": shared.__iter__,
+    }
+    seen = Seen()
+    with caplog.at_level("INFO", logger="estimator_core"):
+        ec.train_and_evaluate(
+            estimator, ec.TrainSpec(forms[form], max_steps=3, hooks=[seen]), ec.EvalSpec(rows(**WEIGHT))
+        )
+    assert seen.first == [0.0]
+    assert "The training input is not tried: a map in '" in caplog.text
+
+
+def test_an_input_that_training_feeds_is_not_waited_for(estimator: ec.Estimator) -> None:
+    fed: queue.Queue[Any] = queue.Queue()
+
+    def from_queue() -> Iterator[Any]:
+        yield fed.get()
+
+    class Feeds(ec.Hook):
         def after_create(self, run: Any) -> None:
-            seen.append(float(run.batch.features["x"][0, 0]))
+            for _ in range(5):
+                fed.put(batch_of(1))
 
-    ec.train_and_evaluate(
-        estimator, ec.TrainSpec(lambda: batches, max_steps=3, hooks=[Sees()]), ec.EvalSpec(rows(**WEIGHT))
-    )
-    assert seen == [0.0]
+    train = ec.TrainSpec(rows(**WEIGHT), max_steps=2, hooks=[Feeds()])
+    assert ec.train_and_evaluate(estimator, train, ec.EvalSpec(from_queue))[0]["global_step"] == 2
+
+
+def test_random_numbers_are_drawn_as_if_nothing_had_been_tried(estimator: ec.Estimator) -> None:
+    own = np.random.default_rng(5)
+
+    def drawn() -> Iterator[Any]:
+        while True:
+            x = np.full((4, 3), [[own.random() + np.random.random() + random.random()] * 3] * 4, np.float32)
+            yield {"x": x, "weight": np.ones(4, np.float32)}, np.ones(4, np.float32)
+
+    np.random.seed(3)
+    random.seed(4)
+    fresh, kept, theirs = np.random.default_rng(5), np.random.RandomState(3), random.Random(4)
+    seen = Seen()
+    ec.train_and_evaluate(estimator, ec.TrainSpec(drawn, max_steps=2, hooks=[seen]), ec.EvalSpec(rows(**WEIGHT)))
+    assert seen.first == [np.float32(fresh.random() + kept.random_sample() + theirs.random())]
+
+
+def test_a_fault_of_predictions_that_nobody_asks_for_is_a_warning(
+    estimator: ec.Estimator, caplog: pytest.LogCaptureFixture
+) -> None:
+    def shifted(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions=features["shift"])
+        return model_fn(features, labels, mode)
+
+    def none(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        return replace(model_fn(features, labels, mode), predictions=None)
+
+    for given, warned in ((shifted, True), (none, False)):
+        caplog.clear()
+        made, train = ec.Estimator(given, config=estimator.config), ec.TrainSpec(rows(**WEIGHT))
+        assert find_faults(made, train, [ec.EvalSpec(rows(**WEIGHT))]) == []
+        assert ("will fail with features as in training: model_fn in mode 'infer'" in caplog.text) is warned
+
+
+def test_a_chief_leaves_the_files_of_the_evaluator_alone(
+    estimator: ec.Estimator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere() -> Any:
+        raise FileNotFoundError("eval.csv")
+
+    cluster = {"chief": ["a:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
+    chief = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=estimator.model_dir))
+    assert find_faults(chief, ec.TrainSpec(rows()), [ec.EvalSpec(elsewhere)]) == []
+    assert find_faults(chief, ec.TrainSpec(elsewhere), [ec.EvalSpec(rows())]) != []
 
 
 def test_hooks_that_make_an_input_ready_are_asked_only_where_it_needs_them(estimator: ec.Estimator) -> None:

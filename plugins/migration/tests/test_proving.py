@@ -20,7 +20,7 @@ def model_fn(features, labels, mode):
         return ec.EstimatorSpec(mode, predictions={{"y": y}})
     loss = jnp.mean((y - labels) ** 2) + {noise}
     metrics = {{"{metric}": ec.metrics.mean(y - labels)}}
-    return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd({rate}), eval_metric_ops=metrics)
+    return ec.EstimatorSpec(mode, loss=loss, train_op={optimizer}({rate}), eval_metric_ops=metrics)
 
 def proof(model_dir):
     return {{"estimator": ec.Estimator(model_fn, model_dir=model_dir, config=ec.RunConfig(tf_random_seed=1))}}
@@ -32,6 +32,13 @@ CASES: dict[str, dict[str, str]] = {
     "noise": {"noise": "jax.random.normal(ec.next_rng_key()) * (mode == ec.ModeKeys.TRAIN)"},
     "another name": {"w": "weights"},
     "frozen": {"b": "jax.lax.stop_gradient(b)"},
+    "adam": {"optimizer": "optax.adam"},
+    "adam, another rate": {"optimizer": "optax.adam", "rate": "0.1002"},
+    "adam, bias of half the slope": {"optimizer": "optax.adam", "b": "(b / 2 + jax.lax.stop_gradient(b) / 2)"},
+    "adam of one, the other at rest": {"optimizer": "(lambda rate: ec.minimize(0.0, optax.adam(rate), 'w'))"},
+    "adam in two": {
+        "optimizer": "(lambda rate: ec.group(*(ec.minimize(loss, optax.adam(rate), name) for name in 'wb')))"
+    },
 }
 
 
@@ -41,9 +48,17 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prove(case: str, recording: Path, folder: Path, *more: str) -> int:
-    given = {"w": "w", "b": "b", "metric": "bias", "noise": "0.0", "rate": "0.1", **CASES[case]}
+    given = {
+        "w": "w",
+        "b": "b",
+        "metric": "bias",
+        "noise": "0.0",
+        "rate": "0.1",
+        "optimizer": "optax.sgd",
+        **CASES[case],
+    }
     program = folder / "new.py"
-    program.write_text(PROGRAM.format(**given))
+    program.write_text(PROGRAM.format(**{**given, **CASES[case]}))
     return main(["migrate", "prove", "old.py", str(program), "--recorded", str(recording), *more])
 
 
@@ -66,6 +81,32 @@ def test_the_first_to_diverge_is_named(recording: Path, tmp_path: Path, capsys: 
     assert "The first to diverge is weights after step 1: b, by " in capsys.readouterr().out
     assert '<tr class="apart"><td>weights after step 1</td><td>b</td>' in page.read_text()
     assert '<tr class="same"><td>gradients of step 1</td><td>b</td>' in page.read_text()
+
+
+@pytest.mark.parametrize("case", ["adam", "adam in two"])
+def test_grown_rounding_is_told_from_another_program(case: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """In a free run Adam makes whole steps of rounding; led along the old weights nothing is apart."""
+    recording = write_recording(tmp_path / "recording", adam=True)
+    assert prove(case, recording, tmp_path) == 0
+    verdict = capsys.readouterr().out.splitlines()[-1]
+    assert verdict.startswith(
+        "The programs agree over 3 steps within 1e-05 (TensorFlow 0.0, Python 3.0): each step from"
+    )
+    assert "In a free run rounding grows to " in verdict
+    assert prove(case, recording, tmp_path, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["agree"]
+    assert found["drift"]["stage"].startswith("weights after step")
+    assert found["drift"]["difference"] > 1e-3
+    assert max(each["difference"] for each in found["led"]) < 1e-6
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if name.startswith("adam, ") or name.startswith("adam of")])
+def test_another_program_is_no_rounding(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prove(case, write_recording(tmp_path / "recording", adam=True), tmp_path, "--json") == 3
+    found = json.loads(capsys.readouterr().out)
+    assert not found["agree"]
+    assert found["drift"] is None
 
 
 def test_what_is_not_here_differs(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

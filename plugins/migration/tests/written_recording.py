@@ -22,15 +22,22 @@ class _Arrays:
         return {"array": name}
 
 
-def write_recording(folder: Path, *, steps: int = 3, random: bool = False) -> Path:
-    """What a model `x @ w + b` computes in float64, from weights drawn once."""
+def write_recording(folder: Path, *, steps: int = 3, random: bool = False, adam: bool = False) -> Path:
+    """What a model `x @ w + b` computes in float64, from weights drawn once.
+
+    With `adam` the second feature is so small that its gradient is rounding: here and there it differs by its size, and
+    Adam makes a full step of it. Gradients of all steps are recorded then.
+    """
     rng = np.random.default_rng(0)
     batches = [
         {"features": {"x": rng.normal(size=(8, 2)).astype(np.float32)}, "labels": rng.normal(size=8).astype(np.float32)}
         for _ in range(steps + 1)
     ]
+    for batch in batches if adam else ():
+        batch["features"]["x"][:, 1] *= np.float32(1e-9)
     train, evaluation = batches[:steps], batches[steps:]
     w, b = rng.normal(size=2).astype(np.float32), np.float32(0.5)
+    moved = {name: (np.zeros_like(value), np.zeros_like(value)) for name, value in {"w": w, "b": b}.items()}
 
     def error(batch):
         return batch["features"]["x"] @ w + b - batch["labels"]
@@ -40,14 +47,23 @@ def write_recording(folder: Path, *, steps: int = 3, random: bool = False) -> Pa
         metrics = {"loss": np.mean(apart**2), "bias": np.mean(apart), "global_step": 0}
         return {"metrics": metrics, "predictions": [{"y": evaluation[0]["features"]["x"] @ w + b}]}
 
+    def step_of(name, slope, count):
+        if not adam:
+            return RATE * slope
+        m, v = moved[name]
+        m, v = moved[name] = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2
+        return RATE * (m / (1 - 0.9**count)) / (np.sqrt(v / (1 - 0.999**count)) + 1e-8)
+
     start = evaluated()
-    losses, weights, gradients = [], [{"w": w, "b": b, "w/Slot": w}], {}
-    for batch in train:
+    losses, weights, gradients = [], [{"w": w, "b": b, "w/Slot": w}], []
+    for count, batch in enumerate(train, 1):
         apart = error(batch)
         slopes = {"w": 2 * np.mean(apart[:, None] * batch["features"]["x"], 0), "b": 2 * np.mean(apart)}
-        gradients = gradients or slopes
+        if adam:
+            slopes["w"] = slopes["w"] + np.array([0, 3e-9])
+        gradients.append(slopes)
         losses.append(np.mean(apart**2))
-        w, b = w - RATE * slopes["w"], b - RATE * slopes["b"]
+        w, b = w - step_of("w", slopes["w"], count), b - step_of("b", slopes["b"], count)
         weights.append({"w": w, "b": b, "w/Slot": w})
     arrays = _Arrays()
     record = {
@@ -58,7 +74,8 @@ def write_recording(folder: Path, *, steps: int = 3, random: bool = False) -> Pa
         "train_batches": arrays.tree(train),
         "eval_batches": arrays.tree(evaluation),
         "losses": arrays.tree(losses),
-        "gradients": arrays.tree(gradients),
+        "gradients": arrays.tree(gradients[0]),
+        **({"later_gradients": arrays.tree(gradients[1:])} if adam else {}),
         "weights": arrays.tree(weights),
         "start": arrays.tree(start),
         "end": arrays.tree(evaluated()),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from estimator_core.errors import EstimatorError, ModelFnError
 from estimator_core.inputs import Batch
+
+
+class OtherCodeError(ModelFnError):
+    """An error of code that is not of this house, with its place; the error itself is its cause."""
 
 
 def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception:
@@ -29,9 +34,29 @@ def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception
     what = f"{place}: {type(error).__name__}: {error}{_line(error)}."
     if batch is not None:
         what += f" The batch has {_described(batch)}; make the input and model_fn agree."
-    found = ModelFnError(what)
+    found = OtherCodeError(what)
     found.__cause__ = error
     return found
+
+
+def as_raised(faults: Sequence[Exception]) -> list[Exception]:
+    """The faults of a run that is refused, with a note on how to run without these checks.
+
+    A single error of other code stays what it is, so that whoever expects it gets it; its place becomes a note.
+    """
+    told = list(faults)
+    if len(told) == 1 and isinstance(told[0], OtherCodeError) and isinstance(told[0].__cause__, Exception):
+        told = [told[0].__cause__]
+        told[0].add_note(str(faults[0]))
+    for each in told:
+        each.add_note(_SWITCH)
+    return told
+
+
+_SWITCH = (
+    "This was found before the first step; nothing has been written. Where it becomes right later, "
+    "ESTIMATOR_OPTION_ESTIMATOR_EXPERIMENT_REHEARSE=false runs without these checks."
+)
 
 
 def _line(error: Exception) -> str:

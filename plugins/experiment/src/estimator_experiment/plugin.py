@@ -12,17 +12,17 @@ ESTIMATOR_PLUGIN_API = (1, 3)
 
 
 def estimator_capabilities() -> Sequence[str]:
-    """A run is tried before it begins, where that is asked for."""
+    """A run is tried before it begins."""
     return ["rehearses"]
 
 
 def estimator_options() -> Sequence[Option]:
-    """Whether runs are tried: an input cannot be looked at without opening it once more than the run does."""
+    """Whether runs are tried: each input_fn is called once more than the run does."""
     return [
         Option(
             name="rehearse",
             type=bool,
-            default=False,
+            default=True,
             help="Try inputs, modes and exports of each train_and_evaluate before step 1.",
         )
     ]
@@ -34,9 +34,10 @@ def estimator_rehearse(
     """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
     if not options["rehearse"]:
         return []
+    from estimator_experiment.faults import as_raised
     from estimator_experiment.rehearsal import find_faults
 
-    return find_faults(estimator, train_spec, eval_specs)
+    return as_raised(find_faults(estimator, train_spec, eval_specs))
 
 
 def estimator_kinds() -> Sequence[Kind]:

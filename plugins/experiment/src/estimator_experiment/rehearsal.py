@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+import time
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from estimator_core.errors import EstimatorError, InputError
+from estimator_core.errors import InputError, ModelFnError
 from estimator_core.estimator import Estimator
 from estimator_core.export import RehearsesExports
 from estimator_core.hooks import Hook
 from estimator_core.inputs import Batch
-from estimator_core.lowering import Rehearsal
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EvalSpec, TrainSpec
 from estimator_core.train_eval import rehearsal
 from estimator_experiment.faults import fault
+from estimator_experiment.opened_again import random_numbers_kept, reached
 
 _log = logging.getLogger("estimator_core")
+_LONG = 5  # seconds
 
 
 def find_faults(
-    estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec], *, predicts: bool = False
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_specs: Sequence[EvalSpec],
+    *,
+    predicts: bool = False,
+    left_out: Callable[[str], None] = _log.info,
 ) -> list[Exception]:
     """What would fail in a `train_and_evaluate`, each with its place. Nothing is compiled, computed or written.
 
-    Each input is opened once more, and a batch is drawn from it. An input whose iterator cannot be opened again is left
-    alone, and so is what depends on it. In a run of several processes nothing is tried.
+    Each input is opened once more, and a batch is drawn from it. An input is left out where that would use something up
+    or wait: its function reaches an iterator or a queue that it has not made. So is what depends on it. Random numbers
+    are drawn afterwards as if nothing had been tried. In a run of several processes nothing is tried, and beside an
+    evaluator process the chief tries its own part.
 
     Args:
         estimator: the Estimator.
         train_spec: the TrainSpec.
         eval_specs: the EvalSpecs.
-        predicts: whether the program predicts, too; exports are checked in any case.
+        predicts: whether the program predicts, too. If not, a fault of PREDICT that no export meets is a warning.
+        left_out: is told what is not tried.
 
     Example:
         >>> import estimator_core as ec
@@ -45,28 +55,48 @@ def find_faults(
         The training input: it is empty. Check what input_fn returns in mode 'train'.
     """
     if estimator.config.process_group is not None:
-        _log.info("Inputs, modes and exports are not tried before step 1, since there are several processes.")
+        left_out("Inputs, modes and exports are not tried before step 1, since there are several processes.")
         return []
-    tried, faults = rehearsal(estimator), _Faults()
-    trained = _try_mode(tried, faults, ModeKeys.TRAIN, "The training input", train_spec.input_fn, train_spec.hooks)
-    batch = trained
+    if "chief" in estimator.config.cluster.cluster:
+        eval_specs = ()  # the evaluator is a process of its own, perhaps with files of its own
+    once = _once(train_spec, eval_specs, predicts)
+    if once in _FOUND_SOUND.get(estimator, ()):
+        return []
+    began = time.monotonic()
+    with random_numbers_kept():
+        found = Trial(estimator, left_out).find(train_spec, eval_specs, predicts=predicts)
+    if (seconds := time.monotonic() - began) > _LONG:
+        _log.info("Inputs, modes and exports were tried in %.0f s. The option `rehearse` switches that off.", seconds)
+    if not found:
+        _FOUND_SOUND.setdefault(estimator, []).append(once)
+    return found
+
+
+#: What was found sound: a program may call train_and_evaluate in a loop.
+_FOUND_SOUND: weakref.WeakKeyDictionary[Estimator, list[Any]] = weakref.WeakKeyDictionary()
+
+
+def _once(train_spec: TrainSpec, eval_specs: Sequence[EvalSpec], predicts: bool) -> Any:
+    """What a rehearsal depends on, without keeping it alive."""
+    things = [train_spec.input_fn, *train_spec.hooks]
     for spec in eval_specs:
-        place = "The input of the EvalSpec" + ("" if spec.name is None else f" {spec.name!r}")
-        evaluated = _try_mode(tried, faults, ModeKeys.EVAL, place, spec.input_fn, spec.hooks, whole=spec.steps is None)
-        batch = batch or evaluated
-    if predicts and batch is not None:
-        with faults.at("model_fn in mode 'infer'", batch):
-            tried.trace(ModeKeys.PREDICT, batch)
-    if trained is not None:  # without the training input nobody knows all variables
-        for exporter in (exporter for spec in eval_specs for exporter in spec.exporters):
-            if isinstance(exporter, RehearsesExports):
-                with faults.at(f"The exporter {cast(Any, exporter).name!r}"):
-                    exporter.rehearse(tried.check_export)
-    return faults.found
+        things += [spec.input_fn, *spec.hooks, *spec.exporters]
+    return predicts, [spec.steps is None for spec in eval_specs], [_reference(thing) for thing in things]
 
 
-class _Faults:
-    """Collects faults, each once."""
+def _reference(thing: Any) -> Any:
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return object()  # equal to nothing: tried each time
+
+
+class Faults:
+    """Collects faults, each once.
+
+    Attributes:
+        found: the faults.
+    """
 
     def __init__(self) -> None:
         self.found: list[Exception] = []
@@ -85,80 +115,148 @@ class _Faults:
             self.found.append(found)
 
 
-def _try_mode(
-    tried: Rehearsal,
-    faults: _Faults,
-    mode: str,
-    place: str,
-    input_fn: Callable[..., Any],
-    hooks: Sequence[Any],
-    *,
-    whole: bool = False,
-) -> Batch | None:
-    """The first batch of an input, once model_fn has been traced with it; None: it has none, or there is a fault.
+@dataclass(frozen=True, kw_only=True)
+class TriedInput:
+    """An input of a run.
 
-    `begin` of hooks may make the input ready, or change batches. It is called only where it does not go without.
+    Attributes:
+        mode: the mode.
+        place: names it.
+        input_fn, hooks: of the call.
+        whole: whether all of it will be read.
+    """
+
+    mode: str
+    place: str
+    input_fn: Callable[..., Any]
+    hooks: Sequence[Any]
+    whole: bool = False
+
+
+class Trial:
+    """The rehearsal of one Estimator, and what it has found.
 
     Args:
-        tried: the rehearsal.
-        faults: gets what is wrong.
-        mode: the mode.
-        place: names the input.
-        input_fn: the input.
-        hooks: of the call.
-        whole: whether all of the input will be read.
+        estimator: the Estimator.
+        left_out: is told what is not tried.
+        faults: collects faults; default: its own.
+
+    Attributes:
+        tried: the rehearsal, which learns the variables that modes declare.
+        predictions: shapes and dtypes of the predictions of the last mode that was tried.
+        faults: the faults so far.
     """
-    beginning = [hook for hook in hooks if type(hook).begin is not Hook.begin]
-    own = _Faults()
-    for given in [(), beginning] if beginning else [()]:
-        own, batch = _Faults(), None
-        with own.at(place):
-            batch = _first(tried, mode, input_fn, given, whole=whole)
-        if batch is not None:
-            with own.at(f"model_fn in mode {str(mode)!r}, with {place[0].lower()}{place[1:]}", batch):
-                tried.trace(mode, batch)
-        if not own.found:
-            return batch
-    for found in own.found:
-        faults.add(found)
-    return None
 
+    def __init__(
+        self, estimator: Estimator, left_out: Callable[[str], None] = _log.info, faults: Faults | None = None
+    ) -> None:
+        self.tried = rehearsal(estimator)
+        self.faults = Faults() if faults is None else faults
+        self.predictions: Any = None
+        self._left_out = left_out
 
-def _first(
-    tried: Rehearsal, mode: str, input_fn: Callable[..., Any], hooks: Sequence[Any], *, whole: bool
-) -> Batch | None:
-    """The first batch; None if the input cannot be opened twice.
+    def find(
+        self, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec], *, predicts: bool, within: str = ""
+    ) -> list[Exception]:
+        """Tries the training, the evaluations, and what is exported or predicted.
 
-    Raises:
-        InputError: there is none, or the input never ends and all of it will be read.
-    """
-    try:
-        with contextlib.closing(tried.open(_noticing(input_fn), mode, hooks)) as source:
-            batch = next(source, None)
-    except _SharedError:
-        _log.info("An input is not tried before step 1, since its iterator cannot be opened again: %r", input_fn)
+        Args:
+            train_spec: of the run.
+            eval_specs: of the run.
+            predicts: as in `find_faults`.
+            within: follows the name of each place.
+        """
+        trained = self.mode(
+            TriedInput(
+                mode=ModeKeys.TRAIN,
+                place=f"The training input{within}",
+                input_fn=train_spec.input_fn,
+                hooks=train_spec.hooks,
+            )
+        )
+        batch = trained
+        for spec in eval_specs:
+            place = "The input of the EvalSpec" + ("" if spec.name is None else f" {spec.name!r}") + within
+            evaluated = self.mode(
+                TriedInput(
+                    mode=ModeKeys.EVAL,
+                    place=place,
+                    input_fn=spec.input_fn,
+                    hooks=spec.hooks,
+                    whole=spec.steps is None,
+                )
+            )
+            batch = batch or evaluated
+        exported = [
+            exporter for spec in eval_specs for exporter in spec.exporters if isinstance(exporter, RehearsesExports)
+        ]
+        if batch is not None and (predicts or not exported):
+            self.prediction(batch, refused=predicts)
+        if trained is not None:  # without the training input nobody knows all variables
+            for exporter in exported:
+                with self.faults.at(f"The exporter {cast(Any, exporter).name!r}{within}"):
+                    exporter.rehearse(self.tried.check_export)
+        return self.faults.found
+
+    def prediction(self, batch: Batch, *, refused: bool) -> None:
+        """Traces PREDICT. Where the program does not predict, what is wrong is a warning at most."""
+        place = "model_fn in mode 'infer'"
+        try:
+            self.tried.trace(ModeKeys.PREDICT, batch)
+        except Exception as error:
+            if refused:
+                self.faults.add(fault(place, error, batch))
+            elif not isinstance(error, (ModelFnError, NotImplementedError)):  # these say that there is no such mode
+                _log.warning("predict and exports will fail with features as in training: %s", fault(place, error))
+
+    def mode(self, given: TriedInput) -> Batch | None:
+        """The first batch of an input, once model_fn has been traced with it; None: it has none, or there is a fault.
+
+        `begin` of hooks may make the input ready, or change batches. It is called only where it does not go without.
+        """
+        found = reached(given.input_fn)
+        if found.one_shot is not None:
+            self._left_out(
+                f"{given.place} is not tried: {found.one_shot} would be used up, or waited for. "
+                "An input_fn that makes its own iterator each time is tried."
+            )
+            return None
+        beginning = [hook for hook in given.hooks if type(hook).begin is not Hook.begin]
+        own = Faults()
+        for hooks in [(), beginning] if beginning else [()]:
+            own = Faults()
+            with random_numbers_kept(found.random):
+                batch = self._traced(given, hooks, own)
+            if not own.found:
+                return batch
+        for each in own.found:
+            self.faults.add(each)
         return None
-    if batch is None:
-        raise InputError(f"it is empty. Check what input_fn returns in mode {str(mode)!r}.")
-    if whole and source.endless:
-        raise InputError("it never ends, so neither would an evaluation. Give it num_epochs=1, or the EvalSpec steps.")
-    return batch
+
+    def _traced(self, given: TriedInput, hooks: Sequence[Any], faults: Faults) -> Batch | None:
+        with faults.at(given.place):
+            batch = self.first(given, hooks)
+            with faults.at(f"model_fn in mode {str(given.mode)!r}, with {_lower(given.place)}", batch):
+                self.predictions = self.tried.trace(given.mode, batch)
+            return batch
+        return None
+
+    def first(self, given: TriedInput, hooks: Sequence[Any]) -> Batch:
+        """The first batch.
+
+        Raises:
+            InputError: there is none, or the input never ends and all of it will be read.
+        """
+        with contextlib.closing(self.tried.open(given.input_fn, given.mode, hooks)) as source:
+            batch = next(source, None)
+        if batch is None:
+            raise InputError(f"it is empty. Check what input_fn returns in mode {str(given.mode)!r}.")
+        if given.whole and source.endless:
+            raise InputError(
+                "it never ends, so neither would an evaluation. Give it num_epochs=1, or the EvalSpec steps."
+            )
+        return batch
 
 
-class _SharedError(EstimatorError):
-    """An input_fn returns the same iterator each time it is called."""
-
-
-def _noticing(input_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The input_fn, which refuses an iterator that it returns each time: what is drawn from that one is lost."""
-    if not inspect.isroutine(input_fn) and not isinstance(input_fn, functools.partial):
-        return input_fn
-
-    @functools.wraps(input_fn)
-    def noticed(*args: Any, **arguments: Any) -> Any:
-        given = input_fn(*args, **arguments)
-        if isinstance(given, Iterator) and input_fn(*args, **arguments) is given:
-            raise _SharedError("The same iterator is returned each time.")
-        return given
-
-    return noticed
+def _lower(place: str) -> str:
+    return f"{place[0].lower()}{place[1:]}"

@@ -2,7 +2,7 @@
 
 FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
 default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses. With estimator-runs it may be a TOML
-or YAML file, too.
+or YAML file, too. `--dry-run` tries any other program as well: one that calls an Estimator itself.
 """
 
 from __future__ import annotations
@@ -69,8 +69,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=(
             "try inputs, modes and exports, show variables, memory and hooks, train on one batch until it overfits; "
-            "write nothing"
+            "write nothing. Of a program without an experiment_fn, try what it asks of Estimators"
         ),
+    )
+    parser.add_argument(
+        "--arguments",
+        default="",
+        metavar="TEXT",
+        help="with --dry-run: the command line of such a program",
     )
 
 
@@ -78,8 +84,13 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from estimator_experiment import learn_runner
     from estimator_experiment.cli import run_report
+    from estimator_experiment.cli.script_trial import is_script, try_script
     from estimator_experiment.program import load_program
 
+    if args.dry_run and (args.arguments or is_script(args.file)):
+        return try_script(args.file, args.arguments)
+    if args.arguments:
+        raise ArgumentError("--arguments is for --dry-run: the command line of a program with a main of its own.")
     program = load_program(args.file, args.settings)
     hparams = program.hparams(args.hparams)
     if args.model_dir is not None and any(text.startswith("run_config.model_dir=") for text in args.settings):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated
+from estimator_migration.proving.led import Led
 
 _GLOBAL_STEP = "global_step"
 
@@ -30,6 +31,15 @@ class Quantity:
     difference: float
     note: str = ""
 
+    @property
+    def follows_steps(self) -> bool:
+        """Whether rounding of earlier steps is in it."""
+        return self.stage.startswith("weights after step") or self.stage.endswith("at the end") or self._is_later_loss
+
+    @property
+    def _is_later_loss(self) -> bool:
+        return self.stage.startswith("loss of step") and self.stage != "loss of step 1"
+
 
 def compare(here: Computed, there: Computed, names: Mapping[str, str]) -> list[Quantity]:
     """All quantities, in the order of the run.
@@ -42,6 +52,33 @@ def compare(here: Computed, there: Computed, names: Mapping[str, str]) -> list[Q
     return list(_quantities(here, there, {there_: here_ for here_, there_ in names.items()}))
 
 
+def compare_led(here: Led, there: Computed, names: Mapping[str, str]) -> list[Quantity]:
+    """The quantities of steps that begin with the weights of the other side; none if it has recorded the first alone.
+
+    Args:
+        here: the side of estimator-core.
+        there: the side of TensorFlow.
+        names: as in `compare`.
+    """
+    place = {there_: here_ for here_, there_ in names.items()}
+    return list(_led(here, there, names, place)) if here.end is not None and here.updates else []
+
+
+def _led(here: Led, there: Computed, names: Mapping[str, str], place: Mapping[str, str]) -> Iterator[Quantity]:
+    for step, loss in enumerate(here.losses, 1):
+        yield _quantity(f"loss of step {step} from the same weights", "", loss, there.losses[step - 1])
+        at = f"gradients of step {step} from the same weights"
+        yield from _each(at, here.gradients[step - 1], there.gradients[step - 1], place)
+        for stage, values in (
+            (f"other variables after step {step} from the same weights", here.states[step - 1]),
+            (f"weights after {step} updates from the same gradients", here.updates[step - 1]),
+        ):
+            for name, value in sorted(values.items()):
+                yield _quantity(stage, name, value, there.weights[step][names.get(name, name)])
+    assert here.end is not None, "the caller has looked"
+    yield from _evaluation("with the same weights", here.end, there.end, place)
+
+
 def _quantities(here: Computed, there: Computed, place: Mapping[str, str]) -> Iterator[Quantity]:
     for name in sorted(name for name in there.trainable if place.get(name, name) not in here.trainable):
         yield Quantity(stage="variables", name=name, difference=np.inf, note="trained there, not here")
@@ -49,7 +86,7 @@ def _quantities(here: Computed, there: Computed, place: Mapping[str, str]) -> It
     for step, (ours, theirs) in enumerate(zip(here.losses, there.losses, strict=True), 1):
         yield _quantity(f"loss of step {step}", "", ours, theirs)
         if step == 1:
-            yield from _each("gradients of step 1", here.gradients, there.gradients, place)
+            yield from _each("gradients of step 1", here.gradients[0], there.gradients[0], place)
         inverse = {ours: theirs for theirs, ours in place.items()}
         for name, value in sorted(here.weights[step].items()):
             yield _quantity(f"weights after step {step}", name, value, there.weights[step][inverse.get(name, name)])

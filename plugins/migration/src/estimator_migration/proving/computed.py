@@ -31,7 +31,8 @@ class Computed:
 
     Args:
         losses: the loss of each training step.
-        gradients: the gradients of the loss of the first step, by trainable variable.
+        gradients: the gradients of the loss, by trainable variable: of each step, or of the first one in a recording of
+            an earlier version.
         weights: all variables, at the start and after each step.
         start: the results before the first step.
         end: the results after the last step.
@@ -40,7 +41,7 @@ class Computed:
     """
 
     losses: Sequence[float]
-    gradients: Arrays
+    gradients: Sequence[Arrays]
     weights: Sequence[Arrays]
     start: Evaluated
     end: Evaluated

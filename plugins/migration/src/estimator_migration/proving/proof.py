@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError
-from estimator_migration.proving.compare import Quantity, compare
+from estimator_migration.proving.compare import Quantity, compare, compare_led
 from estimator_migration.proving.program import load
 from estimator_migration.proving.recording import read_recording
 from estimator_migration.proving.this_side import run_here
@@ -23,7 +23,8 @@ class Proof:
     """The result of a comparison.
 
     Args:
-        quantities: the quantities, in the order of the run.
+        quantities: the quantities of a free run from the same first weights, in its order.
+        led: those of steps that each begin with the weights of the other side; none if it has recorded the first alone.
         tolerance: the largest difference of programs that agree.
         steps: training steps that were made.
         made_by: the versions of the other side.
@@ -33,10 +34,29 @@ class Proof:
     tolerance: float
     steps: int
     made_by: str
+    led: tuple[Quantity, ...] = ()
 
     @property
     def diverging(self) -> tuple[Quantity, ...]:
-        """Quantities above the tolerance, in the order of the run: the first is where to look."""
+        """Quantities above the tolerance, in the order of the run: the first is where to look. None, if only rounding
+        has grown.
+        """
+        return () if self.drift is not None else self._apart
+
+    @property
+    def drift(self) -> Quantity | None:
+        """The largest difference of a free run, if it is grown rounding; None: there is none, or it is not.
+
+        It is where each step from the same weights, each update from the same gradients, and the results with the same
+        weights agree.
+        """
+        within = bool(self.led) and all(each.difference <= self.tolerance for each in self.led)
+        if not (self._apart and within and all(each.follows_steps for each in self._apart)):
+            return None
+        return max(self._apart, key=lambda each: each.difference)
+
+    @property
+    def _apart(self) -> tuple[Quantity, ...]:
         return tuple(each for each in self.quantities if not each.difference <= self.tolerance)
 
     def largest(self) -> tuple[Quantity, ...]:
@@ -49,13 +69,14 @@ class Proof:
 
     def to_json(self) -> dict[str, Any]:
         """The proof as JSON values; an infinite difference is null."""
-        rows = [{**asdict(each), "difference": _number(each.difference)} for each in self.quantities]
         first = self.diverging[0] if self.diverging else None
         return {
             "agree": first is None,
+            "drift": None if self.drift is None else _row(self.drift),
             "first_diverging": None if first is None else {"stage": first.stage, "name": first.name},
             "made_by": self.made_by,
-            "quantities": rows,
+            "led": [_row(each) for each in self.led],
+            "quantities": [_row(each) for each in self.quantities],
             "steps": self.steps,
             "tolerance": self.tolerance,
         }
@@ -81,7 +102,7 @@ def prove(
         CheckpointMismatchError: the weights of the old program do not fit the new one.
     """
     recording = read_recording(recorded)
-    here = run_here(load(program), program, recording, names or {})
+    here, led = run_here(load(program), program, recording, names or {})
     sides = {"old": recording.computed.random, "new": here.random}
     random = [side for side, is_random in sides.items() if is_random]
     if random:
@@ -91,10 +112,15 @@ def prove(
         )
     return Proof(
         quantities=tuple(compare(here, recording.computed, names or {})),
+        led=tuple(compare_led(led, recording.computed, names or {})),
         tolerance=tolerance,
         steps=len(recording.train_batches),
         made_by=recording.made_by,
     )
+
+
+def _row(quantity: Quantity) -> dict[str, Any]:
+    return {**asdict(quantity), "difference": _number(quantity.difference)}
 
 
 def _number(value: float) -> float | None:

@@ -53,7 +53,7 @@ def read_recording(folder: str | os.PathLike[str]) -> Recording:
     return Recording(
         computed=Computed(
             losses=[float(loss) for loss in tree("losses")],
-            gradients=tree("gradients"),
+            gradients=(tree("gradients"), *(tree("later_gradients") if "later_gradients" in record else ())),
             weights=tree("weights"),
             start=_evaluated(tree("start")),
             end=_evaluated(tree("end")),

@@ -29,14 +29,25 @@ def text_report(proof: Proof) -> str:
 def verdict(proof: Proof) -> str:
     """Whether the programs agree, in one sentence."""
     steps = f"{proof.steps} step{'' if proof.steps == 1 else 's'}"
+    if proof.drift is not None:
+        closest = max(proof.led, key=lambda each: each.difference)
+        return (
+            f"The programs agree over {steps} within {proof.tolerance:g} ({proof.made_by}): each step from the same "
+            f"weights, each update from the same gradients, and the results with the same weights. The largest "
+            f"difference is {_size(closest)}, in {_where(closest)}. In a free run rounding grows to "
+            f"{_size(proof.drift)}, in {_where(proof.drift)}."
+        )
     if not proof.diverging:
         return f"The programs agree over {steps} within {proof.tolerance:g} ({proof.made_by})."
     first = proof.diverging[0]
-    where = f"{first.stage}: {first.name}" if first.name else first.stage
     return (
         f"{len(proof.diverging)} of {len(proof.quantities)} quantities differ by more than {proof.tolerance:g} "
-        f"({proof.made_by}). The first to diverge is {where}, by {_size(first)}."
+        f"({proof.made_by}). The first to diverge is {_where(first)}, by {_size(first)}."
     )
+
+
+def _where(quantity: Quantity) -> str:
+    return f"{quantity.stage}: {quantity.name}" if quantity.name else quantity.stage
 
 
 def html_page(proof: Proof) -> str:

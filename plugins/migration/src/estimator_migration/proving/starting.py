@@ -35,13 +35,21 @@ class StartFrom(Hook):
         Raises:
             CheckpointMismatchError: variables that are missing there, or have another shape.
         """
+        self.weights = self.placed(run, self._there)
+        run.assign(self.weights)
+
+    def placed(self, run: Run, there: Arrays) -> Arrays:
+        """Weights of the other side by their names here.
+
+        Raises:
+            CheckpointMismatchError: variables that are missing there, or have another shape.
+        """
         numbers = {path: value for path, value in run.state.model_state.items() if _is_float(value)}
         template = CheckpointItems(
             clock=np.zeros(4, np.uint32), variables=dict(run.state.variables), model_state=numbers
         )
-        items = convert(template, self._there, self._names).items
-        self.weights = {**items.variables, **items.model_state}
-        run.assign(self.weights)
+        items = convert(template, there, self._names).items
+        return {**items.variables, **items.model_state}
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Notes the loss."""

@@ -160,7 +160,7 @@ class Recorder(Feeder):
         self._spec_of, self._feeding = spec_of, feed
         self.losses: list[Any] = []
         self.weights: list[Any] = []
-        self.gradients: Any = {}
+        self.gradients: list[Any] = []
         self.random = False
 
     def begin(self) -> None:
@@ -180,8 +180,8 @@ class Recorder(Feeder):
         """Computes the values on the batch that the step itself does not return."""
         fed = self._feeding.feed(self._left[0])
         session = run_context.session
+        self.gradients.append(session.run(self._gradients, fed))
         if not self.losses:
-            self.gradients = session.run(self._gradients, fed)
             self.random = session.run(self._loss, fed) != session.run(self._loss, fed)
         self.losses.append(session.run(self._loss, fed))
         return super().before_run(run_context)
@@ -259,7 +259,8 @@ def main(path: str, function: str, folder: str, steps: int, eval_batches: int) -
         "train_batches": arrays.tree(train.batches),
         "eval_batches": arrays.tree(evaluation.batches),
         "losses": arrays.tree(recorder.losses),
-        "gradients": arrays.tree(recorder.gradients),
+        "gradients": arrays.tree(recorder.gradients[0]),
+        "later_gradients": arrays.tree(recorder.gradients[1:]),
         "weights": arrays.tree(recorder.weights),
         "start": arrays.tree(_evaluated(estimator, evaluation, first)),
         "end": arrays.tree(_evaluated(estimator, evaluation, last)),

@@ -12,7 +12,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.hooks import Run, StepOutputs
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated, joined
-from estimator_migration.proving.gradients import gradients
+from estimator_migration.proving.led import Led, led_along
 from estimator_migration.proving.program import estimator_of
 from estimator_migration.proving.recording import Recording
 from estimator_migration.proving.starting import StartFrom
@@ -23,8 +23,8 @@ _SAME_LOSS = 1e-5
 
 def run_here(
     function: Callable[[str], Mapping[str, Any]], named: str, recording: Recording, names: Mapping[str, str]
-) -> Computed:
-    """Runs the program in the same way as the recorded one.
+) -> tuple[Computed, Led]:
+    """Runs the program in the same way as the recorded one: freely, and led along it.
 
     Args:
         function: makes the parts in a model_dir.
@@ -39,19 +39,27 @@ def run_here(
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
         estimator = estimator_of(function(str(Path(scratch, "run"))), named)
         there = recording.computed.weights[0]
-        loss, slopes = gradients(estimator, train, StartFrom(there, names), Path(scratch, "gradients"))
+        found = led_along(
+            estimator,
+            train,
+            recording.computed,
+            names,
+            Path(scratch, "led"),
+            lambda estimator: _evaluated(estimator, evaluation),
+        )
         follow = _Follow(there, names, evaluation)
         estimator.train(train, hooks=[follow], steps=len(recording.train_batches))
         assert follow.start is not None, "a recording has batches"
-        return Computed(
+        free = Computed(
             losses=follow.losses,
-            gradients=slopes,
+            gradients=found.gradients,
             weights=[follow.weights, *follow.after],
             start=follow.start,
             end=_evaluated(estimator, evaluation),
             trainable=frozenset(follow.trainable),
-            random=not np.isclose(loss, follow.losses[0], rtol=_SAME_LOSS, atol=_SAME_LOSS),
+            random=not np.isclose(found.losses[0], follow.losses[0], rtol=_SAME_LOSS, atol=_SAME_LOSS),
         )
+        return free, found
 
 
 class _Follow(StartFrom):
