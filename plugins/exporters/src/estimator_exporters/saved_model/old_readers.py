@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jax.extend.mlir import ir, passmanager
-from jax.extend.mlir.dialects import func, stablehlo
+from jax.extend.mlir.dialects import func, sdy, stablehlo
 
 from estimator_core.errors import ExportError
 from estimator_exporters.saved_model.gathers import unbatched_gather, unbatched_scatter
@@ -49,7 +49,7 @@ def for_old_readers(module: bytes, where: str) -> bytes:
 def foreign_calls(module: bytes) -> list[str]:
     """The custom calls of a module that no TensorFlow resolves by itself."""
     with ir.Context() as context, ir.Location.unknown():
-        parsed = stablehlo.deserialize_portable_artifact(context, module)
+        parsed = _read(context, module)
         calls = [one for one in _operations(parsed.operation) if one.operation.name == "stablehlo.custom_call"]
         targets = {ir.StringAttr(one.operation.attributes["call_target_name"]).value for one in calls}
         return sorted(target for target in targets if not _RESOLVED.fullmatch(target))
@@ -63,7 +63,7 @@ def _noted(message: str, unknown: list[str]) -> bool:
 
 
 def _lowered(context: Any, module: bytes) -> bytes:
-    parsed = stablehlo.deserialize_portable_artifact(context, module)
+    parsed = _read(context, module)
     for operation in list(_operations(parsed.operation)):
         rewrite = _REWRITTEN.get(operation.operation.name)
         if rewrite is not None:
@@ -71,6 +71,11 @@ def _lowered(context: Any, module: bytes) -> bytes:
     # Source lines are written in a form that old readers refuse.
     passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(parsed.operation)
     return stablehlo.serialize_portable_artifact(parsed, STABLEHLO)
+
+
+def _read(context: Any, module: bytes) -> Any:
+    sdy.register_dialect(context)  # a model that was spread over devices says how, for the one device of an export too
+    return stablehlo.deserialize_portable_artifact(context, module)
 
 
 def _operations(operation: Any) -> Iterator[Any]:
@@ -100,7 +105,20 @@ def _of_sine(tangent: Any) -> None:
     tangent.operation.erase()
 
 
+def _unconstrained(constraint: Any) -> None:
+    """An array that is not constrained to devices, because an export has one."""
+    (value,) = constraint.operation.operands
+    constraint.operation.results[0].replace_all_uses_with(value)
+    constraint.operation.erase()
+
+
+def _erased(mesh: Any) -> None:
+    mesh.operation.erase()
+
+
 _REWRITTEN: Mapping[str, Callable[[Any], None]] = {
+    "sdy.mesh": _erased,
+    "sdy.sharding_constraint": _unconstrained,
     "stablehlo.composite": _called,
     "stablehlo.gather": unbatched_gather,
     "stablehlo.scatter": unbatched_scatter,
