@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,7 +215,7 @@ def _left_out(name: str, only: str | None) -> str:
 
 
 @contextmanager
-def _slurm() -> Iterator[dict[str, str]]:
+def _slurm() -> Generator[dict[str, str]]:
     """Starts a Slurm of two virtual nodes; yields what its commands find it by."""
     folder = tempfile.mkdtemp(prefix="slurm-")
     site = [sys.executable, str(_SLURM_SITE)]

@@ -47,7 +47,14 @@ elif words[0] == "get" and words[1] in ("jobset", "job"):
     print(made.read_text() if made.exists() else "")
 elif words[:2] == ["get", "pods"]:
     wanted = dict(pair.split("=") for pair in words[2].partition("=")[2].split(","))
+    changes = (folder / "changes.jsonl").open()
+    if "--watch" in words: changes.seek(0, 2)
     found = [pod for pod in pods() if wanted.items() <= pod["metadata"]["labels"].items()]
+    while "--watch" in words:
+        for pod in found: print(json.dumps(pod, indent=1), flush=True)
+        time.sleep(0.05)
+        told = [json.loads(line) for line in changes]
+        found = [pod for pod in told if wanted.items() <= pod["metadata"]["labels"].items()]
     print(json.dumps({{"items": found}}) if "json" in words else "\\n".join(pod["metadata"]["name"] for pod in found))
 elif words[:2] == ["logs", "--follow"]:
     offset = 0
@@ -144,6 +151,7 @@ class FakeCluster:
         self._restarts, self._retries, self._failed = 0, 0, ""
         self._end, self._job_end = dict[str, str](), dict[str, str]()
         self._made, self._address = 0, ""
+        self._told: list[dict[str, Any]] = []
         for name in ("applied", "logs"):
             (folder / name).mkdir(parents=True)
         kubectl = folder / "kubectl"
@@ -210,7 +218,7 @@ class FakeCluster:
         spec, name = replicated["template"]["spec"], made["metadata"]["name"]
         with socket.create_server(("127.0.0.1", 0)) as free:  # each pod has an address of its own, and all its ports
             self._address = f"127.0.0.1:{free.getsockname()[1]}"
-        own = {"jobset.sigs.k8s.io/jobset-name": name}
+        own = {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/restart-attempt": str(self._restarts)}
         self._pods = [self._started(spec, own, index) for index in range(spec["completions"])]
 
     def _started(self, spec: dict[str, Any], labels: dict[str, str], index: int | None) -> Pod:
@@ -269,7 +277,11 @@ class FakeCluster:
             self._job_end = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
 
     def _write(self) -> None:
-        self._replace("pods.json", {"items": [pod.told() for pod in self._all()]})
+        told = [pod.told() for pod in self._all()]
+        with (self._folder / "changes.jsonl").open("a") as changes:
+            changes.write("".join(json.dumps(pod) + "\n" for pod in told if pod not in self._told))
+        self._told = told
+        self._replace("pods.json", {"items": told})
         if self._set is not None:
             active = sum(pod.status is None for pod in self._pods)
             status = {"restarts": self._restarts, "conditions": [self._end] if self._end else []}

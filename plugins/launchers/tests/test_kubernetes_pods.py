@@ -141,10 +141,18 @@ class Clock:
         return self.now
 
 
-def pod(name: str, index: int, status: int | None = None, *, node: str = "n1", **more: Any) -> dict[str, Any]:
+def pod(
+    name: str, index: int, status: int | None = None, *, node: str = "n1", attempt: int = 0, **more: Any
+) -> dict[str, Any]:
     state: dict[str, Any] = {"running": {}} if status is None else {"terminated": {"exitCode": status, **more}}
     return {
-        "metadata": {"name": name, "labels": {"batch.kubernetes.io/job-completion-index": str(index)}},
+        "metadata": {
+            "name": name,
+            "labels": {
+                "batch.kubernetes.io/job-completion-index": str(index),
+                "jobset.sigs.k8s.io/restart-attempt": str(attempt),
+            },
+        },
         "spec": {"nodeName": node},
         "status": {"phase": "Running" if status is None else "Failed", "containerStatuses": [{"state": state}]},
     }
@@ -153,15 +161,15 @@ def pod(name: str, index: int, status: int | None = None, *, node: str = "n1", *
 def test_who_was_killed_is_named_once_with_its_node_and_not_those_that_follow() -> None:
     clock = Clock()
     told = Told(clock)
-    assert list(told.new([pod("a", 0), pod("b", 1, 137, node="n2", reason="Error")], 0)) == [
+    assert list(told.new([pod("a", 0), pod("b", 1, 137, node="n2", reason="Error")])) == [
         "process 1 on n2 has ended: ended by SIGKILL"
     ]
     clock.now = 3.0
-    assert list(told.new([pod("a", 0, 75), pod("b", 1, 137, node="n2")], 0)) == []
-    assert list(told.new([pod("a", 0, 75), pod("b", 1, 137, node="n2")], 1)) == [], "no new pod runs yet"
+    assert list(told.new([pod("a", 0, 75), pod("b", 1, 137, node="n2")])) == []
     clock.now = 9.5
-    assert list(told.new([pod("c", 0), pod("d", 1)], 1)) == ["starting again (attempt 2), 9.5 s after the loss"]
-    assert list(told.new([pod("c", 0, 75), pod("d", 1)], 1)) == [
+    again = [pod("c", 0, attempt=1), pod("d", 1, attempt=1)]
+    assert list(told.new(again)) == ["starting again (attempt 2), 9.5 s after the loss"]
+    assert list(told.new([pod("c", 0, 75, attempt=1), again[1]])) == [
         "process 0 on n1 has ended: stopped early, can continue"
     ]
 
@@ -169,7 +177,7 @@ def test_who_was_killed_is_named_once_with_its_node_and_not_those_that_follow() 
 def test_what_the_cluster_says_of_the_reason_is_passed_on() -> None:
     evicted = pod("a", 0, 143)
     evicted["status"]["conditions"] = [{"type": "DisruptionTarget", "status": "True", "message": "node is drained"}]
-    lines = Told().new([evicted, pod("b", 1, 137, reason="OOMKilled")], 0)
+    lines = Told().new([evicted, pod("b", 1, 137, reason="OOMKilled")])
     assert list(lines) == [
         "process 0 on n1 has ended: ended by SIGTERM (node is drained)",
         "process 1 on n1 has ended: ended by SIGKILL (OOMKilled)",

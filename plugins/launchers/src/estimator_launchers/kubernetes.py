@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import queue
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -155,13 +157,13 @@ class KubernetesLauncher:
     def events(self, job_id: str) -> Iterator[str]:
         """Which pods have ended or are lost, on which node and how; and how long it took to start again."""
         told = Told()
-        while True:
-            status = self.status(job_id)  # asked first, so that everything before the end is told
-            pods = json.loads(_kubectl("get", "pods", *_pods(job_id), "-o", "json"))["items"]
-            yield from (f"estimator launch: {line}" for line in told.new(pods, status.restarts))
-            if status.ended:
-                return
-            time.sleep(_LOOK_SECS)
+        with _Watched(_pods(job_id)) as watched:
+            while True:
+                ended = self.status(job_id).ended  # asked first, so that everything before the end is told
+                for pod in watched.changes(_LOOK_SECS):
+                    yield from (f"estimator launch: {line}" for line in told.new([pod]))
+                if ended:
+                    return
 
     def _of_process(self, job_id: str, process: int) -> list[str]:
         """What selects the pods of a process, or of the evaluator."""
@@ -210,6 +212,48 @@ def _conditions(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _why(condition: dict[str, Any]) -> str:
     return f"{condition.get('reason')}: {condition.get('message', '')}"
+
+
+class _Watched:
+    """Pods as they change, streamed by kubectl: a pod that has ended may be gone at the next look."""
+
+    def __init__(self, selected: list[str]) -> None:
+        self._command = ["kubectl", "get", "pods", *selected, "--watch", "-o", "json"]
+        self._texts: queue.Queue[str] = queue.Queue()
+        self._rest = ""
+
+    def __enter__(self) -> _Watched:
+        self._child = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.kill()
+        self._reader.join()
+        self._child.wait()
+
+    def changes(self, secs: float) -> Iterator[dict[str, Any]]:
+        """The pods that have changed, for about so long."""
+        until = time.monotonic() + secs
+        while (left := until - time.monotonic()) > 0:
+            try:
+                self._rest = (self._rest + self._texts.get(timeout=left)).lstrip()
+            except queue.Empty:
+                return
+            while self._rest:
+                try:
+                    found, end = json.JSONDecoder().raw_decode(self._rest)
+                except ValueError:  # the rest of it is to come
+                    break
+                self._rest = self._rest[end:].lstrip()
+                yield from found.get("items", [found])
+
+    def _read(self) -> None:
+        assert self._child.stdout is not None
+        with self._child.stdout as lines:
+            for line in lines:
+                self._texts.put(line)
 
 
 def _yaml(objects: list[dict[str, Any]]) -> str:

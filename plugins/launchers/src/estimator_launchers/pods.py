@@ -8,7 +8,7 @@ from typing import Any
 
 from estimator_launchers.outcome import RESUMABLE, in_words
 
-_INDEX = "batch.kubernetes.io/job-completion-index"
+_INDEX, _ATTEMPT = "batch.kubernetes.io/job-completion-index", "jobset.sigs.k8s.io/restart-attempt"
 #: A pod that ends so does it because of others, or because the job is stopped: only the first of an attempt is named.
 _FOLLOWS = (RESUMABLE, 134, 143)
 _NO_REASONS = ("Error", "Completed", None)
@@ -27,33 +27,29 @@ class Told:
         ...     "spec": {"nodeName": "node-7"},
         ...     "status": {"containerStatuses": [ended]},
         ... }
-        >>> list(Told().new([pod], restarts=0))
+        >>> list(Told().new([pod]))
         ['process 1 on node-7 has ended: ended by SIGKILL (OOMKilled)']
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said, self._old = set[str](), set[str]()
-        self._restarts = 0
+        self._said = set[str]()
+        self._attempt = 0
         self._lost_at: float | None = None
 
-    def new(self, pods: Sequence[dict[str, Any]], restarts: int) -> Iterator[str]:
+    def new(self, pods: Sequence[dict[str, Any]]) -> Iterator[str]:
         """The lines that are new.
 
         Args:
-            pods: those of the job, as the cluster lists them.
-            restarts: how often it has started all of them again.
+            pods: those of the job, as the cluster lists them; those of an attempt say its number.
         """
-        if restarts > self._restarts:
-            fresh = [pod for pod in pods if _name(pod) not in self._old and _phase(pod) == "Running"]
-            if fresh:
-                self._restarts = restarts
-                passed = "" if self._lost_at is None else f", {self._clock() - self._lost_at:.1f} s after the loss"
-                self._lost_at = None
-                yield f"starting again (attempt {restarts + 1}){passed}"
+        begun = [int(pod["metadata"].get("labels", {}).get(_ATTEMPT, 0)) for pod in pods if _phase(pod) == "Running"]
+        if begun and max(begun) > self._attempt:
+            self._attempt = max(begun)
+            passed = "" if self._lost_at is None else f", {self._clock() - self._lost_at:.1f} s after the loss"
+            self._lost_at = None
+            yield f"starting again (attempt {self._attempt + 1}){passed}"
         for pod in pods:
-            if restarts == self._restarts:
-                self._old.add(_name(pod))
             status, why = _end(pod)
             if not status or _name(pod) in self._said:
                 continue
