@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 690,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4424,  # the end of a killed call, what a hook may add, flags of a batch, what a rehearsal predicts, included
+    "_loop": 4424,  # the end of a killed call, what a hook may add, flags of a batch, predictions of a rehearsal
     "_metrics": 347,
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
