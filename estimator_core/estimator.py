@@ -306,7 +306,13 @@ class Estimator:
     if not TYPE_CHECKING:
         __getattr__ = attributes_of("Estimator")
 
-    @leaving_out("export_saved_model", {"as_text": (False, "a program is binary; `estimator exports` describes it")})
+    @leaving_out(
+        "export_saved_model",
+        {
+            "as_text": (False, "a program is binary; `estimator exports` describes it"),
+            "strip_default_attrs": (False, "there are no operations with attributes"),
+        },
+    )
     def export_saved_model(
         self,
         export_dir_base: str,

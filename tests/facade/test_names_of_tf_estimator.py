@@ -102,6 +102,8 @@ def test_the_old_name_of_the_export() -> None:
         estimator.export_savedmodel("out", list)
     with pytest.raises(ArgumentError, match="export_saved_model no longer takes 'as_text'"):
         estimator.export_saved_model("out", list, as_text=True)
+    with pytest.raises(ArgumentError, match="no longer takes 'strip_default_attrs': there are no operations"):
+        estimator.export_saved_model("out", list, strip_default_attrs=True)
 
 
 def test_modes_of_contrib_learn() -> None:

@@ -102,6 +102,8 @@ CASES: dict[str, tuple[tuple[str, str, str | None], ...]] = {
     ),
     "an input that cannot be is refused at step 100": (
         (f"{EXPERIMENT}test_rehearsal.py", "test_every_fault_is_told_at_once_and_nothing_is_written", None),
+        (f"{EXPERIMENT}test_rehearsal.py", "test_a_run_is_tried_unless_that_is_switched_off", None),
+        (f"{EXPERIMENT}test_script_trial.py", "test_all_faults_of_a_program_are_told_at_once", None),
     ),
     "class_precision takes the fourth argument as weights": (
         (AS_THERE, "test_positional_indices_of_tf_metrics_are_refused_by_name", None),

@@ -29,7 +29,7 @@ BUDGETS = {
     "_export": 690,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4424,  # the end of a killed call, results of hooks, flags of a batch, a rehearsal, included
+    "_loop": 4424,  # the end of a killed call, what a hook may add, flags of a batch, predictions of a rehearsal
     "_metrics": 347,
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
     "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1386,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2582,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, included
+    "flat": 2588,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -4,6 +4,8 @@ from tests.mutants.record import Mutant
 
 _MODELS = "plugins/migration/src/estimator_migration/savedmodels/"
 
+_PROVING = "plugins/migration/src/estimator_migration/proving/"
+
 _DIRECTORIES = "plugins/canned_bert/src/estimator_canned_bert/"
 
 MUTANTS = (
@@ -86,6 +88,33 @@ MUTANTS = (
         old="looked_up.pop() if len(looked_up) == 1 else None",
         new="None",
         tests=("test_features_vocabularies_and_assets",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="every-difference-of-a-free-run-is-rounding",
+        guarantee="rule 154",
+        file=_PROVING + "proof.py",
+        old="within = bool(self.led) and all(each.difference <= self.tolerance for each in self.led)",
+        new="within = bool(self.led)",
+        tests=("test_another_program_is_no_rounding",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="steps-are-not-led",
+        guarantee="rule 154",
+        file=_PROVING + "led.py",
+        old="            run.assign(self.placed(run, self._recorded.weights[step]))\n",
+        new="",
+        tests=("test_grown_rounding_is_told_from_another_program",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="attributes-are-not-followed",
+        guarantee="rule 158",
+        file="plugins/migration/src/estimator_migration/assigning.py",
+        old="            self.values.setdefault(name, []).append(value)",
+        new="            pass",
+        tests=("test_check_names_every_use_and_no_other",),
         in_cut=False,
     ),
 )

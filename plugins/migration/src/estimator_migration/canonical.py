@@ -21,6 +21,15 @@ ROOTS = frozenset(
     }
 )
 
+#: Packages of tensorflow_estimator whose names are of tf.estimator itself.
+_PRIVATE = ("canned", "head", "hooks")
+
+
+def _house(found: re.Match[str]) -> str:
+    """The public package of a name in a module of its own: `head.multi_class_head.MultiClassHead`."""
+    return "tf.estimator." if found[1] in _PRIVATE else f"tf.estimator.{found[1]}."
+
+
 # Applied in this order, each at most once.
 _SPELLINGS = (
     (r"^tensorflow_estimator(\.python)?(\.estimator)?\b", "tf.estimator"),
@@ -35,6 +44,14 @@ _SPELLINGS = (
         r"^tf\.contrib\.(\w+)\.python\.(\1|training|framework|metrics|layers|ops)\b(\.(estimators|ops)\b)?",
         r"tf.contrib.\1",
     ),
+    (r"^tf\.contrib\.tpu\.(tpu_\w+|async_checkpoint|bfloat16)\b", "tf.contrib.tpu"),
+    (r"^tf\.estimator\.(canned|head|hooks|inputs|export)\.(\w+\.)(?=\w+$)", _house),
+    (
+        r"^tf\.estimator\.(training|estimator|model_fn|run_config|early_stopping|exporter|keras|util|mode_keys|"
+        r"gc|tf_estimator_checkpoint)\.(?=\w)",
+        "tf.estimator.",
+    ),
+    (r"^tf\.estimator\.(\w+)V2\b", r"tf.estimator.\1"),
     (r"^tf\.estimator\.tpu\.", "tf.contrib.tpu."),
     (r"^tf\.python_io\.", "tf.io."),
     (r"^tf\.io\.gfile\b", "tf.gfile"),

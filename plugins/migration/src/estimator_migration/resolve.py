@@ -17,6 +17,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
+from estimator_migration.assigning import AttributeTargets, dotted_name
 from estimator_migration.canonical import ROOTS
 from estimator_migration.rows import Verdict, find
 
@@ -53,6 +54,9 @@ class Resolver:
         self.positions: Mapping[Any, Any] = self.wrapper.resolve(PositionProvider)
         self.parents: Mapping[Any, Any] = self.wrapper.resolve(ParentNodeProvider)
         self._scopes: Mapping[Any, Scope | None] = self.wrapper.resolve(ScopeProvider)
+        targets = AttributeTargets()
+        self.module.visit(targets)
+        self._attributes = targets.values
 
     def line(self, node: cst.CSTNode) -> int:
         """The line of a node, from 1."""
@@ -65,8 +69,10 @@ class Resolver:
         if isinstance(node, cst.Name):
             return self._variable(node, depth)
         if isinstance(node, cst.Attribute):
-            inner = self.resolve(node.value, depth + 1)
-            return None if inner is None else Resolved(name=f"{inner.name}.{node.attr.value}", alias=inner.alias)
+            found = self.resolve(node.value, depth + 1)
+            if found is not None:
+                return Resolved(name=f"{found.name}.{node.attr.value}", alias=found.alias)
+            return self._attribute(node, depth)
         if isinstance(node, cst.Call):
             return self._call(node, depth)
         return None
@@ -100,6 +106,14 @@ class Resolver:
                 found = None if inner is None else Resolved(name=inner.name, alias=inner.name)
             if found is not None and is_ours(found.name):
                 return found
+        return None
+
+    def _attribute(self, node: cst.Attribute, depth: int) -> Resolved | None:
+        """What the program assigns to an attribute of that object: `self.tf = tf`."""
+        for value in self._attributes.get(dotted_name(node), ()):
+            inner = self.resolve(value, depth + 1)
+            if inner is not None and is_ours(inner.name):
+                return Resolved(name=inner.name, alias=inner.name)
         return None
 
     def _assigned(self, target: cst.CSTNode) -> cst.BaseExpression | None:
@@ -144,15 +158,32 @@ class Resolver:
         if name not in ("import_module", "__import__") or not node.args:
             return None
         word = text_of(node.args[0].value)
-        if word is None or not is_ours(word):
+        if word is None:
+            beginning = _beginning(node.args[0].value)
+            return f"{beginning.rstrip('.')}.{CHOSEN_AT_RUN_TIME}" if is_ours(beginning) else None
+        if not is_ours(word):
             return None
         return word.partition(".")[0] if name == "__import__" else word
 
 
 def text_of(node: cst.BaseExpression) -> str | None:
-    """The text of a constant string; None for any other expression."""
+    """The text of a constant string, or of a sum of them; None for any other expression."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        left, right = text_of(node.left), text_of(node.right)
+        return None if left is None or right is None else left + right
     value = node.evaluated_value if isinstance(node, cst.SimpleString | cst.ConcatenatedString) else None
     return value if isinstance(value, str) else None
+
+
+def _beginning(node: cst.BaseExpression) -> str:
+    """The constant text at the beginning of a string that is put together."""
+    if isinstance(node, cst.BinaryOperation):
+        return _beginning(node.left)
+    if isinstance(node, cst.FormattedString) and node.parts:
+        return node.parts[0].value if isinstance(node.parts[0], cst.FormattedStringText) else ""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):  # "tensorflow.{}".format(name)
+        return (text_of(node.func.value) or "").partition("{")[0]
+    return text_of(node) or ""
 
 
 def is_ours(name: str) -> bool:

@@ -3,7 +3,8 @@
 OLD and NEW are FILE[:FUNCTION]; the function (`proof` unless named) takes a model_dir and returns a dict with the keys
 `estimator`, `train_input_fn` and `eval_input_fn`. The old one runs in the interpreter of --tf-python; its batches and
 its first weights are given to the new one. Predictions and metrics are compared at the start and at the end, gradients
-at the first step, loss and weights at every step. The JSON file of --names holds names that differ:
+at the first step, loss and weights at every step. Then each step is made from the old weights, and each update from the
+old gradients: what differs in the free run alone is grown rounding. The JSON file of --names holds names that differ:
 {"name here": "name there"}.
 """
 
