@@ -168,7 +168,7 @@ def survives(
 def survives_two(launcher: Launcher, out: Path, expected: Sequence[str], **fields: Any) -> None:
     """Process 1 is killed in training, and in the restart again, before it has met the others."""
     status, heard = followed(launcher, out, ["kill@12", "kill@start"], max_restarts=2, **fields)
-    assert (status.phase, status.restarts) == ("succeeded", 2), heard.text
+    assert (status.phase, status.restarts) == ("succeeded", 2), f"{status}\n{heard.text}"
     struck = float((out / "struck").read_text())
     when, line = heard.first(KILLED, since=struck)
     print(f"{launcher.name} twice: {when - struck:.1f} s after the second: {line}", file=sys.__stdout__)

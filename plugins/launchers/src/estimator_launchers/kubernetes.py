@@ -127,7 +127,8 @@ class KubernetesLauncher:
         status = _status(found)
         if "Failed" not in _conditions(found.job_set):
             return status
-        named = ends(json.loads(_kubectl("get", "pods", *_pods(job_id), "-o", "json") or '{"items": []}')["items"])
+        pods = _kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
+        named = ends(json.loads(pods)["items"] if pods else [])
         return replace(status, why="; ".join(filter(None, (named, status.why))))
 
     def stop(self, job_id: str, grace_secs: float) -> None:
