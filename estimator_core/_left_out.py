@@ -10,6 +10,11 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: What tf.estimator's exports take beside ours.
+OF_EXPORTS = {
+    "as_text": (False, "a program is binary; `estimator exports` describes it"),
+    "strip_default_attrs": (False, "there are no operations with attributes"),
+}
 
 
 def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -19,7 +19,7 @@ from estimator_core._backends import Devices, select_backend
 from estimator_core._builtin_hooks.history_recorder import History
 from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
-from estimator_core._left_out import leaving_out
+from estimator_core._left_out import OF_EXPORTS, leaving_out
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
@@ -306,13 +306,7 @@ class Estimator:
     if not TYPE_CHECKING:
         __getattr__ = attributes_of("Estimator")
 
-    @leaving_out(
-        "export_saved_model",
-        {
-            "as_text": (False, "a program is binary; `estimator exports` describes it"),
-            "strip_default_attrs": (False, "there are no operations with attributes"),
-        },
-    )
+    @leaving_out("export_saved_model", OF_EXPORTS)
     def export_saved_model(
         self,
         export_dir_base: str,

@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1386,  # the name of a packed program included
     "_storage": 374,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2588,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, included
+    "flat": 2586,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, included
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

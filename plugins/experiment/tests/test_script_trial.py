@@ -10,6 +10,7 @@ PROGRAM = """
 import queue, sys
 import jax.numpy as jnp, numpy as np, optax
 import estimator_core as ec
+from estimator_core.testing import array_format
 
 LATE = queue.Queue()
 
@@ -32,14 +33,14 @@ def late():
 
 
 def main():
-    estimator = ec.Estimator(model_fn, sys.argv[1])
+    estimator = ec.Estimator(model_fn, sys.argv[1], plugins=ec.Plugins(extra=[array_format]))
     receiver = ec.export.build_raw_serving_input_receiver_fn({"x": np.ones((1, WIDTH), np.float32)})
     estimator.train(rows(), steps=5)
     print("accuracy", estimator.evaluate(rows(WEIGHED))["accuracy"], estimator.get_variable_value("w").shape)
     estimator.evaluate(late)
     ec.train_and_evaluate(estimator, ec.TrainSpec(rows(), max_steps=9), ec.EvalSpec(rows(WEIGHED), name="held_out"))
     print("predictions", len(list(estimator.predict(rows(), predict_keys=["y"]))))
-    print("export", bool(estimator.export_saved_model("exports", receiver)))
+    print("export", bool(estimator.export_saved_model("exports", receiver, format="arrays")))
     LAST
 
 
@@ -69,7 +70,7 @@ def test_all_calls_of_a_program_are_tried_and_none_is_made(capsys: pytest.Captur
     assert "predictions 4" in output
     calls = [line.split()[1] for line in output.splitlines() if line.startswith("tried ")]
     assert calls == ["train", "evaluate", "evaluate", "train_and_evaluate", "predict", "export_saved_model"]
-    assert "The input of evaluate in line 31 is not tried: a Queue in 'LATE'" in output
+    assert "The input of evaluate in line 32 is not tried: a Queue in 'LATE'" in output
     assert output.endswith("Inputs, modes and exports fit together.\n")
     assert [path.name for path in Path().iterdir()] == ["program.py"]
 
@@ -78,17 +79,17 @@ def test_all_faults_of_a_program_are_told_at_once(capsys: pytest.CaptureFixture[
     write(WIDTH="4", WEIGHED="False", LAST="no_such_name")
     assert main(["run", "program.py", "--dry-run", "--arguments=runs/one"]) == 1
     output = capsys.readouterr().out
-    assert "1. model_fn in mode 'eval', with the input of evaluate in line 30: KeyError: 'weight'" in output
+    assert "1. model_fn in mode 'eval', with the input of evaluate in line 31: KeyError: 'weight'" in output
     assert "2. model_fn in mode 'eval', with the input of the EvalSpec 'held_out' of train_and_evaluate in" in output
-    assert "3. export_saved_model in line 34: TypeError: " in output
-    assert "4. The program, in line 35: NameError: name 'no_such_name' is not defined" in output
+    assert "3. export_saved_model in line 35: TypeError: " in output
+    assert "4. The program, in line 36: NameError: name 'no_such_name' is not defined" in output
     assert output.endswith("4 faults; nothing was trained.\n")
 
 
 def test_what_needs_results_ends_the_trial_and_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
     write(LAST="estimator.predictor()({'x': np.ones((1, 3))})")
     assert main(["run", "program.py", "--dry-run", "--arguments=runs/one"]) == 0
-    assert "What follows line 35 is not tried, since it needs results: CheckpointNotFound" in capsys.readouterr().out
+    assert "What follows line 36 is not tried, since it needs results: CheckpointNotFound" in capsys.readouterr().out
 
 
 def test_a_program_that_asks_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
