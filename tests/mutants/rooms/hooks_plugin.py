@@ -182,4 +182,13 @@ MUTANTS = (
         tests=("test_a_tracker_that_refuses_files_stops_no_run",),
         in_cut=False,
     ),
+    Mutant(
+        name="the-best-checkpoint-counts-more-than-the-newest-evaluation",
+        guarantee="rule 164",
+        file=_ROOM + "early_stopping/metric_hook.py",
+        old="{**kept, **newest}",
+        new="kept",
+        tests=("test_restore_best_keeps_weights_that_are_better_by_the_newest_evaluation",),
+        in_cut=False,
+    ),
 )

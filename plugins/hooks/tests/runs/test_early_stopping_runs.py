@@ -169,6 +169,17 @@ def test_restore_best_among_what_checkpoints_hold(tmp_path: Path):
     assert "early stopping" in estimator.stop_reason
 
 
+def test_restore_best_keeps_weights_that_are_better_by_the_newest_evaluation(tmp_path: Path):
+    """The only evaluation of a checkpoint is the worst. No checkpoint holds the weights of the others."""
+    plain = small_model.make_estimator(tmp_path / "plain").train(small_model.train_input_fn(), max_steps=30)
+    estimator = small_model.make_estimator(tmp_path / "best")
+    stop = eh.stop_if_no_decrease_hook(estimator, "loss", 1000, run_every_steps=10, restore_best=True)
+    others = [Records(step, loss=loss, between_checkpoints=True) for step, loss in ((12, 1.0), (26, 2.0))]
+    estimator.train(small_model.train_input_fn(), max_steps=30, hooks=[Records(20, loss=5.0), *others, stop])
+    assert (tmp_path / "best" / "checkpoints" / "20").is_dir()
+    jax.tree.map(np.testing.assert_array_equal, estimator.variables, plain.variables)
+
+
 class Records(eh.Hook):
     """Writes down an evaluation, as if it had been made in this run."""
 

@@ -79,13 +79,21 @@ class MetricStoppingHook(StopOnPredicateHook):
             run.request_stop(f"early stopping: {reason or 'decided by the first process'}")
 
     def before_last_save(self, run: Run) -> None:
-        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too."""
+        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too. Weights stay
+        that are better by the newest evaluation than those of all checkpoints, also where no checkpoint holds that one.
+        """
         if self._best is None:
             return
-        values = self._evaluations.of_checkpoints(self._evaluations.read(run.step))
-        best = number_of_first_process(best_step(self._rule.better, values))
+        best = number_of_first_process(self._better_than_now(self._evaluations.read(run.step)))
         if best is not None and best != run.step:
             self._best.put_back(run, best)
+
+    def _better_than_now(self, values: Mapping[int, float]) -> int | None:
+        """The step of the best checkpoint by its evaluation; None where the newest evaluation is better."""
+        kept = self._evaluations.of_checkpoints(values)
+        newest = {step: values[step] for step in sorted(values)[-1:]}
+        best = best_step(self._rule.better, {**kept, **newest})
+        return best if best in kept else None
 
     def state(self) -> Mapping[str, Any]:
         """The cadence, and the values seen."""
