@@ -79,8 +79,10 @@ class MetricStoppingHook(StopOnPredicateHook):
             run.request_stop(f"early stopping: {reason or 'decided by the first process'}")
 
     def before_last_save(self, run: Run) -> None:
-        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too. Weights stay
-        that are better by the newest evaluation than those of all checkpoints, also where no checkpoint holds that one.
+        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too.
+
+        Weights stay that are better by the newest evaluation than those of all checkpoints, also where no checkpoint
+        holds that one.
         """
         if self._best is None:
             return
