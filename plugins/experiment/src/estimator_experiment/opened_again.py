@@ -45,10 +45,11 @@ def reached(input_fn: Callable[..., Any]) -> Reached:
         input_fn: the function, method, partial or object; it is not called.
 
     Example:
+        >>> import functools
         >>> rows = iter([1, 2, 3])
-        >>> reached(lambda: (row for row in rows)).one_shot
-        "a list_iterator in 'rows'"
-        >>> reached(lambda: iter([1, 2, 3])).one_shot
+        >>> reached(functools.partial(map, float, rows)).one_shot
+        "a list_iterator in 'input_fn'"
+        >>> reached(functools.partial(map, float, [1, 2, 3])).one_shot
     """
     walk = _Walk()
     if isinstance(input_fn, type):  # a class whose objects are inputs
