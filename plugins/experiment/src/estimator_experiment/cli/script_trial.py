@@ -175,8 +175,7 @@ class _Calls:
 
     def _called(self, estimator: Estimator, what: str) -> tuple[Trial, str]:
         """The trial of an Estimator, and the place of a call."""
-        own = [frame for frame in traceback.extract_stack() if "estimator_" not in frame.filename]
-        program = [frame for frame in own if frame.filename == sys.argv[0]]
+        program = [frame for frame in traceback.extract_stack() if frame.filename == sys.argv[0]]
         place = f"{what} in line {program[-1].lineno}" if program else what
         self.places.append(place)
         if id(estimator) not in self._trials:
