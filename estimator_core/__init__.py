@@ -16,7 +16,7 @@ _SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary
 _HOME = {
     "modes": ("ModeKeys",),
     "specs": ("EstimatorSpec", "EvalSpec", "Scaffold", "TrainSpec"),
-    "_backends.logical_axes": ("gathered", "with_logical_constraint"),
+    "_backends.partition": ("gathered", "with_logical_constraint"),
     "_cluster": ("Processes",),
     "config": ("FullySharded", "KeepBest", "RunConfig"),
     "hooks": ("CheckpointListener", "Hook", "Run", "StepOutputs", "Wake"),

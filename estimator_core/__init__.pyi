@@ -7,8 +7,8 @@ from estimator_core import learn_runner as learn_runner
 from estimator_core import metrics as metrics
 from estimator_core import summary as summary
 from estimator_core import testing as testing
-from estimator_core._backends.logical_axes import gathered as gathered
-from estimator_core._backends.logical_axes import with_logical_constraint as with_logical_constraint
+from estimator_core._backends.partition import gathered as gathered
+from estimator_core._backends.partition import with_logical_constraint as with_logical_constraint
 from estimator_core._checkpoint import latest_checkpoint as latest_checkpoint
 from estimator_core._checkpoint.read import load_variables as load_variables
 from estimator_core._cluster import Processes as Processes

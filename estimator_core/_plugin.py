@@ -21,7 +21,7 @@ _EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a sma
 def estimator_components() -> list[Component]:
     """The components a run without any plugin can use."""
     return [
-        _component("backend", "cpu", "_backends.cpu:CPUBackend", "The processors of this machine."),
+        _component("backend", "cpu", "_backends.contract:CPUBackend", "The processors of this machine."),
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
         *(_component("hook", name, f"_builtin_hooks.{name}:{class_}", text) for name, class_, text in _HOOKS),

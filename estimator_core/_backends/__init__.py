@@ -1,8 +1,8 @@
 """Devices: the Backend contract, the CPU backend, and where arrays are placed."""
 
-from estimator_core._backends.base import Available as Available
-from estimator_core._backends.base import Backend as Backend
-from estimator_core._backends.base import Unavailable as Unavailable
+from estimator_core._backends.contract import Available as Available
+from estimator_core._backends.contract import Backend as Backend
+from estimator_core._backends.contract import Unavailable as Unavailable
 from estimator_core._backends.devices import Devices as Devices
 from estimator_core._backends.devices import select_backend as select_backend
 from estimator_core._backends.placement import Placement as Placement

@@ -1,15 +1,20 @@
-"""What a run computes on: the requested or best backend, the placement of arrays, and the processes."""
+"""What a run computes on: backend, placement, processes, and the directory of compiled programs."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
+import platform
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 
-from estimator_core._backends.base import Available, Backend
-from estimator_core._backends.compile_cache import use_compile_cache
+from estimator_core._backends.contract import Available, Backend
 from estimator_core._backends.placement import Placement, place
 from estimator_core._cluster import Processes
 from estimator_core.config import RunConfig
@@ -17,6 +22,59 @@ from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import BackendUnavailableError, PluginError
 
 _log = logging.getLogger("estimator_core")
+#: Programs that compile faster are cheaper to compile than to look up.
+MIN_COMPILE_SECS = 0.1
+
+
+def use_compile_cache(where: str | Literal["auto"] | None) -> None:
+    """Points jax at the directory of compiled programs. A cache the process has configured itself stays.
+
+    Args:
+        where: a directory; "auto", the one of this user and this kind of processor; None, no cache.
+
+    Example:
+        >>> use_compile_cache(None)
+
+    A directory that others can write to lets them run code here, so the one of "auto" belongs to the user alone.
+    """
+    current = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    if where is None or (where == "auto" and current is not None):
+        return
+    directory = default_directory() if where == "auto" else Path(where).expanduser().absolute()
+    if str(directory) == current:
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        _log.warning("compiled programs are not kept: %s; see RunConfig(compile_cache=...)", error)
+        return
+    jax.config.update("jax_compilation_cache_dir", str(directory))
+    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_SECS)
+    compilation_cache.reset_cache()  # jax looks at the setting only when it first compiles
+    _log.debug("compiled programs are kept in %s", directory)
+
+
+def default_directory() -> Path:
+    """The directory of "auto": one for each kind of processor, since compiled programs use what it can do.
+
+    Example:
+        >>> default_directory().parent.name
+        'compiled'
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "estimator" / "compiled" / _processor()
+
+
+def _processor() -> str:
+    """A name for what the processor can do; homes are shared between machines."""
+    described = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            described = next((line for line in file if line.startswith(("flags", "Features"))), described)
+    except OSError:
+        pass  # not Linux
+    return f"{platform.machine()}-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
 
 
 def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names: Sequence[str]) -> Backend:
@@ -32,7 +90,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
             backends are equally good.
 
     Example:
-        >>> from estimator_core._backends.cpu import CPUBackend
+        >>> from estimator_core._backends.contract import CPUBackend
         >>> select_backend("auto", lambda name: CPUBackend, ["cpu"]).name
         'cpu'
     """
@@ -83,7 +141,7 @@ class Devices:
         whole: all devices, of which this is the first one of this process; None: these are all.
 
     Example:
-        >>> from estimator_core._backends.cpu import CPUBackend
+        >>> from estimator_core._backends.contract import CPUBackend
         >>> devices = Devices(RunConfig(), lambda config: CPUBackend())
         >>> devices.processes.count, devices.placement.mesh.size, devices.alone() is devices
         (1, 1, True)

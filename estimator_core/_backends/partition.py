@@ -1,16 +1,22 @@
-"""Partition rules: which axes of a variable are split over which axes of the mesh."""
+"""Which axes of variables and activations are split over which axes of the mesh, and the mesh itself."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from jax.sharding import PartitionSpec
+import jax
+import numpy as np
+from jax.experimental import mesh_utils
+from jax.sharding import Mesh, PartitionSpec
 
 from estimator_core._model.variables import VariableSpec
+from estimator_core._types import PyTree
 from estimator_core.config import FullySharded
 from estimator_core.errors import ArgumentError
 
@@ -135,3 +141,174 @@ def _one_or_all(axes: Sequence[str]) -> AxisEntry:
 
 def _names(axes: str | Sequence[str]) -> tuple[str, ...]:
     return (axes,) if isinstance(axes, str) else tuple(axes)
+
+
+_DEFAULT: LogicalAxisRules = {"batch": BATCH_AXES}
+_RULES: ContextVar[LogicalAxisRules] = ContextVar("logical_axis_rules", default=_DEFAULT)
+
+
+def with_logical_constraint(array: jax.Array, axes: Sequence[str | None]) -> jax.Array:
+    """The array, split over the mesh as the names of its axes say.
+
+    Inside model_fn, one call where a layer begins keeps activations split by example. Without it, the compiler may
+    split them like the variables that they meet, and send many times as much. Without a mesh, and for an axis that does
+    not divide, nothing changes.
+
+    Args:
+        array: of any shape and dtype.
+        axes: one name for each axis; None: not split. "batch" is split like the batch, an axis of the mesh over itself,
+            and other names as `RunConfig(logical_axis_rules=...)` says.
+
+    Raises:
+        ArgumentError: there are more or fewer names than axes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> with_logical_constraint(jnp.ones((2, 3)), ("batch", "embed")).shape
+        (2, 3)
+
+    Source: `flax.linen.with_logical_constraint`.
+    """
+    if len(axes) != array.ndim:
+        raise ArgumentError(
+            f"with_logical_constraint: an array of shape {array.shape} needs {array.ndim} names of axes, given: "
+            f"{tuple(axes)!r}."
+        )
+    sizes = dict(jax.sharding.get_abstract_mesh().shape)
+    entries = split_axes(array.shape, axes, sizes, _RULES.get())
+    return jax.lax.with_sharding_constraint(array, PartitionSpec(*entries)) if any(entries) else array
+
+
+def gathered(tree: PyTree) -> PyTree:
+    """Variables, whole on every device where they are used: what fully sharded training sends, made explicit.
+
+    Called on the weights of one layer inside model_fn, for example in the body of a scan over layers. Without it, the
+    compiler may send activations or parts of products instead, which is more for wide layers. Where the mesh has axes
+    besides those of the batch, such as "model", nothing changes.
+
+    Args:
+        tree: arrays, or containers of them.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> gathered({"kernel": jnp.ones((2, 3))})["kernel"].shape
+        (2, 3)
+
+    Source: Rajbhandari et al., ZeRO (2019), stage 3.
+    """
+    sizes = dict(jax.sharding.get_abstract_mesh().shape)
+    split = [axis for axis, size in sizes.items() if size > 1]
+    if not split or not set(split) <= set(BATCH_AXES):
+        return tree
+    return jax.tree.map(lambda array: jax.lax.with_sharding_constraint(array, PartitionSpec()), tree)
+
+
+def split_axes(
+    shape: Sequence[int], axes: Sequence[str | None], sizes: Mapping[str, int], rules: LogicalAxisRules
+) -> list[AxisEntry]:
+    """For each axis of an array, the mesh axes that split it; each mesh axis is used once.
+
+    Example:
+        >>> split_axes((8, 6), ("batch", "embed"), {"data": 2, "model": 3}, {"batch": ("data",), "embed": "model"})
+        [('data',), ('model',)]
+    """
+    free = {axis for axis, size in sizes.items() if size > 1}
+    entries: list[AxisEntry] = []
+    for size, name in zip(shape, axes, strict=True):
+        found = tuple(axis for axis in mesh_axes(name, rules) if axis in free)
+        if not found or size % math.prod(sizes[axis] for axis in found):
+            found = ()
+        free -= set(found)
+        entries.append(found or None)
+    return entries
+
+
+@contextlib.contextmanager
+def logical_axis_rules(rules: LogicalAxisRules) -> Generator[None]:
+    """These rules hold for what is traced inside, besides that of "batch"."""
+    token = _RULES.set({**_DEFAULT, **rules})
+    try:
+        yield
+    finally:
+        _RULES.reset(token)
+
+
+def arranged(devices: Sequence[object], sizes: Mapping[str, int]) -> Mesh:
+    """The mesh of these axes over all of the devices.
+
+    Neighbours along an axis are neighbours in the hardware where jax knows the topology. Several slices are joined by a
+    network only: one axis crosses it, a batch axis where the slices divide one, and every other axis stays in a slice.
+
+    Args:
+        devices: as many as the product of the sizes.
+        sizes: of the axes, by name.
+
+    Example:
+        >>> dict(arranged(jax.devices()[:1], {"data": 1, "model": 1}).shape)
+        {'data': 1, 'model': 1}
+
+    Source: `jax.experimental.mesh_utils`.
+    """
+    shape = tuple(sizes.values())
+    across = network_axes(sizes, slice_count(devices))
+    if math.prod(across.values()) > 1:
+        inside = [size // across[axis] for axis, size in sizes.items()]
+        grid = mesh_utils.create_hybrid_device_mesh(
+            inside, list(across.values()), list(devices), allow_split_physical_axes=True
+        )
+    else:
+        grid = _within_a_slice(devices, shape)
+    return Mesh(grid, tuple(sizes), axis_types=(jax.sharding.AxisType.Auto,) * len(shape))
+
+
+def slice_count(devices: Sequence[object]) -> int:
+    """How many groups of devices there are that only a network joins; 1 where they cannot be told apart or are uneven.
+
+    Example:
+        >>> slice_count(jax.devices()[:1])
+        1
+    """
+    slices = [getattr(device, "slice_index", None) for device in devices]
+    counts = {index: slices.count(index) for index in set(slices)}
+    return len(counts) if len(set(counts.values())) == 1 else 1
+
+
+def network_axes(sizes: Mapping[str, int], slices: int) -> dict[str, int]:
+    """The part of each axis that crosses the network: all slices, on the first axis that they divide, batch axes first.
+
+    Example:
+        >>> network_axes({"model": 4, "data": 8}, 2)
+        {'model': 1, 'data': 2}
+        >>> network_axes({"model": 4, "data": 3}, 2)
+        {'model': 2, 'data': 1}
+    """
+    order = sorted(sizes, key=lambda axis: axis not in BATCH_AXES)
+    crossing = next((axis for axis in order if sizes[axis] % slices == 0), None)
+    return {axis: slices if axis == crossing else 1 for axis in sizes}
+
+
+def crossing_axes(mesh: Mesh) -> tuple[str, ...]:
+    """The axes along which neighbours sit in different slices.
+
+    Example:
+        >>> crossing_axes(arranged(jax.devices()[:1], {"data": 1}))
+        ()
+    """
+    slices = np.vectorize(lambda device: getattr(device, "slice_index", None) or 0, otypes=[int])(mesh.devices)
+    return tuple(axis for place, axis in enumerate(mesh.axis_names) if np.diff(slices, axis=place).any())
+
+
+def _within_a_slice(devices: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+    plain = np.array(devices, dtype=object).reshape(shape)
+    if devices[0].platform != "tpu" or not _fill_a_box(devices):
+        return plain
+    try:
+        return mesh_utils.create_device_mesh(shape, list(devices), allow_split_physical_axes=True)
+    except NotImplementedError:  # jax knows no arrangement of this shape
+        return plain
+
+
+def _fill_a_box(devices: Sequence[Any]) -> bool:
+    """Whether the chips are a whole part of their slice, which jax requires: a mesh may use only some of the chips."""
+    places = np.array([(*device.coords, device.core_on_chip) for device in devices])
+    return len(devices) == np.prod(np.ptp(places, axis=0) + 1)

@@ -16,9 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from estimator_core._backends.logical_axes import logical_axis_rules
-from estimator_core._backends.mesh import arranged, crossing_axes
-from estimator_core._backends.partition import BATCH_AXES, LogicalAxisRules, PartitionRules
+from estimator_core._backends.partition import (
+    BATCH_AXES,
+    LogicalAxisRules,
+    PartitionRules,
+    arranged,
+    crossing_axes,
+    logical_axis_rules,
+)
 from estimator_core._model.variables import VariableSpec
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ArgumentError

@@ -6,7 +6,7 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 import estimator_core as ec
-from estimator_core._backends.logical_axes import logical_axis_rules, split_axes
+from estimator_core._backends.partition import logical_axis_rules, split_axes
 from estimator_core.errors import ArgumentError
 
 

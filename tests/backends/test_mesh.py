@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from estimator_core._backends.mesh import arranged, crossing_axes
+from estimator_core._backends.partition import arranged, crossing_axes
 from estimator_core._backends.placement import place
 
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from estimator_core._backends.base import Available, Unavailable
+from estimator_core._backends.contract import Available, Unavailable
 from estimator_core._backends.devices import select_backend
 from estimator_core.errors import BackendUnavailableError, PluginError
 

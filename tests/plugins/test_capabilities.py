@@ -286,7 +286,7 @@ def estimator_components():
 """
 MAKE = """
 from estimator_core.backends import Available
-from estimator_core._backends.cpu import CPUBackend
+from estimator_core._backends.contract import CPUBackend
 
 class Acme(CPUBackend):
     name = "acme"

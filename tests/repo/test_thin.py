@@ -51,7 +51,7 @@ RING = (
     "heads",
     "hookspecs",
     "coordinator",
-    "_backends/base",
+    "_backends/contract",
     "_export/contract",
     "_inputs/batch",
     "_inputs/context",

@@ -1,6 +1,6 @@
 """The backend suite passes the CPU backend and catches broken ones."""
 
-from estimator_core._backends.cpu import CPUBackend
+from estimator_core._backends.contract import CPUBackend
 from estimator_testing import BackendSuite
 
 

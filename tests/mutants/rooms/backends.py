@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant(
         name="a-mesh-keeps-the-order-of-the-devices",
         guarantee="rule 75",
-        file=_ROOM + "mesh.py",
+        file=_ROOM + "partition.py",
         old='if devices[0].platform != "tpu" or not _fill_a_box(devices):',
         new="if True:",
         tests=("test_neighbours_on_one_axis_are_neighbours_in_the_slice",),
@@ -97,7 +97,7 @@ MUTANTS = (
     Mutant(
         name="the-first-axis-crosses-the-network-whatever-it-is",
         guarantee="rule 75",
-        file=_ROOM + "mesh.py",
+        file=_ROOM + "partition.py",
         old="order = sorted(sizes, key=lambda axis: axis not in BATCH_AXES)",
         new="order = list(sizes)",
         tests=("test_one_axis_crosses_the_network_and_it_is_a_batch_axis_where_there_is_one",),
@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(
         name="the-batch-is-an-axis-like-any-other",
         guarantee="rule 76",
-        file=_ROOM + "logical_axes.py",
+        file=_ROOM + "partition.py",
         old='_DEFAULT: LogicalAxisRules = {"batch": BATCH_AXES}',
         new="_DEFAULT: LogicalAxisRules = {}",
         tests=("test_the_batch_is_split_over_the_batch_axes_and_other_names_by_their_rules",),
@@ -115,7 +115,7 @@ MUTANTS = (
     Mutant(
         name="weights-are-gathered-over-the-axis-of-the-model-too",
         guarantee="rule 76",
-        file=_ROOM + "logical_axes.py",
+        file=_ROOM + "partition.py",
         old="if not split or not set(split) <= set(BATCH_AXES):",
         new="if not split:",
         tests=("test_weights_are_gathered_where_only_batch_axes_split_them",),

@@ -4,7 +4,7 @@ import itertools
 
 import jax
 
-from estimator_core._backends.cpu import CPUBackend
+from estimator_core._backends.contract import CPUBackend
 from estimator_core.backends import Available, Unavailable
 from estimator_testing import BackendSuite
 

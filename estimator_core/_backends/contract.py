@@ -1,4 +1,4 @@
-"""The contract of a device backend."""
+"""The contract of a device backend, and the CPU, which every machine has."""
 
 from __future__ import annotations
 
@@ -57,3 +57,35 @@ class Backend(Protocol):
     def memory_bytes(self, device_kind: str) -> int | None:
         """Memory in bytes of one device of a `device_kind`, None where unknown."""
         ...
+
+
+class CPUBackend:
+    """Runs on the CPU devices of jax. It is always available.
+
+    Example:
+        >>> CPUBackend().probe().priority
+        0
+    """
+
+    name = "cpu"
+
+    def probe(self) -> Available | Unavailable:
+        """Always available, at the lowest priority."""
+        return Available(priority=0, summary="CPU")
+
+    def initialize(self) -> None:
+        """Does nothing."""
+
+    def devices(self) -> Sequence[Any]:
+        """Jax's CPU devices; several with `XLA_FLAGS=--xla_force_host_platform_device_count=N`."""
+        import jax
+
+        return jax.devices("cpu")
+
+    def peak_flops(self, device_kind: str, dtype: str) -> float | None:
+        """The peak is not known."""
+        return None
+
+    def memory_bytes(self, device_kind: str) -> int | None:
+        """The memory is not known."""
+        return None
