@@ -6,15 +6,15 @@ from estimator_core._plugins.records import Component
 
 ESTIMATOR_PLUGIN_API = (1, 0)
 
+_SAVER = "cadence:CheckpointSaverHook"
 _HOOKS = (
-    ("checkpoint_saver", "CheckpointSaverHook", "Saves checkpoints at a cadence."),
-    ("logging_tensor", "LoggingTensorHook", "Logs outputs of the step."),
-    ("nan_tensor", "NanTensorHook", "Stops when the loss is no longer finite."),
-    ("step_counter", "StepCounterHook", "Steps and examples per second."),
-    ("stop_at_step", "StopAtStepHook", "Stops at a step."),
-    ("summary_saver", "SummarySaverHook", "Writes summaries to the event file."),
+    ("checkpoint_saver", _SAVER, "Saves checkpoints at a cadence."),
+    ("logging_tensor", "watching:LoggingTensorHook", "Logs outputs of the step."),
+    ("nan_tensor", "watching:NanTensorHook", "Stops when the loss is no longer finite."),
+    ("step_counter", "recording:StepCounterHook", "Steps and examples per second."),
+    ("stop_at_step", "stop_at_step:StopAtStepHook", "Stops at a step."),
+    ("summary_saver", "recording:SummarySaverHook", "Writes summaries to the event file."),
 )
-_SAVER = "_builtin_hooks.checkpoint_saver:CheckpointSaverHook"
 _EXPORT_CHECKS = (("close", "CloseOutputs", "No value differs by more than a small share of the largest."),)
 
 
@@ -24,8 +24,8 @@ def estimator_components() -> list[Component]:
         _component("backend", "cpu", "_backends.contract:CPUBackend", "The processors of this machine."),
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
         _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
-        *(_component("hook", name, f"_builtin_hooks.{name}:{class_}", text) for name, class_, text in _HOOKS),
-        _component("checkpoint_policy", "cadence", _SAVER, "Saves every so many steps or seconds."),
+        *(_component("hook", name, f"_builtin_hooks.{target}", text) for name, target, text in _HOOKS),
+        _component("checkpoint_policy", "cadence", f"_builtin_hooks.{_SAVER}", "Saves every so many steps or seconds."),
         _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),
         _component("transform", "rename", "export:Rename", "Other names for arrays."),
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import index as as_int
 from typing import Any
 
-from estimator_core._builtin_hooks.evaluation import EvaluationHook, RunEvaluations
+from estimator_core._builtin_hooks.cadence import EvaluationHook, RunEvaluations
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.ending import Ending
 from estimator_core._loop.hook_calls import describe, note_origin

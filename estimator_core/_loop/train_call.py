@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._backends import Devices
-from estimator_core._builtin_hooks.evaluation import RunEvaluations
-from estimator_core._builtin_hooks.history_recorder import History
+from estimator_core._builtin_hooks.cadence import RunEvaluations
+from estimator_core._builtin_hooks.recording import History
 from estimator_core._inputs import InputFn
 from estimator_core._loop.checkpointing import has_policy
 from estimator_core._loop.context import RunContext

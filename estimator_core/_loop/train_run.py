@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from estimator_core._builtin_hooks.checkpoint_saver import CheckpointSaverHook
-from estimator_core._builtin_hooks.evaluation import RunEvaluations
+from estimator_core._builtin_hooks.cadence import CheckpointSaverHook, RunEvaluations
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster.together import gather

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._builtin_hooks import timer
-from estimator_core._builtin_hooks.timer import SecondOrStepTimer
+from estimator_core._builtin_hooks import hook_parts
+from estimator_core._builtin_hooks.hook_parts import SecondOrStepTimer
 
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(timer.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(hook_parts.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture

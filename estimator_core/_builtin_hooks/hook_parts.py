@@ -1,13 +1,19 @@
-"""When a hook that acts every N steps or every N seconds is due."""
+"""What hooks are made of: when one is due, the outputs that it reads, and where it writes summaries."""
 
 from __future__ import annotations
 
+import difflib
+import logging
+import os
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, final
 
-from estimator_core.errors import ArgumentError
-from estimator_core.hooks import Wake
+from estimator_core._summaries import NO_SUMMARIES, EventFile, open_summary_writer
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
+from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
+
+_log = logging.getLogger("estimator_core")
 
 #: Further away than any hook would wait: only the clock triggers.
 _NO_TRIGGER = 1_000_000
@@ -126,3 +132,117 @@ def at_most(due: int | None, last_step: int | None, step: int) -> int | None:
     if last_step is None or step >= last_step:
         return due
     return last_step if due is None else min(due, last_step)
+
+
+def checked_types(owner: str, names: Iterable[Any]) -> list[str]:
+    """Returns the names as a list.
+
+    Raises:
+        ArgumentTypeError: a value is not a name but, for example, an array.
+    """
+    checked = list(names)
+    for name in checked:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"{owner}: hooks refer to values by name, given: {type(name).__name__}. Name the value in model_fn "
+                "with ec.tensor(name, value) or ec.summary.scalar(name, value) and give that name."
+            )
+    return checked
+
+
+def check_known(owner: str, names: Iterable[str], available: Collection[str]) -> None:
+    """Refuses names that no step of this run produces.
+
+    Raises:
+        HookError: a name is unknown. The message shows a near match.
+    """
+    for name in names:
+        if name not in available:
+            near = difflib.get_close_matches(name, available, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise HookError(
+                f"{owner}: this run has no output {name!r}.{hint} There are: {sorted(available)}. "
+                "Name a value in model_fn with ec.tensor or ec.summary.scalar."
+            )
+
+
+class PresentNames:
+    """Finds which of some names a dispatch has, and warns once about each missing name.
+
+    A model_fn may produce other outputs for another batch shape.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._warned: set[str] = set()
+
+    def of(self, names: Iterable[str], out: StepOutputs, step: int) -> list[str]:
+        """The names that this dispatch has, in the given order."""
+        here = set(iter(out))
+        present: list[str] = []
+        for name in names:
+            if name in here:
+                present.append(name)
+            elif name not in self._warned:
+                self._warned.add(name)
+                _log.warning("%s: step %d has no output %r; it is skipped where missing.", self._owner, step, name)
+        return present
+
+
+@final
+class HookWriter:
+    """Writes to the writer that a hook was given, to the hook's own directory, or to the run's writer.
+
+    The run takes care of its own event file. The event file of a hook's own directory is flushed in the hook's `state`,
+    which is called before a checkpoint is committed. It is closed in the hook's `end`.
+
+    Args:
+        output_dir: the hook's own directory.
+        given: a writer, which takes precedence.
+    """
+
+    def __init__(self, output_dir: str | os.PathLike[str] | None, given: SummaryWriter | None) -> None:
+        self._output_dir = output_dir
+        self._given = given
+        self._own: EventFile | None = None
+        self._writer: SummaryWriter = NO_SUMMARIES
+
+    def open(self, run: Run) -> None:
+        """Chooses the writer. Call it in `after_create`."""
+        if self._given is not None:
+            self._writer = self._given
+        elif self._output_dir is None:
+            self._writer = run.summaries
+        else:
+            epoch = getattr(run.summaries, "epoch", None)
+            self._writer = self._own = open_summary_writer(self._output_dir, resume_step=run.step, epoch=epoch)
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Writes one number."""
+        self._writer.scalar(tag, value, step)
+
+    def histogram(self, tag: str, values: object, step: int) -> None:
+        """Writes the distribution of an array."""
+        self._writer.histogram(tag, values, step)
+
+    def image(self, tag: str, image: object, step: int) -> None:
+        """Writes one image."""
+        self._writer.image(tag, image, step)
+
+    def text(self, tag: str, text: str, step: int) -> None:
+        """Writes a text."""
+        self._writer.text(tag, text, step)
+
+    def event(self, event: object, step: int) -> None:
+        """Writes an event."""
+        self._writer.event(event, step)
+
+    def flush(self) -> None:
+        """Flushes the hook's own event file. Call it in `state`."""
+        if self._own is not None:
+            self._own.flush()
+
+    def close(self) -> None:
+        """Closes the hook's own event file. Call it in `end`."""
+        if self._own is not None:
+            self._own.close()
