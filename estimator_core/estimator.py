@@ -508,7 +508,7 @@ class Estimator:
         hooks: Sequence[Any],
         checkpoint_path: str | None,
     ) -> dict[str, Any]:
-        from estimator_core._inputs.wrapped import shown
+        from estimator_core._inputs.input_fn import shown
         from estimator_core._loop.evaluate_call import EvaluateCall
 
         return EvaluateCall(

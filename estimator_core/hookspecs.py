@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from estimator_core._plugins.kinds import Kind
-    from estimator_core._plugins.records import Command, Component, Option
+    from estimator_core._plugins.records import Command, Component, Kind, Option
     from estimator_core.hooks import Hook, Run
 
 __all__ = [

@@ -3,11 +3,16 @@
 from estimator_core import _moved
 from estimator_core._inputs import Batch, BatchSource, InputContext, InputFn, InputOptions, InputPosition, open_input
 from estimator_core._inputs.arrays import ArrayInput, numpy_input_fn
-from estimator_core._inputs.calling import call_input_fn
+from estimator_core._inputs.input_fn import call_input_fn, from_iterable
 from estimator_core._inputs.preparation import DataContract
-from estimator_core._inputs.transform_files import INDEX, load_transforms, save_transforms
-from estimator_core._inputs.transforms import HostTransform, apply_transforms, with_transforms
-from estimator_core._inputs.wrapped import from_iterable
+from estimator_core._inputs.transforms import (
+    INDEX,
+    HostTransform,
+    apply_transforms,
+    load_transforms,
+    save_transforms,
+    with_transforms,
+)
 
 __all__ = [
     "ArrayInput",

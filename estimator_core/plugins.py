@@ -8,12 +8,10 @@ from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._plugins.contract import HOOK_NAMES
 from estimator_core._plugins.deprecation import warn_deprecated
 from estimator_core._plugins.discovery import plugins_to_lock
-from estimator_core._plugins.identity import code_hash
-from estimator_core._plugins.kinds import KINDS, Kind
 from estimator_core._plugins.manifest import compare_versions
-from estimator_core._plugins.policy import Policy, policy_files
-from estimator_core._plugins.records import Command, Component, Option, PluginRecord
-from estimator_core._plugins.settings import LOCK_FILE, normalise, option_variable
+from estimator_core._plugins.plugin_code import code_hash
+from estimator_core._plugins.records import KINDS, Command, Component, Kind, Option, PluginRecord
+from estimator_core._plugins.settings import LOCK_FILE, Policy, normalise, option_variable, policy_files
 from estimator_core.hookspecs import hookimpl, hookspec
 
 __all__ = [

@@ -14,8 +14,8 @@ from estimator_core._storage import (
     StorageFullError,
     StorageGoneError,
 )
+from estimator_core._storage.contract import check_key, check_ranges, is_key
 from estimator_core._storage.copies import copied_files, local_copy, published_file
-from estimator_core._storage.keys import check_key, check_ranges, is_key
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import open_storage
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_core._model.initial_values import ReadsCheckpoints
 from estimator_core._plugins import Plugins
-from estimator_core._plugins.shared import plugins_in_use
+from estimator_core._plugins.in_use import plugins_in_use
 from estimator_core.errors import CheckpointError
 
 _KIND = "initial_values"

@@ -139,7 +139,7 @@ def find_command(name: str) -> Command:
 
 def _module(command: Command) -> Any:
     """What defines a command: its module, or what a call of its target returns."""
-    from estimator_core._plugins.targets import import_target
+    from estimator_core._plugins.plugin_code import import_target
 
     try:
         found = import_target(command.target)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from estimator_core._plugins.contract import HOOK_NAMES
+from estimator_core._plugins.plugin_code import missing_reason
 from estimator_core._plugins.records import PluginRecord
-from estimator_core._plugins.targets import missing_reason
 
 
 def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> list[dict[str, Any]]:

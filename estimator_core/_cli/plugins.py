@@ -10,7 +10,7 @@ from estimator_core import _moved
 from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
-from estimator_core._plugins.known import COMMANDS, known_distribution
+from estimator_core._plugins.explain import COMMANDS, known_distribution
 from estimator_core.errors import PluginLookupError
 
 

@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimator_core._inputs.array_data import ArrayData, Arrays, load_arrays
-from estimator_core._inputs.context import InputContext
-from estimator_core._inputs.options import InputOptions, Ragged
-from estimator_core._inputs.order import ExampleOrder
-from estimator_core._inputs.padding import IS_REAL_EXAMPLE
-from estimator_core._inputs.position import fingerprint_of
+from estimator_core._inputs.array_data import ArrayData, Arrays, ExampleOrder, load_arrays
+from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, fingerprint_of
+from estimator_core._inputs.source import IS_REAL_EXAMPLE
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 

@@ -8,8 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 
-from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.position import InputPosition
+from estimator_core._inputs.contract import Batch, InputPosition
 from estimator_core._inputs.source import BatchSource
 from estimator_core.errors import ArgumentError
 

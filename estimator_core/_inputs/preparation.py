@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from estimator_core._inputs.calling import InputFn, check_input_fn
-from estimator_core._inputs.wrapped import WrappedInput
+from estimator_core._inputs.input_fn import InputFn, WrappedInput, check_input_fn
 from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentTypeError
 

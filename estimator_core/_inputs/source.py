@@ -1,24 +1,136 @@
-"""`open_input`: opens an input_fn as a checked stream of batches with a position."""
+"""`open_input`: opens an input_fn as a checked stream of batches with a position, padded and dealt out."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
-from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.calling import InputFn, check_input_fn, make_input
-from estimator_core._inputs.context import InputContext
-from estimator_core._inputs.foreign import Walk, walk
+import jax
+import numpy as np
+
+from estimator_core._inputs.contract import Batch, InputContext, InputOptions, InputPosition
+from estimator_core._inputs.input_fn import InputFn, check_input_fn, make_input
 from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
-from estimator_core._inputs.padding import Mask, masking, unpadded
-from estimator_core._inputs.position import InputPosition
-from estimator_core._inputs.resume import TakenUp, take_up
+from estimator_core._inputs.walk import TakenUp, Walk, take_up, walk
 from estimator_core._types import Params, PyTree
+from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 
-if TYPE_CHECKING:
-    from estimator_core._inputs.dealing import Deal
+#: A feature of this name marks the real rows of a batch that the input padded itself (BERT's convention).
+IS_REAL_EXAMPLE = "is_real_example"
+
+
+class Mask(NamedTuple):
+    """A batch after padding.
+
+    Attributes:
+        parts: the batch, padded.
+        weights: float32[rows], 1 for an example and 0 for padding; None where the input never pads.
+        size: examples, without padding.
+    """
+
+    parts: Parts
+    weights: np.ndarray | None
+    size: int
+
+
+def unpadded(parts: Parts) -> Mask:
+    """The mask of an input that never pads."""
+    return Mask(parts, None, parts.rows)
+
+
+def masking(options: InputOptions, first: Parts) -> Callable[[Parts], Mask]:
+    """How batches of the input with this first batch are padded and masked."""
+    if isinstance(first.features, Mapping) and IS_REAL_EXAMPLE in first.features:
+        return _declared
+    if options.ragged == "pad":
+        rows = options.batch_size or first.rows
+        ones = np.ones(rows, np.float32)
+        return lambda parts: Mask(parts, ones, rows) if parts.rows == rows else _padded(parts, rows)
+    return unpadded
+
+
+def _declared(parts: Parts) -> Mask:
+    real = parts.features[IS_REAL_EXAMPLE]
+    weights = np.asarray(real, np.float32).reshape(-1)
+    if weights.shape != (parts.rows,) or not np.isin(weights, (0.0, 1.0)).all():
+        raise InputError(
+            f"feature '{IS_REAL_EXAMPLE}' must hold a 0 or 1 for each of the batch's {parts.rows} examples, given: "
+            f"{real!s:.120}."
+        )
+    return Mask(parts, weights, int(weights.sum()))
+
+
+def _padded(parts: Parts, rows: int) -> Mask:
+    if parts.rows > rows:
+        raise InputError(
+            f'A batch has {parts.rows} examples, more than the {rows} that ragged="pad" fills up to. Give the largest '
+            "batch size as batch_size."
+        )
+    missing = rows - parts.rows
+
+    def fill(array: np.ndarray) -> np.ndarray:
+        # copies of the last example: any value that a real example has is safe for logarithms and divisions
+        return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]) if array.ndim else array
+
+    features, labels = jax.tree.map(fill, (parts.features, parts.labels))
+    host = {name: fill(array) for name, array in parts.host.items()}
+    weights = np.zeros(rows, np.float32)
+    weights[: parts.rows] = 1.0
+    return Mask(Parts(features, labels, host, rows), weights, parts.rows)
+
+
+class Dealt(NamedTuple):
+    """This process's rows of a global batch.
+
+    Attributes:
+        mask: the rows of this process; `size` counts the examples of all processes.
+        total: rows of the global batch.
+    """
+
+    mask: Mask
+    total: int
+
+
+Deal: TypeAlias = Callable[[Parts, Callable[[Parts], Mask]], Dealt]
+
+
+def dealing(context: InputContext, opened: Walk) -> tuple[Walk, Deal | None]:
+    """The walk of one of several processes, and the function that selects its rows of each batch.
+
+    The function takes a batch and a masking function. It pads a whole batch as one process would pad it, and then
+    selects this process's rows. It is None if the input has divided itself. The position then belongs to this process
+    and to this division.
+    """
+    drawn = opened.global_rows
+    if drawn is None and not opened.options.whole:
+        process = f"process={context.input_pipeline_id}/{context.num_input_pipelines}"
+        return opened._replace(fingerprint=lambda: f"{opened.fingerprint()}; {process}"), None
+
+    def deal(parts: Parts, masked: Callable[[Parts], Mask]) -> Dealt:
+        total = parts.rows if drawn is None else drawn()
+        if parts.rows < total:
+            weights = None if masked is unpadded else np.ones(parts.rows, np.float32)
+            return Dealt(Mask(parts, weights, total), total)
+        whole = masked(parts)
+        return Dealt(_own_rows(whole, context), whole.parts.rows)
+
+    return opened, deal
+
+
+def _own_rows(whole: Mask, context: InputContext) -> Mask:
+    rows = context.rows(whole.parts.rows)
+    if len(rows) == whole.parts.rows:
+        return whole
+
+    def own(array: np.ndarray) -> np.ndarray:
+        return array[rows] if array.ndim else array
+
+    (features, labels, host, _), weights, size = whole
+    features, labels, weights = jax.tree.map(own, (features, labels, weights))
+    return Mask(Parts(features, labels, {name: own(value) for name, value in host.items()}, len(rows)), weights, size)
+
 
 _new = tuple.__new__  # half the time of calling the class: both are made for every step
 
@@ -145,8 +257,6 @@ class BatchSource(Iterator[Batch]):
         self._source = None
         opened = walk(source)
         if self._context.num_input_pipelines > 1:
-            from estimator_core._inputs.dealing import dealing
-
             opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless
         self._normalise = Normaliser(

@@ -14,7 +14,7 @@ from estimator_core._loop.ending import Ending
 from estimator_core._loop.hook_calls import describe, note_origin
 from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
-from estimator_core._plugins.roles import component_of
+from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError, PreemptedError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, StepOutputs, Wake

@@ -23,7 +23,7 @@ from estimator_core._loop.device_state import DeviceState, is_readable
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.run_record import versions
-from estimator_core._plugins.roles import component_of
+from estimator_core._plugins.in_use import component_of
 from estimator_core._step import TrainState
 from estimator_core._step.predict_step import serving_fn
 from estimator_core._step.state import STEP

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core._inputs import BatchSource, open_input
-from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.contract import Batch
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.owner import Owner
 from estimator_core._loop.run import LoopRun

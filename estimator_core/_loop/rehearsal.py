@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from estimator_core._inputs.batch import Batch
+from estimator_core._inputs.contract import Batch
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._inputs.seen import SeenFeatures
 from estimator_core._inputs.source import BatchSource

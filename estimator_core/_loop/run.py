@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimator_core._inputs.calling import InputFn
+from estimator_core._inputs.input_fn import InputFn, WrappedInput
 from estimator_core._inputs.normalise import split_element
-from estimator_core._inputs.wrapped import WrappedInput
 from estimator_core._loop.device_state import DeviceState, whole_on_host
 from estimator_core._loop.dispatch import Dispatch
 from estimator_core._loop.time_spent import STEP, TimeSpent

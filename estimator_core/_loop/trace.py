@@ -11,8 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from estimator_core._backends import Available, Devices, Placement
-from estimator_core._inputs.batch import Batch
-from estimator_core._inputs.position import InputPosition
+from estimator_core._inputs.contract import Batch, InputPosition
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._step import Discovery, TrainState, bind_model_fn
 from estimator_core.config import RunConfig

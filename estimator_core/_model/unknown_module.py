@@ -33,7 +33,7 @@ def refuse_without_package(thing: object) -> None:
 def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
     """The error of something that no adapter knows; `adapters` are the names of those that were asked."""
     from estimator_core._plugins import plugins_in_use
-    from estimator_core._plugins.known import known_distribution
+    from estimator_core._plugins.explain import known_distribution
 
     what = f"made by the factory {factory.description}" if factory is not None else "given"
     absent = _absent_adapters(plugins_in_use())
@@ -48,7 +48,7 @@ def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str
 
 
 def _absent_adapters(plugins: Plugins) -> list[str]:
-    from estimator_core._plugins.known import known_names
+    from estimator_core._plugins.explain import known_names
 
     return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
 

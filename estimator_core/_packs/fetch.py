@@ -16,7 +16,7 @@ from estimator_core._packs.boxes import CHUNK_BYTES, Box, common, shape_of, slic
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
-from estimator_core._storage.memory import block
+from estimator_core._storage.local import block
 from estimator_core.errors import CheckpointCorruptError
 
 #: Reads at once; each holds about one chunk.

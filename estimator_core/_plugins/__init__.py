@@ -5,16 +5,16 @@ plugin may define are in `estimator_core.hookspecs`.
 """
 
 from estimator_core._plugins.facade import Plugins as Plugins
-from estimator_core._plugins.kinds import KINDS as KINDS
-from estimator_core._plugins.kinds import Kind as Kind
+from estimator_core._plugins.in_use import default_plugins as default_plugins
+from estimator_core._plugins.in_use import plugins_in_use as plugins_in_use
+from estimator_core._plugins.in_use import using_plugins as using_plugins
+from estimator_core._plugins.records import KINDS as KINDS
 from estimator_core._plugins.records import Command as Command
 from estimator_core._plugins.records import Component as Component
+from estimator_core._plugins.records import Kind as Kind
 from estimator_core._plugins.records import Option as Option
 from estimator_core._plugins.records import PluginRecord as PluginRecord
 from estimator_core._plugins.registry import Registered as Registered
-from estimator_core._plugins.shared import default_plugins as default_plugins
-from estimator_core._plugins.shared import plugins_in_use as plugins_in_use
-from estimator_core._plugins.shared import using_plugins as using_plugins
 from estimator_core.hookspecs import PLUGIN_API as PLUGIN_API
 from estimator_core.hookspecs import hookimpl as hookimpl
 from estimator_core.hookspecs import hookspec as hookspec

@@ -11,10 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from estimator_core._plugins.identity import code_hash
-from estimator_core._plugins.policy import policy_files, policy_of
-from estimator_core._plugins.settings import PluginSettings, normalise, resolve_settings
-from estimator_core._plugins.targets import package_folder
+from estimator_core._plugins.plugin_code import code_hash, package_folder
+from estimator_core._plugins.settings import PluginSettings, normalise, policy_files, policy_of, resolve_settings
 
 GROUP = "estimator.plugins"
 #: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.

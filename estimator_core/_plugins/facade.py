@@ -22,17 +22,13 @@ from estimator_core._plugins.discovery import (
     installed_candidates,
     made_for,
 )
-from estimator_core._plugins.kinds import Kind
-from estimator_core._plugins.listing import opening_line, with_collisions
 from estimator_core._plugins.loader import LoadedPlugins, load_plugins
-from estimator_core._plugins.log import logger, warn_of_options, warn_unmatched
 from estimator_core._plugins.options import options_of_plugins
-from estimator_core._plugins.policy import policy_files, policy_of
-from estimator_core._plugins.records import PluginRecord
-from estimator_core._plugins.registry import Registered, Registry
-from estimator_core._plugins.run_level import RunLevel
-from estimator_core._plugins.settings import resolve_settings
-from estimator_core._plugins.targets import import_target
+from estimator_core._plugins.plugin_code import import_target
+from estimator_core._plugins.records import Kind, PluginRecord
+from estimator_core._plugins.registry import Registered, Registry, opening_line, with_collisions
+from estimator_core._plugins.run_level import RunLevel, logger, warn_of_options, warn_unmatched
+from estimator_core._plugins.settings import policy_files, policy_of, resolve_settings
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
 if TYPE_CHECKING:
@@ -166,7 +162,7 @@ class Plugins:
             return name
         if self._ready()[1].has_own(kind, name):
             return f"estimator-core:{name}"
-        from estimator_core._plugins.known import known_distribution
+        from estimator_core._plugins.explain import known_distribution
 
         return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 

@@ -1,9 +1,13 @@
-"""Loads candidates one by one, each isolated from the others, and records what happened."""
+"""Loads candidates one by one, each isolated and watched while it is imported, and records what happened."""
 
 from __future__ import annotations
 
+import io
+import sys
+import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,18 +17,62 @@ from estimator_core import hookspecs
 from estimator_core._plugins.capabilities import capabilities_of
 from estimator_core._plugins.contract import (
     HOOK_NAMES,
+    Definitions,
     check_arguments,
     checked_api,
     checked_hook_names,
+    colliding,
+    definitions_of,
     is_implementation,
 )
-from estimator_core._plugins.definitions import Definitions, colliding, definitions_of
 from estimator_core._plugins.discovery import Candidate, made_for, refusal
-from estimator_core._plugins.kinds import KINDS
-from estimator_core._plugins.observed_import import observe
-from estimator_core._plugins.records import Command, Component, Option, PluginRecord
+from estimator_core._plugins.records import KINDS, Command, Component, Option, PluginRecord
 from estimator_core._plugins.settings import PluginSettings
 from estimator_core.errors import ArgumentError, PluginError
+
+_ARRAYS = ("jax", "jaxlib", "numpy", "scipy", "orbax", "optax", "flax", "equinox", "keras", "tensorflow", "torch")
+_DATA = ("pandas", "pyarrow", "sklearn", "grain", "tokenizers", "transformers", "onnx")
+_PICTURES = ("tensorboardX", "tensorboard", "matplotlib", "IPython")
+#: Packages that have no place in a module imported at every start.
+HEAVY_PACKAGES = frozenset({*_ARRAYS, *_DATA, *_PICTURES})
+SLOW_SECONDS = 0.1
+
+
+@dataclass
+class Observed:
+    """What was seen; complete once the `with` block is left."""
+
+    seconds: float = 0.0
+    output: str = ""
+    heavy: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
+
+    def notes(self) -> tuple[str, ...]:
+        """One line for each thing that should not happen at import."""
+        notes: list[str] = []
+        if self.output.strip():
+            notes.append(f"printed at import: {self.output.strip().splitlines()[0][:80]!r}")
+        if self.heavy:
+            notes.append(f"imports {', '.join(self.heavy)} at start-up; import them where they are used")
+        if self.seconds > SLOW_SECONDS:
+            notes.append(f"importing it took {self.seconds:.2f} s")
+        return tuple(notes)
+
+
+@contextmanager
+def observe() -> Generator[Observed]:
+    """Keeps what the block prints away from the terminal, so that lists and JSON stay clean, and measures it."""
+    observed = Observed(before=frozenset(HEAVY_PACKAGES & sys.modules.keys()))
+    buffer = io.StringIO()
+    start = time.perf_counter()
+    try:
+        with redirect_stdout(buffer), redirect_stderr(buffer):
+            yield observed
+    finally:
+        observed.seconds = time.perf_counter() - start
+        observed.output = buffer.getvalue()
+        observed.heavy = tuple(sorted((HEAVY_PACKAGES & sys.modules.keys()) - observed.before))
+
 
 _DECLARATIONS: tuple[tuple[str, str, type], ...] = (
     ("estimator_components", "components", Component),

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from estimator_core._inputs.padding import IS_REAL_EXAMPLE
+from estimator_core._inputs.source import IS_REAL_EXAMPLE
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.scope import Scope, declaring

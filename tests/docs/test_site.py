@@ -87,7 +87,7 @@ def test_the_headings_of_a_page_are_named_as_the_site_names_them() -> None:
 
 
 def test_a_name_without_documentation_is_noticed() -> None:
-    assert names.describe("estimator_core._plugins.kinds", "_TABLE").summary == ""
+    assert names.describe("estimator_core._plugins.records", "_TABLE").summary == ""
     assert (
         names.describe("estimator_core.hookspecs", "PREFIX").summary
         == "How the name of every hook specification begins."

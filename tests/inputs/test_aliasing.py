@@ -6,8 +6,8 @@ import pytest
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.input_fn import from_iterable
 from estimator_core._inputs.prefetch import prefetch
-from estimator_core._inputs.wrapped import from_iterable
 
 
 def aligned(shape, dtype=np.float32):

@@ -7,8 +7,8 @@ import pytest
 
 from estimator_core._inputs import InputContext, open_input
 from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.input_fn import from_iterable
 from estimator_core._inputs.transforms import with_transforms
-from estimator_core._inputs.wrapped import from_iterable
 from estimator_core.errors import ArgumentTypeError, InputError
 
 BATCHES = [(np.zeros((2, 1), np.float32), np.zeros(2, np.float32))]

@@ -11,7 +11,7 @@ import pytest
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
-from estimator_core._inputs.wrapped import from_iterable
+from estimator_core._inputs.input_fn import from_iterable
 
 BATCH = {"x": np.zeros((4, 2), np.float32)}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator_core._inputs import InputPosition, open_input
-from estimator_core._inputs.wrapped import from_iterable
+from estimator_core._inputs.input_fn import from_iterable
 
 
 def batch(i, rows=2):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
-from estimator_core._inputs.wrapped import from_iterable
+from estimator_core._inputs.input_fn import from_iterable
 from estimator_core.errors import ArgumentError, InputError
 
 

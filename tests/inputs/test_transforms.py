@@ -7,9 +7,14 @@ import pytest
 
 from estimator_core._inputs import open_input
 from estimator_core._inputs.arrays import numpy_input_fn
-from estimator_core._inputs.transform_files import load_transforms, save_transforms
-from estimator_core._inputs.transforms import HostTransform, apply_transforms, with_transforms
-from estimator_core._inputs.wrapped import from_iterable
+from estimator_core._inputs.input_fn import from_iterable
+from estimator_core._inputs.transforms import (
+    HostTransform,
+    apply_transforms,
+    load_transforms,
+    save_transforms,
+    with_transforms,
+)
 from estimator_core.errors import ArgumentTypeError, ExportError, InputError
 
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 import pytest
 
 from estimator_core._plugins import Plugins, default_plugins
-from estimator_core._plugins.explain import explain_absence
-from estimator_core._plugins.kinds import KINDS, Kind
-from estimator_core._plugins.known import COMMANDS
+from estimator_core._plugins.explain import COMMANDS, explain_absence
 from estimator_core._plugins.manifest import compare_versions
+from estimator_core._plugins.records import KINDS, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 
 # Made of importable parts: a worker cannot import a function of a test module.

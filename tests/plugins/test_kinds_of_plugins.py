@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from estimator_core._plugins.kinds import KINDS, Kind
-from estimator_core._plugins.records import Component
+from estimator_core._plugins.records import KINDS, Component, Kind
 from estimator_core.errors import ArgumentError, PluginLookupError
 from tests.plugins.fake_site import API
 

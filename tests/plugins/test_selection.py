@@ -8,9 +8,8 @@ import pytest
 
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.commands import CommandTable
-from estimator_core._plugins.policy import Policy
 from estimator_core._plugins.records import Component, Option, PluginRecord
-from estimator_core._plugins.settings import PluginSettings
+from estimator_core._plugins.settings import PluginSettings, Policy
 from estimator_core.errors import ArgumentError, PluginLookupError
 
 EXPLOSIVE = "raise AssertionError('this module must not be imported')"

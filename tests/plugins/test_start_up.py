@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from estimator_core._plugins.observed_import import HEAVY_PACKAGES
+from estimator_core._plugins.loader import HEAVY_PACKAGES
 
 PLUGIN = """
 from estimator_core._plugins import Command, Component

@@ -21,24 +21,23 @@ CORE = ROOT / "estimator_core"
 
 #: Code lines by room; modules directly in the package count together.
 BUDGETS = {
-    "_backends": 580,  # meshes that follow the hardware and names of axes included
-    "_builtin_hooks": 547,
+    "_backends": 563,  # meshes that follow the hardware and names of axes included
+    "_builtin_hooks": 515,
     "_checkpoint": 2666,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
     "_cli": 647,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 461,  # every environment read and refused by name
     "_export": 690,  # words of host transforms, and two formats that take one export, included
-    "_inputs": 1598,  # how global batches are dealt out, and the contract with the data, included
+    "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 788,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4424,  # the end of a killed call, what a hook may add, flags of a batch, predictions of a rehearsal
+    "_loop": 4421,  # the end of a killed call, what a hook may add, flags of a batch, predictions of a rehearsal
     "_metrics": 347,
     "_model": 1219,  # programs that Estimators share, and two adapters for one module, included
-    "_model_dir": 81,  # exports of earlier processes, brought when they are needed, included
     "_packs": 641,
-    "_plugins": 1770,  # identity by distribution, code named and locked, policies, faults told by name
+    "_plugins": 1721,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1386,  # the name of a packed program included
-    "_storage": 374,  # files at URLs, for plugins, included
+    "_storage": 372,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2586,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, included
+    "flat": 2658,  # what hooks see of steps and seconds, what evaluators publish, notes of faults, the model_dir
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
@@ -53,10 +52,7 @@ RING = (
     "coordinator",
     "_backends/contract",
     "_export/contract",
-    "_inputs/batch",
-    "_inputs/context",
-    "_inputs/options",
-    "_inputs/position",
+    "_inputs/contract",
     "_metrics/base",
     "_model/adapter",
     "_model/initial_values",

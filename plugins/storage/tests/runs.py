@@ -63,6 +63,6 @@ def check_all_verbs(url: str, directory: str) -> None:
 
 def _forget_working_copies() -> None:
     """As a new process has none."""
-    from estimator_core._model_dir import opening
+    from estimator_core import _model_dir
 
-    opening._copies.clear()  # pyright: ignore[reportPrivateUsage]
+    _model_dir._copies.clear()  # pyright: ignore[reportPrivateUsage]

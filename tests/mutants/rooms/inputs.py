@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         name="a-position-of-another-input-is-used",
         guarantee="trap 2",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="if fingerprint != position.fingerprint:",
         new="if False:",
         tests=("test_a_position_of_another_input_starts_again_naming_the_difference",),
@@ -16,7 +16,7 @@ MUTANTS = (
     Mutant(
         name="an-ended-input-stays-at-its-end",
         guarantee="trap 2",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="if position.exhausted:",
         new="if False:",
         tests=("test_an_ended_input_starts_again_even_where_it_has_grown",),
@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         name="examples-left-of-a-batch-are-dropped",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="rest = [_from_row(element, size - (seen - position.examples))]",
         new="rest = []",
         tests=("test_a_replay_after_a_change_of_batch_size_skips_no_example",),
@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         name="examples-of-a-batch-come-twice",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="_from_row(element, size - (seen - position.examples))",
         new="_from_row(element, 0)",
         tests=("test_a_replay_after_a_change_of_batch_size_skips_no_example",),
@@ -40,7 +40,7 @@ MUTANTS = (
     Mutant(
         name="a-batch-is-resumed-at-another-row",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="leaf[row:] if getattr",
         new="leaf[: len(leaf) - row] if getattr",
         tests=("test_a_replay_after_a_change_of_batch_size_skips_no_example",),
@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(
         name="an-input-is-replayed-against-its-will",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="if not opened.options.replay:",
         new="if False:",
         tests=("test_replay_can_be_switched_off",),
@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         name="an-iterator-in-use-is-replayed",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="if not opened.at_start:",
         new="if False:",
         tests=("test_an_iterator_in_use_goes_on_where_it_stands",),
@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="a-refused-state-ends-the-run",
         guarantee="rule 7",
-        file=_ROOM + "resume.py",
+        file=_ROOM + "walk.py",
         old="except Exception as error:  # whatever a foreign iterator raises",
         new="except ZeroDivisionError as error:  # whatever a foreign iterator raises",
         tests=("test_a_state_that_the_iterator_refuses_starts_again_with_its_reason",),
@@ -172,7 +172,7 @@ MUTANTS = (
     Mutant(
         name="padded-rows-count-as-examples",
         guarantee="trap 8",
-        file=_ROOM + "padding.py",
+        file=_ROOM + "source.py",
         old="weights[: parts.rows] = 1.0",
         new="weights[:] = 1.0",
         tests=("test_the_weighted_rows_are_the_examples_exactly_once",),
@@ -180,7 +180,7 @@ MUTANTS = (
     Mutant(
         name="padded-rows-count-in-the-position",
         guarantee="trap 8",
-        file=_ROOM + "padding.py",
+        file=_ROOM + "source.py",
         old="return Mask(Parts(features, labels, host, rows), weights, parts.rows)",
         new="return Mask(Parts(features, labels, host, rows), weights, rows)",
         tests=("test_the_weighted_rows_are_the_examples_exactly_once",),
@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant(
         name="padding-is-made-of-zeros",
         guarantee="trap 8",
-        file=_ROOM + "padding.py",
+        file=_ROOM + "source.py",
         old="np.repeat(array[-1:], missing, axis=0)",
         new="np.zeros((missing, *array.shape[1:]), array.dtype)",
         tests=("test_the_weighted_rows_are_the_examples_exactly_once",),
@@ -196,7 +196,7 @@ MUTANTS = (
     Mutant(
         name="a-mask-of-fractions-is-taken",
         guarantee="trap 8",
-        file=_ROOM + "padding.py",
+        file=_ROOM + "source.py",
         old="or not np.isin(weights, (0.0, 1.0)).all()",
         new="",
         tests=("test_is_real_example_must_be_a_mask",),
@@ -252,7 +252,7 @@ MUTANTS = (
     Mutant(
         name="every-epoch-has-one-order",
         guarantee="rule 10",
-        file=_ROOM + "order.py",
+        file=_ROOM + "array_data.py",
         old="np.random.SeedSequence((seed, epoch))",
         new="np.random.SeedSequence((seed, 0))",
         tests=("test_the_order_depends_on_seed_and_epoch_alone_and_stays_what_it_was",),
@@ -284,7 +284,7 @@ MUTANTS = (
     Mutant(
         name="processes-give-the-rows-of-others",
         guarantee="rule 46",
-        file=_ROOM + "context.py",
+        file=_ROOM + "contract.py",
         old="rows.reshape(count, -1)[list(parts)].reshape(-1)",
         new="rows.reshape(count, -1)[: len(parts)].reshape(-1)",
         tests=(
@@ -295,7 +295,7 @@ MUTANTS = (
     Mutant(
         name="what-is-whole-is-divided-twice",
         guarantee="rule 46",
-        file=_ROOM + "wrapped.py",
+        file=_ROOM + "input_fn.py",
         old="whole = self.options is not None and self.options.whole",
         new="whole = False",
         tests=("test_what_is_whole_is_not_divided_a_second_time",),
@@ -303,7 +303,7 @@ MUTANTS = (
     Mutant(
         name="the-position-of-a-share-serves-any-number",
         guarantee="rule 47",
-        file=_ROOM + "dealing.py",
+        file=_ROOM + "source.py",
         old='f"{opened.fingerprint()}; {process}"',
         new="opened.fingerprint()",
         tests=("test_an_input_that_divides_itself_starts_again_in_another_number_of_processes",),

@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         name="a-working-copy-is-given-to-whoever-asks",
         guarantee="rule 114",
-        file="estimator_core/_model_dir/opening.py",
+        file="estimator_core/_model_dir.py",
         old="opened = at_url(url, plugins)",
         new="opened = at_url(url, None)",
         tests=("test_a_model_dir_that_the_process_has_used_before",),
@@ -351,7 +351,7 @@ MUTANTS = (
     Mutant(
         name="a-hash-of-what-is-hidden",
         guarantee="rule 147",
-        file=_ROOM + "identity.py",
+        file=_ROOM + "plugin_code.py",
         old=" and not _hidden(distribution, folders)",
         new="",
         tests=("test_a_package_that_another_folder_hides_has_the_hash_of_what_is_imported",),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._model_dir import opening
+from estimator_core import _model_dir
 from estimator_core.plugins import Plugins
 from estimator_core.testing import array_format
 from plugins.storage.tests.remote import shelves
@@ -33,7 +33,7 @@ def forget(monkeypatch: pytest.MonkeyPatch):
     """Drops the working copies, as a new process has none."""
 
     def forget() -> None:
-        opening._copies.clear()  # pyright: ignore[reportPrivateUsage]
+        _model_dir._copies.clear()  # pyright: ignore[reportPrivateUsage]
 
     forget()
     yield forget

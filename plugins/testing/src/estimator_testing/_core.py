@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from estimator_core._plugins.discovery import builtin_candidate as builtin_candidate
     from estimator_core._plugins.discovery import core_version as core_version
     from estimator_core._plugins.discovery import installed_candidates as installed_candidates
-    from estimator_core._plugins.observed_import import HEAVY_PACKAGES as HEAVY_PACKAGES
+    from estimator_core._plugins.loader import HEAVY_PACKAGES as HEAVY_PACKAGES
+    from estimator_core._plugins.plugin_code import import_target as import_target
     from estimator_core._plugins.settings import normalise as normalise
-    from estimator_core._plugins.targets import import_target as import_target
-    from estimator_core._storage.keys import check_key as check_key
+    from estimator_core._storage.contract import check_key as check_key
 
 _HOME = {
-    "HEAVY_PACKAGES": "_plugins.observed_import",
+    "HEAVY_PACKAGES": "_plugins.loader",
     "NOBODY_ASKS": "_loop.agreement",
     "Dispatch": "_loop.dispatch",
     "HookCalls": "_loop.hook_calls",
@@ -58,12 +58,12 @@ _HOME = {
     "add": "_journal.lineage",
     "applying": "_model.scope",
     "builtin_candidate": "_plugins.discovery",
-    "check_key": "_storage.keys",
+    "check_key": "_storage.contract",
     "core_version": "_plugins.discovery",
     "declaring": "_model.scope",
     "decode": "_journal.entries",
     "digest_of": "_journal.entries",
-    "import_target": "_plugins.targets",
+    "import_target": "_plugins.plugin_code",
     "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",

@@ -1,15 +1,54 @@
-"""Makes the component that fills a role in a run, by its name in the configuration."""
+"""The plugins that are used if none are given, and the component of theirs that fills a role in a run."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from estimator_core._plugins.facade import Plugins
-from estimator_core._plugins.targets import import_target
+from estimator_core._plugins.plugin_code import import_target
+from estimator_core._plugins.settings import policy_files
 from estimator_core._roles import ROLES
 from estimator_core.errors import PluginError, PluginLookupError
+
+_in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use", default=None)
+
+
+def default_plugins() -> Plugins:
+    """The installed plugins as the environment selects them.
+
+    The object stays the same as long as the import path, the `ESTIMATOR_` variables and the place of the policy do not
+    change. So a process scans once, and nothing has to be reset.
+    """
+    settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
+    return _plugins(settings, tuple(sys.path), tuple(policy_files(os.environ, Path.cwd())))
+
+
+@lru_cache(maxsize=8)
+def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...], policies: tuple[str, ...]) -> Plugins:
+    return Plugins(environ=dict(environ))
+
+
+@contextlib.contextmanager
+def using_plugins(plugins: Plugins | None) -> Generator[None]:
+    """Makes these the plugins of the code within, such as a model_fn that calls `ec.module`; None changes nothing."""
+    token = _in_use.set(plugins or _in_use.get())
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def plugins_in_use() -> Plugins:
+    """The plugins of the Estimator whose model_fn runs, otherwise the installed ones."""
+    return _in_use.get() or default_plugins()
 
 
 def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: object) -> Any:

@@ -1,0 +1,266 @@
+"""An input_fn: how it is called until it returns batches, and inputs inside other inputs.
+
+A result that is not batches is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator_core._inputs.contract import InputContext, InputOptions, Ragged
+from estimator_core._inputs.normalise import split_element
+from estimator_core._types import Params, PyTree
+from estimator_core.errors import ArgumentTypeError, InputError
+from estimator_core.hooks import SeesBatches
+
+#: A function that returns an input. It may take any of `ARGUMENTS`, by name.
+InputFn = Callable[..., Any]
+
+ARGUMENTS = ("mode", "params", "config", "input_context")
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def check_input_fn(input_fn: object) -> None:
+    """Refuses what cannot be called as an input_fn, without calling it.
+
+    Raises:
+        ArgumentTypeError: it is not callable.
+        InputError: it requires an argument that is not in `ARGUMENTS`.
+    """
+    if not callable(input_fn):
+        raise ArgumentTypeError(
+            f"`input_fn` must be callable, given: {input_fn!r}. Pass a function that returns the batches: "
+            "`lambda: dataset`, or ec.inputs.numpy_input_fn(...) for arrays."
+        )
+    accepted_arguments(input_fn)
+
+
+def call_input_fn(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
+    """Calls `input_fn` with those of `arguments` that it names. Its errors pass through.
+
+    Example:
+        >>> call_input_fn(lambda mode: mode, {"mode": "train", "params": {}})
+        'train'
+    """
+    return input_fn(**{name: arguments[name] for name in accepted_arguments(input_fn) if name in arguments})
+
+
+def accepted_arguments(input_fn: InputFn) -> list[str]:
+    """The names in `ARGUMENTS` that an input_fn takes.
+
+    Raises:
+        InputError: it requires another argument.
+    """
+    try:
+        parameters = inspect.signature(input_fn).parameters.values()
+    except (TypeError, ValueError):  # a callable written in C without a signature: nothing can be passed by name
+        return []
+    unexpected = [
+        p.name
+        for p in parameters
+        if p.kind not in _VARIADIC
+        and p.default is p.empty
+        and (p.name not in ARGUMENTS or p.kind is inspect.Parameter.POSITIONAL_ONLY)
+    ]
+    if unexpected:
+        raise InputError(
+            f"input_fn ({input_fn!r}) has following not expected args: {unexpected}. It may take any of "
+            f"{', '.join(ARGUMENTS)}, by name; give other arguments a default or bind them with functools.partial."
+        )
+    return [p.name for p in parameters if p.kind in _BY_NAME and p.name in ARGUMENTS]
+
+
+_ARRAYS_HELP = (
+    "An input_fn returns an iterable of batches. For arrays in memory use "
+    "ec.inputs.numpy_input_fn(x, y, batch_size=..., shuffle=...)."
+)
+
+
+def make_input(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
+    """Calls `input_fn`, and its result as long as that is a function, until an input is returned.
+
+    Only the outermost function that names `input_context` gets the process's shard: what it returns is sharded already.
+
+    Raises:
+        InputError: its arguments cannot be filled, or it returns arrays, None, text or numbers.
+
+    Example:
+        >>> make_input(lambda params: lambda: [params], {"params": 3})
+        [3]
+    """
+    result: Any = input_fn
+    for _ in range(5):
+        sharded = "input_context" in accepted_arguments(result)
+        result = call_input_fn(result, arguments)
+        if sharded:
+            arguments = {**arguments, "input_context": InputContext()}
+        if result is None or isinstance(result, (str, bytes, bool, int, float)):
+            raise InputError(f"input_fn returned {result!r}. {_ARRAYS_HELP}")
+        if _is_iterable(result):
+            _refuse_arrays(result)
+            return result
+        if not callable(result):
+            raise InputError(f"input_fn returned a {type(result).__qualname__}: it cannot be iterated. {_ARRAYS_HELP}")
+    raise InputError("input_fn returned a function that returns a function and so on. Return the input itself.")
+
+
+def _is_iterable(result: object) -> bool:
+    kinds = ("__iter__", "__next__", "as_numpy_iterator", "__getitem__")
+    return any(hasattr(result, name) for name in kinds)
+
+
+def _refuse_arrays(result: object) -> None:
+    if isinstance(result, Mapping):
+        raise InputError(f"input_fn returned a dict, not batches. {_ARRAYS_HELP}")
+    if _is_array(result):
+        raise InputError(
+            f"input_fn returned a {type(result).__qualname__}, not batches. {_ARRAYS_HELP} For a DataFrame: "
+            "ec.inputs.pandas_input_fn."
+        )
+    if isinstance(result, (tuple, list)):
+        items: tuple[Any, ...] | list[Any] = result
+        of_arrays = any(_is_array(item) for item in items)
+        if isinstance(result, tuple) and (of_arrays or any(isinstance(item, Mapping) for item in items)):
+            wrong = "" if len(items) == 2 else "input_fn should return (features, labels) as a len 2 tuple. "
+            raise InputError(
+                f"{wrong}input_fn returned a tuple of {len(items)} arrays or dicts: it would be read as "
+                f"{len(items)} batches. {_ARRAYS_HELP} For one batch return a list of it: [(features, labels)]."
+            )
+        if of_arrays:
+            raise InputError(
+                f"input_fn returned a list of {len(items)} items with bare arrays among them: they could be batches or "
+                f"features and labels. {_ARRAYS_HELP} For a list of batches give each as (features, labels) or a dict."
+            )
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not hasattr(value, "__next__"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapped:
+    """What the input_fn of a `WrappedInput` returns. `open_input` takes it apart again.
+
+    Args:
+        source: an iterable of batches.
+        options: what is declared about it; None: nothing.
+        convert: the function for every element; None: elements stay as they are.
+        needed: whether `convert` is called; asked at the first draw.
+    """
+
+    source: Any
+    options: InputOptions | None = None
+    convert: Callable[[PyTree], PyTree] | None = None
+    needed: Callable[[], bool] = lambda: True
+
+    def __iter__(self) -> Iterator[PyTree]:
+        return self.converted(iter(self.source))
+
+    def converted(self, elements: Iterator[PyTree]) -> Iterator[PyTree]:
+        """The elements of the source after `convert`."""
+        return elements if self.convert is None or not self.needed() else map(self.convert, elements)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrappedInput:
+    """An input_fn around another one: takes what an input_fn may take, and passes on what the inner one names.
+
+    Args:
+        input_fn: the inner one.
+        options: see `Wrapped`.
+        convert: see `Wrapped`.
+        needed: see `Wrapped`.
+        opened: gets what the inner one returned, and the mode; returns what is read instead, and its `convert`.
+    """
+
+    input_fn: InputFn
+    options: InputOptions | None = None
+    convert: Callable[[PyTree], PyTree] | None = None
+    needed: Callable[[], bool] = lambda: True
+    opened: Callable[[Any, Any], tuple[Any, Callable[[PyTree], PyTree] | None]] | None = None
+
+    def __call__(
+        self,
+        *,
+        mode: object = None,
+        params: Params = None,
+        config: object = None,
+        input_context: InputContext | None = None,
+    ) -> Wrapped:
+        """Calls the inner input_fn."""
+        whole = self.options is not None and self.options.whole  # then it is not divided a second time
+        context = InputContext() if whole or input_context is None else input_context
+        arguments: Mapping[str, Any] = dict(zip(ARGUMENTS, (mode, params, config, context), strict=True))
+        source = make_input(self.input_fn, arguments)
+        convert = self.convert
+        if self.opened is not None:
+            source, convert = self.opened(source, mode)
+        return Wrapped(source=source, options=self.options, convert=convert, needed=self.needed)
+
+
+def shown(input_fn: InputFn, hooks: Sequence[object]) -> InputFn:
+    """An input_fn whose elements hooks see as they are drawn; the input_fn itself if no hook does."""
+    see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
+    if not see:
+        return input_fn
+
+    def convert(element: PyTree) -> PyTree:
+        for function in see:
+            function(*split_element(element))
+        return element
+
+    return WrappedInput(input_fn=input_fn, convert=convert)
+
+
+def from_iterable(
+    source: object,
+    *,
+    fresh_arrays: bool = False,
+    replay: bool = True,
+    ragged: Ragged = "exact",
+    batch_size: int | None = None,
+    whole: bool = False,
+) -> WrappedInput:
+    """An input_fn that reads `source` and declares how it behaves.
+
+    Args:
+        source: an input_fn, or an iterable of batches.
+        fresh_arrays: True promises that it never writes again into an array it yielded; nothing is copied then.
+        replay: True reaches a saved position by drawing and dropping batches if the source has no position of its
+            own; False starts again.
+        ragged: "exact" runs a short last batch at its true shape; "pad" fills it up with copies of its last example and
+            marks the rows in `Batch.weights`.
+        batch_size: rows to fill up to; None: as many as the first batch.
+        whole: True promises that every process draws the same batches. With several processes these are the global
+            batches, of which each process keeps its own rows, so the numbers are those of one process.
+
+    Raises:
+        ArgumentTypeError: the source can be neither called nor iterated.
+        ArgumentError: `ragged` is unknown, or the batch size is below 1.
+        InputError: an input_fn has arguments that cannot be filled.
+
+    Example:
+        >>> import numpy as np
+        >>> from estimator_core._inputs.source import open_input
+        >>> batches = [{"x": np.zeros(4, np.float32)}, {"x": np.ones(1, np.float32)}]
+        >>> source = open_input(from_iterable(batches, ragged="pad"), mode="eval")
+        >>> [batch.weights.tolist() for batch in source]
+        [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
+    """
+    options = InputOptions(fresh_arrays=fresh_arrays, replay=replay, ragged=ragged, batch_size=batch_size, whole=whole)
+    if callable(source):
+        check_input_fn(source)
+        return WrappedInput(input_fn=source, options=options)
+    if not any(hasattr(source, name) for name in ("__iter__", "__getitem__", "as_numpy_iterator")):
+        raise ArgumentTypeError(
+            f"from_iterable needs an input_fn or an iterable of batches, given: {source!r}. Pass a generator function, "
+            "a data set or a loader."
+        )
+    return WrappedInput(input_fn=lambda: source, options=options)
