@@ -23,7 +23,7 @@ def estimator_components() -> list[Component]:
     return [
         _component("backend", "cpu", "_backends.contract:CPUBackend", "The processors of this machine."),
         *(_component("export_check", name, f"export:{class_}", text) for name, class_, text in _EXPORT_CHECKS),
-        _component("adapter", "function", "_model.function_adapter:FunctionAdapter", "Plain functions."),
+        _component("adapter", "function", "_model.module:FunctionAdapter", "Plain functions."),
         *(_component("hook", name, f"_builtin_hooks.{target}", text) for name, target, text in _HOOKS),
         _component("checkpoint_policy", "cadence", f"_builtin_hooks.{_SAVER}", "Saves every so many steps or seconds."),
         _component("input", "numpy", "inputs:numpy_input_fn", "Batches of numpy arrays in memory."),

@@ -6,8 +6,14 @@ from estimator_core import _moved
 from estimator_core._metrics.base import Metric, TotalsMetric
 from estimator_core._metrics.example_weights import applying_example_weights, example_weights
 from estimator_core._metrics.mean import Mean, accuracy, mean
-from estimator_core._metrics.merging import check_same_structure, compute_metrics, merge_metrics, split_host_metrics
-from estimator_core._metrics.on_host import HostMetric, on_host
+from estimator_core._metrics.merging import (
+    HostMetric,
+    check_same_structure,
+    compute_metrics,
+    merge_metrics,
+    on_host,
+    split_host_metrics,
+)
 from estimator_core._metrics.totals import bucket_totals, total, total_value
 from estimator_core._metrics.weighting import padding_mask, same_shape, weigh
 

@@ -2,14 +2,12 @@
 
 from estimator_core._model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope
 from estimator_core._model.adapter import Binding, ModuleAdapter
-from estimator_core._model.check_value import check_value
-from estimator_core._model.fitting import check_names
+from estimator_core._model.fitting import check_names, check_value
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
 from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
-from estimator_core._model.inner_trace import is_traced
-from estimator_core._model.memory import computed_by_host, is_in_host_memory
+from estimator_core._model.initialize import ModuleValues
+from estimator_core._model.jax_values import computed_by_host, is_in_host_memory, is_traced
 from estimator_core._model.module import module
-from estimator_core._model.module_values import ModuleValues
 from estimator_core._model.scope import in_model_fn
 from estimator_core._model.tensors import tensor
 from estimator_core._model.variables import VariableSpec

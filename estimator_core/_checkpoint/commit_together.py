@@ -15,7 +15,7 @@ from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
 from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
 from estimator_core._checkpoint.write_errors import explained
-from estimator_core._cluster.together import chief_says, gather
+from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
 from estimator_core._packs.write import write_pack
 from estimator_core._storage import StorageGoneError

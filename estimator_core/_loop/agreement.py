@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster import Processes
-from estimator_core._cluster.together import gather
+from estimator_core._cluster.processes import gather
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._plugins import Plugins
 from estimator_core._roles import ROLES

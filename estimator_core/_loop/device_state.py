@@ -12,8 +12,7 @@ import numpy as np
 
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.dispatch import Dispatch, Program
-from estimator_core._step.packing import Packed, Packing
-from estimator_core._step.state import FIRST_BAD_STEP, TrainState
+from estimator_core._step.state import FIRST_BAD_STEP, Packed, Packing, TrainState
 from estimator_core.errors import HookError
 
 #: Why a run stops whose input has ended.

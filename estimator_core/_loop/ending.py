@@ -14,7 +14,7 @@ from estimator_core._backends import Devices
 from estimator_core._checkpoint import latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
-from estimator_core._cluster.together import announce, chief_says
+from estimator_core._cluster.processes import announce, chief_says
 from estimator_core._journal import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.run_record import FILE, ended_step

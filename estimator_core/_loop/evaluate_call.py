@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._builtin_hooks.recording import History
-from estimator_core._cluster.together import announce, ending_together
+from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches

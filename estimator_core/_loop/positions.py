@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimator_core._backends import Devices
-from estimator_core._cluster.together import gather
+from estimator_core._cluster.processes import gather
 from estimator_core._inputs import InputContext, InputPosition
 from estimator_core.coordinator import Coordinator
 

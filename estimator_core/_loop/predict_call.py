@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._cluster.together import announce, ending_together
+from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, InputFn, open_input
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches

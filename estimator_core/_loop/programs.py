@@ -16,7 +16,7 @@ from estimator_core._inputs import Batch
 from estimator_core._loop.tuning import GroupTrials
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import BoundModelFn, Discovery, TrainState, TrainStep, discover
-from estimator_core._step.packing import Packing, packing_for
+from estimator_core._step.state import Packing, packing_for
 from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:

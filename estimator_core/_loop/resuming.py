@@ -12,7 +12,7 @@ from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
 from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._cluster.together import chief_says
+from estimator_core._cluster.processes import chief_says
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ending import Ending, call_ended

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems
-from estimator_core._cluster.together import chief_says
+from estimator_core._cluster.processes import chief_says
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import initialize

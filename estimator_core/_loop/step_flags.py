@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from estimator_core._cluster.together import gather
+from estimator_core._cluster.processes import gather
 from estimator_core.coordinator import Coordinator
 
 #: How many numbers a process contributes. Their negatives are sent too, so that one maximum also yields the minimum.

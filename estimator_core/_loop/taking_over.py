@@ -12,7 +12,7 @@ from estimator_core._checkpoint import catalog, layout
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.shelf import PlainShelf
-from estimator_core._cluster.together import gather
+from estimator_core._cluster.processes import gather
 from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
 from estimator_core._journal.views import imported, trim_event_files, write_results_files
 from estimator_core._journal.writer import PendingJournal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_core._builtin_hooks.cadence import CheckpointSaverHook, RunEvaluations
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
-from estimator_core._cluster.together import gather
+from estimator_core._cluster.processes import gather
 from estimator_core._inputs import Batch, open_input
 from estimator_core._journal import Entry
 from estimator_core._loop.agreement import INTERRUPTED, decisions_of

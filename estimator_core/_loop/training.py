@@ -9,7 +9,7 @@ from functools import partial
 from estimator_core._checkpoint import CheckpointStore
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._checkpoint.write_errors import placed
-from estimator_core._cluster.together import announce, ending_together
+from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._loop.ending import owed_ending
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
 from estimator_core._loop.resuming import find_start

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._cluster.together import chief_says, gather
+from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._inputs import Batch
 from estimator_core._loop.batches import Batches, Ways
 from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of, stacked

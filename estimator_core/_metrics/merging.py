@@ -1,18 +1,119 @@
-"""What the evaluation step does with the metrics of a model_fn: merge them, and refuse those that change."""
+"""What the evaluation step does with metrics: it merges them, or hands their arrays to the host."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-from estimator_core._metrics.on_host import HostMetric
-from estimator_core.errors import ModelFnError
+from estimator_core._metrics.example_weights import mask_for_metrics
+from estimator_core.errors import ArgumentError, ModelFnError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from jax import Array
+    from jax.typing import ArrayLike
+
     from estimator_core._metrics.base import Metric
+
+
+class HostChunk(NamedTuple):
+    """The arrays of one batch, and which of its rows are examples (None: all)."""
+
+    arrays: dict[str, Array | np.ndarray]
+    mask: Array | np.ndarray | None
+
+
+class _SameFunction:
+    """Wraps the function of a metric: it is a new object after each trace of model_fn, yet the trees must be equal."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameFunction) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[str, str]:
+        kind = type(self.fn)
+        return getattr(self.fn, "__module__", kind.__module__), getattr(self.fn, "__qualname__", kind.__qualname__)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, kw_only=True)
+class HostMetric:
+    """A metric of whole arrays; `on_host` builds it.
+
+    The evaluation step returns it batch by batch and never accumulates it on the device: merging appends, so its
+    structure grows.
+    """
+
+    chunks: tuple[HostChunk, ...]
+    function: _SameFunction = field(metadata={"static": True})
+
+    def merge(self, other: Self) -> Self:
+        """The arrays of both, in this order."""
+        return type(self)(chunks=self.chunks + other.chunks, function=self.function)
+
+    def compute(self) -> float | np.ndarray:
+        """`fn(**arrays)`, each array the concatenation of all batches without their padding."""
+        columns = {
+            name: np.concatenate([_rows(chunk, name) for chunk in self.chunks]) for name in self.chunks[0].arrays
+        }
+        value = self.function.fn(**columns)
+        return float(value) if np.ndim(value) == 0 else np.asarray(value)
+
+
+def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
+    """A metric that `fn` computes on the host from the whole evaluation.
+
+    Args:
+        fn: called once, with one numpy array a keyword: all batches in order, padded rows left out. Returns a number or
+            an array.
+        **arrays: [batch, ...]; the trailing axes must be the same in all batches.
+
+    Raises:
+        ArgumentError: no array, an array without a batch axis, or batch axes of different sizes.
+
+    Example:
+        >>> import numpy as np
+        >>> import estimator_core.metrics as metrics
+        >>> batches = [np.array([1.0, 9.0]), np.array([2.0])]
+        >>> first, second = (metrics.on_host(lambda values: np.median(values), values=batch) for batch in batches)
+        >>> first.merge(second).compute()
+        2.0
+    """
+    columns = {name: jnp.asarray(array) for name, array in arrays.items()}
+    if not columns:
+        raise ArgumentError(
+            "on_host: no array was given. Pass what the function needs by keyword: on_host(fn, labels=labels)."
+        )
+    sizes = {name: array.shape[0] if array.ndim else None for name, array in columns.items()}
+    if None in sizes.values() or len(set(sizes.values())) > 1:
+        shapes = {name: array.shape for name, array in columns.items()}
+        raise ArgumentError(f"on_host: every array needs the batch as its leading axis; got the shapes {shapes}.")
+    mask = mask_for_metrics()
+    rows = next(iter(sizes.values()))
+    if mask is not None and mask.shape[0] != rows:
+        raise ArgumentError(
+            f"on_host: this batch is padded to {mask.shape[0]} rows, but the arrays have {rows}, so the padding "
+            "cannot be left out. "
+            "Keep the batch as the leading axis."
+        )
+    chunk = HostChunk(arrays=dict[str, Any](columns), mask=None if mask is None else mask > 0)
+    return HostMetric(chunks=(chunk,), function=_SameFunction(fn))
+
+
+def _rows(chunk: HostChunk, name: str) -> np.ndarray:
+    rows = np.asarray(chunk.arrays[name])
+    return rows if chunk.mask is None else rows[np.asarray(chunk.mask)]
 
 
 def merge_metrics(accumulated: Mapping[str, Metric], new: Mapping[str, Metric]) -> dict[str, Metric]:
@@ -75,11 +176,11 @@ def _check_metric(name: str, old: Metric, new: Metric) -> None:
             f"metric {name!r} was a {type(old).__name__} for an earlier batch and is a {type(new).__name__} now. {cure}"
         )
     before, after = _described_fields(old), _described_fields(new)
-    for field in sorted(set(before) | set(after)):
-        if before.get(field) != after.get(field):
+    for part in sorted(set(before) | set(after)):
+        if before.get(part) != after.get(part):
             raise ModelFnError(
-                f"metric {name!r} ({type(old).__name__}): its field {field!r} was {before.get(field, 'absent')} for "
-                f"an earlier batch and is {after.get(field, 'absent')} now. {cure}"
+                f"metric {name!r} ({type(old).__name__}): its field {part!r} was {before.get(part, 'absent')} for "
+                f"an earlier batch and is {after.get(part, 'absent')} now. {cure}"
             )
     if jax.tree.structure(old) != jax.tree.structure(new):
         raise ModelFnError(

@@ -1,21 +1,118 @@
-"""First values of variables: one small compiled function of their initialisers."""
+"""First values of variables: one small compiled function of their initialisers and of random keys."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model.memory import computed_by_host
-from estimator_core._model.module_values import ModuleInitializer
-from estimator_core._model.rng import seed_words, variable_key
+from estimator_core._model.jax_values import computed_by_host
 from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
+
+# The generator is named, not taken from the configuration: a resumed run must draw the same numbers.
+_IMPLEMENTATION = "threefry2x32"
+
+
+def path_hash(path: str) -> int:
+    """A 32-bit number that depends on the text alone, in every process and version of Python.
+
+    Example:
+        >>> path_hash("encoder/kernel")
+        2750564309
+    """
+    return int.from_bytes(hashlib.blake2b(path.encode(), digest_size=4).digest(), "little")
+
+
+def seed_words(seed: int) -> tuple[int, int]:
+    """The low and high 32 bits of a seed.
+
+    Example:
+        >>> seed_words(2**32 + 7)
+        (7, 1)
+    """
+    return seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
+
+
+def variable_key(words: object, path: str) -> jax.Array:
+    """The key of a variable's first value: a function of the seed and the path, not of what else is declared.
+
+    Args:
+        words: uint32[2], the low and high 32 bits of the seed.
+        path: the variable's path.
+
+    Example:
+        >>> import numpy as np
+        >>> words = np.array(seed_words(1), np.uint32)
+        >>> bool((variable_key(words, "a") == variable_key(words, "b")).all())
+        False
+    """
+    return jax.random.fold_in(_seed_key(words, "variables"), path_hash(path))
+
+
+def step_key(words: Any, step: Any) -> jax.Array:
+    """The key of a training step: a function of the seed and the step, so that a resumed run draws the same numbers.
+
+    Args:
+        words: uint32[2], the low and high 32 bits of the seed.
+        step: a scalar, the global step before it.
+    """
+    return jax.random.fold_in(_seed_key(words, "steps"), step)
+
+
+def named_key(key: jax.Array, name: str, count: int = 0) -> jax.Array:
+    """The `count`-th key of a name within a step."""
+    return jax.random.fold_in(jax.random.fold_in(key, path_hash(name)), count)
+
+
+def _seed_key(words: object, purpose: str) -> jax.Array:
+    low_high = jnp.asarray(words, jnp.uint32)
+    key = jax.random.wrap_key_data(low_high[::-1], impl=_IMPLEMENTATION)
+    return jax.random.fold_in(key, path_hash(purpose))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModuleValues:
+    """Computes the first values of all variables of one module together.
+
+    Args:
+        path: the module's path; its key is derived from it.
+        compute: returns the values by name within the module, from a key.
+        on_host: whether `compute` must not be traced.
+    """
+
+    path: str
+    compute: Callable[[jax.Array], Mapping[str, Any]]
+    on_host: bool = False
+
+    def of(self, name: str) -> ModuleInitializer:
+        """The initialiser of one variable."""
+        return ModuleInitializer(self, name)
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleInitializer:
+    """The initialiser of one variable of a module. `initialize` computes those of one module together.
+
+    Args:
+        module: the values of the whole module.
+        name: the variable's name within the module.
+    """
+
+    module: ModuleValues
+    name: str
+
+    def __call__(self, key: jax.Array, shape: tuple[int, ...], dtype: object) -> Any:
+        """The first value, from the module's key."""
+        return self.module.compute(key)[self.name]
+
 
 # The program runs once: on CPU, compiling it in full takes three times as long and returns the same bits.
 _QUICK = {"xla_backend_optimization_level": 1}

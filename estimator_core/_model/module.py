@@ -1,4 +1,4 @@
-"""`ec.module`: modules of neural-network libraries in the variable scope."""
+"""`ec.module`: modules of neural-network libraries in the variable scope, plain functions, and unknown ones."""
 
 from __future__ import annotations
 
@@ -6,20 +6,105 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator_core._model.adapter import Binding, ModuleAdapter, Trainable, trainable_rule
 from estimator_core._model.factory import factory_of
-from estimator_core._model.function_adapter import FunctionAdapter
 from estimator_core._model.scope import active_scope
-from estimator_core._model.unknown_module import refuse_without_package, unknown_module
-from estimator_core.errors import PluginError, VariableError
+from estimator_core.errors import ArgumentTypeError, PluginError, VariableError
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from estimator_core._model.factory import Factory
+    from estimator_core._plugins import Plugins
+
 _log = logging.getLogger(__name__)
+
+
+class FunctionAdapter:
+    """Runs a function in the variable scope of its name; called again, it uses the same variables."""
+
+    name = "function"
+    library = "builtins"
+
+    def handles(self, module: object) -> bool:
+        """Whether it is a function, not a class."""
+        return callable(module) and not inspect.isclass(module)
+
+    def bind(self, binding: Binding) -> Any:
+        """The function, in its scope."""
+        function, scope, path = binding.module, binding.scope, binding.path
+
+        @functools.wraps(function)
+        def in_scope(*args: object, **kwargs: object) -> Any:
+            with scope.at(path):
+                return function(*args, **kwargs)
+
+        return in_scope
+
+    def write_back(self, module: object, values: Mapping[str, object]) -> None:
+        """Refused: a function holds no values.
+
+        Raises:
+            ArgumentTypeError: always.
+        """
+        raise ArgumentTypeError(
+            "A function holds no values to load into. Read them with estimator.get_variable_value(name)."
+        )
+
+
+def refuse_without_package(thing: object) -> None:
+    """Refuses what belongs to a library whose adapter comes with a known package that is not in use.
+
+    Raises:
+        ArgumentTypeError: it names the package.
+    """
+    from estimator_core._plugins import plugins_in_use
+
+    plugins = plugins_in_use()
+    # An adapter is called like a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
+    parts = {part for type_ in _types_of(thing) for part in type_.__module__.split(".")}
+    for name in _absent_adapters(plugins):
+        if name in parts:
+            raise ArgumentTypeError(
+                f"ec.module knows no module of type {_type_name(thing)}: {plugins.explain('adapter', name)}"
+            )
+
+
+def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
+    """The error of something that no adapter knows; `adapters` are the names of those that were asked."""
+    from estimator_core._plugins import plugins_in_use
+    from estimator_core._plugins.explain import known_distribution
+
+    what = f"made by the factory {factory.description}" if factory is not None else "given"
+    absent = _absent_adapters(plugins_in_use())
+    packages = " ".join(sorted({str(known_distribution("adapter", name)) for name in absent}))
+    names = ", ".join(adapters) or "none"
+    more = f" Adapters that are not installed: {', '.join(absent)} (pip install {packages})." if absent else ""
+    return ArgumentTypeError(
+        f"ec.module knows no module of type {_type_name(made)} ({what}). There are adapters for: {names}.{more} Give a "
+        "module of one of these, a factory of one, or a function that takes its inputs; or install a plugin with an "
+        "adapter."
+    )
+
+
+def _absent_adapters(plugins: Plugins) -> list[str]:
+    from estimator_core._plugins.explain import known_names
+
+    return [name for name in known_names("adapter") if name not in plugins.names("adapter")]
+
+
+def _type_name(thing: object) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def _types_of(made: object) -> Iterator[type]:
+    """The classes a module is made of; some libraries give a module together with its state, as a tuple."""
+    for one in made if isinstance(made, tuple) else (made,):
+        yield from type(one).__mro__
+
 
 #: Returns the adapters to query.
 AdapterLookup = Callable[[], Iterator[ModuleAdapter]]

@@ -17,11 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model import inner_trace
-from estimator_core._model.compute_dtype import as_computed, as_stored
+from estimator_core._model import jax_values
 from estimator_core._model.initial_values import InitialValues
-from estimator_core._model.rng import named_key
-from estimator_core._model.variables import VariableSpec, check_path, conflict
+from estimator_core._model.initialize import named_key
+from estimator_core._model.variables import VariableSpec, as_computed, as_stored, check_path, conflict
 from estimator_core.errors import ModelFnError, VariableError
 
 OutputKind = Literal["scalar", "histogram", "image", "text", "tensor"]
@@ -73,8 +72,8 @@ class Scope:
         self._prefix = ""
         self._written: dict[str, Any] = {}
         self._key_counts: Counter[str] = Counter()
-        self._trace = inner_trace.trace_state()
-        self._cache_key = inner_trace.new_cache_key()
+        self._trace = jax_values.trace_state()
+        self._cache_key = jax_values.new_cache_key()
 
     @property
     def new_model_state(self) -> dict[str, Any]:
@@ -84,7 +83,7 @@ class Scope:
     @property
     def is_outermost(self) -> bool:
         """Whether no function that JAX traces by itself has been entered since the scope was opened."""
-        return self._trace == inner_trace.trace_state()
+        return self._trace == jax_values.trace_state()
 
     def path(self, name: str) -> str:
         """The path of a name in the current part of the model."""
@@ -100,7 +99,7 @@ class Scope:
         """Puts the names used within under a path, wherever it is called."""
         outside, self._prefix = self._prefix, path
         try:
-            with inner_trace.separate_traces(self._cache_key, path):
+            with jax_values.separate_traces(self._cache_key, path):
                 yield
         finally:
             self._prefix = outside
@@ -111,7 +110,7 @@ class Scope:
         Raises:
             VariableError: it was declared with another shape, dtype or trainable, or does not exist in this state.
         """
-        if self._cache_key is None and inner_trace.is_staged():
+        if self._cache_key is None and jax_values.is_staged():
             raise VariableError(
                 f"Variable {spec.name!r} is read inside a compiled function, but this model_fn runs without "
                 "compilation. Run it under "
@@ -203,7 +202,7 @@ class Scope:
 
     def separate_traces(self) -> contextlib.AbstractContextManager[None]:
         """Prevents JAX from reusing traces of another scope for this scope's functions."""
-        return inner_trace.separate_traces(self._cache_key, "")
+        return jax_values.separate_traces(self._cache_key, "")
 
     def _meet(self, spec: VariableSpec) -> None:
         self.met.setdefault(spec.name, spec)

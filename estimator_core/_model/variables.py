@@ -1,16 +1,19 @@
-"""The record of a variable: its name, its shape, and where its first value comes from."""
+"""The record of a variable: its name, its shape, its first value, and the dtype it is computed in."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model import inner_trace
+from estimator_core._model import jax_values
 from estimator_core.errors import VariableError
 
 #: The source of the first value of a variable: a function of (key, shape, dtype), or a host array.
@@ -127,7 +130,7 @@ def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
 def _spec_of_array(
     name: str, shape: Sequence[int] | None, value: object, dtype: object, trainable: bool, sharding: object
 ) -> VariableSpec:
-    if inner_trace.is_traced(value):
+    if jax_values.is_traced(value):
         raise VariableError(
             f"The initializer of variable {name!r} is a traced value. Arrays made with jax.numpy inside model_fn "
             "are traced: make it with "
@@ -193,4 +196,49 @@ def _tracer_behind(initializer: object) -> str | None:
     carried.update(getattr(initializer, "keywords", None) or {})
     carried.update({f"argument {i}": value for i, value in enumerate(getattr(initializer, "args", ()))})
     carried.update({f"default {i}": value for i, value in enumerate(getattr(function, "__defaults__", None) or ())})
-    return next((name for name, value in carried.items() if inner_trace.is_traced(value)), None)
+    return next((name for name, value in carried.items() if jax_values.is_traced(value)), None)
+
+
+_FULL = np.dtype(np.float32)
+_active: ContextVar[np.dtype[Any] | None] = ContextVar("estimator_core_compute_dtype", default=None)
+
+
+@contextlib.contextmanager
+def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
+    """Gives trainable float32 variables out in another dtype; None leaves them as they are.
+
+    Differentiation goes through the conversion, so gradients come out in the variables' own dtype.
+    """
+    token = _active.set(dtype)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def as_computed(spec: VariableSpec, value: Any) -> Any:
+    """A variable's value as model_fn gets it; model state, such as running statistics, keeps its precision, and so does
+    what is outside the device's memory.
+    """
+    kept = not spec.trainable or spec.memory is not None
+    return value if kept else reduced(value, _active.get())
+
+
+def as_stored(spec: VariableSpec, value: Any) -> Any:
+    """A value that model_fn computed in the reduced dtype, for a variable of the model state."""
+    dtype = _active.get()
+    return value.astype(spec.dtype) if dtype is not None and value.dtype == dtype else value
+
+
+def reduced(tree: object, dtype: np.dtype[Any] | None) -> Any:
+    """The float32 arrays of a tree in the dtype to compute in."""
+    return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, _FULL, dtype), tree)
+
+
+def restored(tree: object, dtype: np.dtype[Any] | None) -> Any:
+    """The arrays of a tree that were computed in the reduced dtype, as float32."""
+    return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, dtype, _FULL), tree)
+
+
+def _converted(leaf: object, source: np.dtype[Any], target: np.dtype[Any]) -> Any:
+    return jnp.asarray(leaf, target) if getattr(leaf, "dtype", None) == source else leaf

@@ -17,7 +17,7 @@ from estimator_core._metrics.base import Metric
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._metrics.mean import mean
 from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
-from estimator_core._model.rng import step_key
+from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import applying
 from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec

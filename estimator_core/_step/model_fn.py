@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from estimator_core._model.compute_dtype import computing_in, reduced, restored
+from estimator_core._model.variables import computing_in, reduced, restored
 from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step.precision import compute_dtype
 from estimator_core._types import Params, PyTree

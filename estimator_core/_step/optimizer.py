@@ -10,7 +10,7 @@ import jax
 import optax
 from jax.core import Tracer
 
-from estimator_core._model.memory import computed_by_host, is_in_host_memory
+from estimator_core._model.jax_values import computed_by_host, is_in_host_memory
 from estimator_core._step import sparse
 from estimator_core._step.precision import initial_loss_scale
 from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths

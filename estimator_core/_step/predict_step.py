@@ -10,7 +10,7 @@ import jax
 
 from estimator_core._backends import Placement
 from estimator_core._metrics.example_weights import applying_example_weights
-from estimator_core._model.rng import step_key
+from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import applying
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step.discovery import reject_tracers_in_hooks

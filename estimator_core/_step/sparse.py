@@ -20,10 +20,9 @@ import numpy as np
 import optax
 from jax.typing import DTypeLike
 
-from estimator_core._model.compute_dtype import as_computed
-from estimator_core._model.memory import is_in_host_memory
+from estimator_core._model.jax_values import is_in_host_memory
 from estimator_core._model.scope import active_scope
-from estimator_core._model.variables import make_spec
+from estimator_core._model.variables import as_computed, make_spec
 from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import VariableError
 from estimator_core.modes import ModeKeys

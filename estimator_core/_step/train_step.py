@@ -13,25 +13,24 @@ import numpy as np
 
 from estimator_core._backends import Placement
 from estimator_core._metrics.example_weights import applying_example_weights
-from estimator_core._model.rng import step_key
+from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import Scope, applying
 from estimator_core._model.shared import SharedJit
-from estimator_core._step import accumulate, sparse
-from estimator_core._step.accumulate import rematerialised
+from estimator_core._step import precision, sparse
 from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
-from estimator_core._step.packing import Packed, Packing
 from estimator_core._step.precision import (
     LOSS_SCALE,
     LossScale,
     all_finite,
     next_loss_scale,
+    rematerialised,
     scales_loss,
     unscaled,
     where_finite,
 )
-from estimator_core._step.state import FIRST_BAD_STEP, SEED_LOW, STEP, TrainState
+from estimator_core._step.state import FIRST_BAD_STEP, SEED_LOW, STEP, Packed, Packing, TrainState
 from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameters, normalize
 from estimator_core._types import Arrays, Mask, PyTree
 from estimator_core.errors import ModelFnError
@@ -217,7 +216,7 @@ class TrainStep:
         features: PyTree,
         labels: PyTree,
         weights: Mask,
-    ) -> accumulate.Gradients:
+    ) -> precision.Gradients:
         """For each member, gradients of its own loss by its dense variables and lookups. One vjp serves all losses."""
         paths = assign_paths(train_op.members, list(state.variables))
         tables = self._discovery.tables
@@ -225,7 +224,7 @@ class TrainStep:
 
         def member_gradients(
             features: PyTree, labels: PyTree, weights: Mask, model_state: Arrays, salt: jax.Array | None
-        ) -> accumulate.Gradients:
+        ) -> precision.Gradients:
             current = state._replace(model_state=model_state)
             deltas = sparse.zero_deltas(self._lookups(features, labels, weights)) if tables else {}
 
@@ -248,7 +247,7 @@ class TrainStep:
                 rows.append({key: value for key, value in by_lookup.items() if key.rpartition("#")[0] in matched})
             return dense, rows, losses, aux
 
-        dense, rows, losses, aux = accumulate.over_micro_batches(
+        dense, rows, losses, aux = precision.over_micro_batches(
             member_gradients,
             self._accumulate_steps,
             features,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from estimator_core._cluster.together import SaidByEach
+from estimator_core._cluster.processes import SaidByEach
 from estimator_core.errors import ArgumentError, EstimatorError
 
 #: Beginning of the names that storages use for themselves. No part of a key begins with it.

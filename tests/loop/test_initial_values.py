@@ -17,7 +17,7 @@ import estimator_core as ec
 from estimator_core._loop.initial_values import replaced_values
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
 from estimator_core._model.initial_values import InitialValue
-from estimator_core._model.rng import seed_words, variable_key
+from estimator_core._model.initialize import seed_words, variable_key
 from estimator_core._model.variables import VariableSpec, make_spec
 from estimator_core.errors import ModelFnError, PluginLookupError, VariableError
 

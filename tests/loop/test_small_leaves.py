@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core._loop.programs import Programs
-from estimator_core._step import packing
-from estimator_core._step.packing import Packed, Packing
-from estimator_core._step.state import TrainState
+from estimator_core._step import state as packing
+from estimator_core._step.state import Packed, Packing, TrainState
 
 COLUMNS = 10
 X = {f"c{index}": np.random.default_rng(index).normal(size=(64, 3)).astype(np.float32) for index in range(COLUMNS)}

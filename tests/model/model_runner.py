@@ -8,8 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from estimator_core._model.initialize import initialize
-from estimator_core._model.rng import seed_words, step_key
+from estimator_core._model.initialize import initialize, seed_words, step_key
 from estimator_core._model.scope import applying, declaring
 
 

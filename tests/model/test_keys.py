@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_core._model.access import get_variable, next_rng_key, variable_scope
-from estimator_core._model.initialize import initialize
-from estimator_core._model.rng import path_hash, seed_words, step_key, variable_key
+from estimator_core._model.initialize import initialize, path_hash, seed_words, step_key, variable_key
 from estimator_core._model.scope import applying
 from estimator_core._model.variables import make_spec
 from estimator_core.errors import VariableError

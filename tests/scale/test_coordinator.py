@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import estimator_core as ec
-from estimator_core._cluster.together import chief_says, ending_together, gather
+from estimator_core._cluster.processes import chief_says, ending_together, gather
 from estimator_core.coordinator import ALONE, Coordinator, Lost
 from estimator_core.errors import PluginLookupError, PreemptedError, ProcessLostError
 from estimator_core.storage import StorageGoneError

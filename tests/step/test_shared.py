@@ -10,8 +10,7 @@ import pytest
 from jax.extend.core import Primitive
 
 import estimator_core as ec
-from estimator_core._model.program_key import program_key
-from estimator_core._model.shared import SharedJit, computed_once, forget_shared
+from estimator_core._model.shared import SharedJit, computed_once, forget_shared, program_key
 
 
 @pytest.fixture(autouse=True)

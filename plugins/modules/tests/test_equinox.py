@@ -62,7 +62,7 @@ def test_buffers_can_be_left_out_of_training(runner, batch, rule):
 
 
 def test_values_are_those_of_the_library_for_the_module_key(runner, batch):
-    from estimator_core._model.rng import seed_words, variable_key
+    from estimator_core._model.initialize import seed_words, variable_key
 
     run = runner(keyed, seed=5).start(batch)
     alone = Network(variable_key(np.array(seed_words(5), np.uint32), "net"))

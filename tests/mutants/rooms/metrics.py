@@ -33,7 +33,7 @@ MUTANTS = (
     Mutant(
         name="the-rounding-error-is-dropped",
         guarantee="trap 9",
-        file=_ROOM + "exact_sum.py",
+        file=_ROOM + "totals.py",
         old="return high, low_a + low_b + error",
         new="return high, low_a + low_b",
         tests=("test_weighted_sums_do_not_stop_at_2_to_the_24",),
@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant(
         name="small-terms-are-cut-off",
         guarantee="trap 9",
-        file=_ROOM + "exact_sum.py",
+        file=_ROOM + "totals.py",
         old="_BITS = 44",
         new="_BITS = 20",
         tests=("test_cancellation_keeps_the_small_term",),
@@ -73,7 +73,7 @@ MUTANTS = (
     Mutant(
         name="padding-reaches-a-host-metric",
         guarantee="trap 8",
-        file=_ROOM + "on_host.py",
+        file=_ROOM + "merging.py",
         old="rows if chunk.mask is None else rows[np.asarray(chunk.mask)]",
         new="rows",
         tests=("test_host_metric_leaves_padding_out",),
@@ -114,14 +114,14 @@ MUTANTS = (
         name="a-shape-of-a-metric-may-change",
         guarantee="trap 21",
         file=_ROOM + "merging.py",
-        old="if before.get(field) != after.get(field):",
+        old="if before.get(part) != after.get(part):",
         new="if False:",
         tests=("test_a_shape_that_depends_on_the_batch_names_metric_and_field",),
     ),
     Mutant(
         name="host-metrics-are-joined-backwards",
         guarantee="trap 21",
-        file=_ROOM + "on_host.py",
+        file=_ROOM + "merging.py",
         old="chunks=self.chunks + other.chunks",
         new="chunks=other.chunks + self.chunks",
         tests=("test_host_metric_concatenates_batches_in_order",),

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         name="half-of-the-seed-counts",
         guarantee="trap 7",
-        file=_ROOM + "rng.py",
+        file=_ROOM + "initialize.py",
         old="return seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF",
         new="return seed & 0xFFFFFFFF, 0",
         tests=("test_the_seed_counts_with_64_bits",),
@@ -40,7 +40,7 @@ MUTANTS = (
     Mutant(
         name="the-generator-follows-the-configuration",
         guarantee="trap 7",
-        file=_ROOM + "rng.py",
+        file=_ROOM + "initialize.py",
         old='_IMPLEMENTATION = "threefry2x32"',
         new="_IMPLEMENTATION = None",
         tests=("test_the_generator_does_not_follow_the_configuration",),
@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(
         name="jax-serves-traces-of-another-scope",
         guarantee="trap 14",
-        file=_ROOM + "inner_trace.py",
+        file=_ROOM + "jax_values.py",
         old="None if number is None else (number, path)",
         new="None",
         tests=("test_jax_does_not_serve_a_scope_from_the_traces_of_another",),
@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         name="jax-serves-traces-of-another-scope-path",
         guarantee="trap 14",
-        file=_ROOM + "inner_trace.py",
+        file=_ROOM + "jax_values.py",
         old="else (number, path))",
         new="else (number, None))",
         tests=("test_nor_one_scope_path_from_another",),
@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="every-step-without-jit-compiles-again",
         guarantee="trap 14",
-        file=_ROOM + "inner_trace.py",
+        file=_ROOM + "jax_values.py",
         old="return next(_scope_numbers) if is_staged() else None",
         new="return next(_scope_numbers)",
         tests=("test_without_compilation_nothing_is_compiled_again_at_each_step",),
@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         name="constants-of-a-program-do-not-count",
         guarantee="rule 142",
-        file=_ROOM + "program_key.py",
+        file=_ROOM + "shared.py",
         old="        self._hash.update(values.tobytes())",
         new="        pass",
         tests=("test_constants_count_at_any_depth",),
@@ -185,7 +185,7 @@ MUTANTS = (
     Mutant(
         name="operations-of-a-program-do-not-count",
         guarantee="rule 142",
-        file=_ROOM + "program_key.py",
+        file=_ROOM + "shared.py",
         old="            self._text(name, repr(equation.ctx))",
         new="            self._text(repr(equation.ctx))",
         tests=("test_operations_count",),

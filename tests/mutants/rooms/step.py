@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="micro-batches-weigh-the-same",
         guarantee="trap 18",
-        file=_ROOM + "accumulate.py",
+        file=_ROOM + "precision.py",
         old="share = jnp.float32(size // count) if weights is None else jnp.sum(weights)",
         new="share = jnp.float32(1)",
         tests=("test_a_loss_that_knows_gives_what_the_true_shape_gives",),
@@ -58,7 +58,7 @@ MUTANTS = (
     Mutant(
         name="micro-batches-are-summed",
         guarantee="trap 18",
-        file=_ROOM + "accumulate.py",
+        file=_ROOM + "precision.py",
         old="shares = shares / jnp.maximum(jnp.sum(shares), 1e-30)",
         new="pass",
         tests=("test_accumulation_gives_the_step_of_the_whole_batch",),
@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         name="the-state-of-the-first-micro-batch-stays",
         guarantee="trap 18",
-        file=_ROOM + "accumulate.py",
+        file=_ROOM + "precision.py",
         old='return aux.pop("model_state"), (',
         new='aux.pop("model_state")\n        return carry, (',
         tests=("test_micro_batches_hand_their_state_on",),
@@ -297,7 +297,7 @@ MUTANTS = (
     Mutant(
         name="small-leaves-are-rounded",
         guarantee="rule 14",
-        file=_ROOM + "packing.py",
+        file=_ROOM + "state.py",
         old="[jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1) for leaf in leaves]",
         new="[leaf.astype(jnp.uint32).reshape(-1) for leaf in leaves]",
         tests=("test_packing_keeps_every_bit",),
@@ -305,7 +305,7 @@ MUTANTS = (
     Mutant(
         name="a-state-of-another-form-is-packed",
         guarantee="rule 14",
-        file=_ROOM + "packing.py",
+        file=_ROOM + "state.py",
         old="return structure == self._structure and",
         new="return True or",
         tests=("test_an_optimizer_may_change_the_form_of_its_state",),
@@ -314,7 +314,7 @@ MUTANTS = (
     Mutant(
         name="large-leaves-are-packed",
         guarantee="rule 14",
-        file=_ROOM + "packing.py",
+        file=_ROOM + "state.py",
         old="0 < _bytes(leaf) <= SMALL_BYTES",
         new="0 < _bytes(leaf)",
         tests=("test_few_or_large_leaves_stay_apart",),
@@ -322,7 +322,7 @@ MUTANTS = (
     Mutant(
         name="the-state-is-rebuilt-at-every-step",
         guarantee="rule 124",
-        file=_ROOM + "packing.py",
+        file=_ROOM + "state.py",
         old="    return Packing(state, together=many)",
         new="    return Packing(state, together=True) if many else None",
         tests=("test_few_leaves_pass_flat_and_have_the_bits_of_the_state_as_it_is",),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from estimator_core._loop.time_spent import TimeSpent as TimeSpent
     from estimator_core._model.adapter import Trainable as Trainable
     from estimator_core._model.initialize import initialize as initialize
-    from estimator_core._model.inner_trace import is_traced as is_traced
-    from estimator_core._model.rng import seed_words as seed_words
-    from estimator_core._model.rng import step_key as step_key
+    from estimator_core._model.initialize import seed_words as seed_words
+    from estimator_core._model.initialize import step_key as step_key
+    from estimator_core._model.jax_values import is_traced as is_traced
     from estimator_core._model.scope import Scope as Scope
     from estimator_core._model.scope import applying as applying
     from estimator_core._model.scope import declaring as declaring
@@ -67,11 +67,11 @@ _HOME = {
     "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
-    "is_traced": "_model.inner_trace",
+    "is_traced": "_model.jax_values",
     "key_of_snapshot": "_journal.reading",
     "normalise": "_plugins.settings",
-    "seed_words": "_model.rng",
-    "step_key": "_model.rng",
+    "seed_words": "_model.initialize",
+    "step_key": "_model.initialize",
     "write_snapshot": "_journal.reading",
 }
 

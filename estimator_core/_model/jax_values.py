@@ -1,15 +1,20 @@
-"""Where in JAX's nest of traces we are. The only file that touches JAX's trace state."""
+"""Where a value of JAX is: in which of its traces, and in whose memory. The only file that touches trace state."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
+from jax.experimental.compute_on import compute_on
 from jax.extend import core as jax_core
+
+from estimator_core._types import PyTree
 
 # JAX keeps the traces of jitted functions, scan bodies and the like. A function that reads a variable from the active
 # scope must not be served from a trace made under another scope, with that scope's values in it: this value is part of
@@ -42,3 +47,33 @@ def new_cache_key() -> int | None:
 def separate_traces(number: int | None, path: str) -> AbstractContextManager[None]:
     """Makes JAX trace functions again that it has traced under another scope or scope path."""
     return _scope_in_cache_keys(None if number is None else (number, path))
+
+
+def is_in_host_memory(array: jax.Array) -> bool:
+    """Whether an array, also one of a trace, is in the memory of the host.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> is_in_host_memory(jnp.zeros(3))
+        False
+    """
+    return jax.typeof(array).memory_space == jax.memory.Space.Host
+
+
+def computed_by_host(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """The function, computed by the host of each device. Its results are in the memory of the host.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> is_in_host_memory(jax.jit(computed_by_host(jnp.sin))(jax.device_put(1.0, jax.memory.Space.Host)))
+        True
+    """
+    compute: Any = compute_on
+    if "out_memory_spaces" in inspect.signature(compute_on).parameters:  # from jax 0.12 on
+        return compute(jax.jit(function), compute_type="device_host", out_memory_spaces=jax.memory.Space.Host)
+    found: Callable[..., PyTree] = compute("device_host")(jax.jit(function))
+
+    def on_host(*arguments: PyTree) -> PyTree:
+        return jax.tree.map(lambda leaf: jax.device_put(leaf, jax.memory.Space.Host), found(*arguments))
+
+    return on_host
