@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.catalog import all_checkpoints
-from estimator_core._checkpoint.layout import checkpoint_step
+from estimator_core._checkpoint.catalog import all_checkpoints, checkpoint_step
 from estimator_core._checkpoint.lock import LOCK_FILE
 from estimator_core._evaluations import Evaluations
 from estimator_core._loop.run_record import FILE, ended_step

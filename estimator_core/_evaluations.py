@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.layout import checkpoint_path, checkpoint_step
+from estimator_core._checkpoint.catalog import checkpoint_path, checkpoint_step
 from estimator_core._cluster.processes import chief_says
 from estimator_core._door import complete_export, entered, evaluate_within, outermost, publish
 from estimator_core._export import ExportsInBackground, KnowsEvaluation

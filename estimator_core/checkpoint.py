@@ -1,15 +1,20 @@
 """Checkpoints: find, read, save and restore them."""
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
-from estimator_core._checkpoint.catalog import all_checkpoints, manifest_digest
-from estimator_core._checkpoint.fetched import resolve_checkpoint
-from estimator_core._checkpoint.layout import being_written, checkpoint_step, committed_steps
+from estimator_core._checkpoint.catalog import (
+    all_checkpoints,
+    being_written,
+    checkpoint_step,
+    committed_steps,
+    manifest_digest,
+    resolve_checkpoint,
+)
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.read import list_variables, load_variables, read_checkpoint
 from estimator_core._checkpoint.restore import restore
 from estimator_core._checkpoint.shelf import Publisher, Shelf
-from estimator_core._packs.away import leave_away
 from estimator_core._packs.entry import PACK_SUFFIX
+from estimator_core._packs.packs import leave_away
 
 __all__ = [
     "CheckpointItems",

@@ -23,8 +23,8 @@ from estimator_core._left_out import OF_EXPORTS, leaving_out
 from estimator_core._loop.agreement import connected
 from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.ending import is_over
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.resuming import is_over
 from estimator_core._loop.starting import fresh_state, warm_start_source
 from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
@@ -298,7 +298,7 @@ class Estimator:
             >>> estimator.first_batch(input_fn).features["x"].shape
             (16,)
         """
-        from estimator_core._loop.first_batch import first_batch
+        from estimator_core._loop.rehearsal import first_batch
 
         check_input_fn(input_fn)
         return first_batch(self, self._prepared(input_fn), check_hooks(hooks, "hooks"))

@@ -3,9 +3,8 @@
 Planners compile and count a step. A population makes the steps of several runs together.
 """
 
-from estimator_core._loop.landing import land
 from estimator_core._loop.rehearsal import Rehearsal
-from estimator_core._loop.trace import TracedStep, trace_step
+from estimator_core._loop.trace import TracedStep, land, trace_step
 
 __all__ = [
     "Rehearsal",

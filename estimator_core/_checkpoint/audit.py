@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint import catalog, layout
-from estimator_core._checkpoint.file_checks import check_files
+from estimator_core._checkpoint import catalog
+from estimator_core._checkpoint.checksums import check_files
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._checkpoint.lock import ModelDirLock, is_held
 from estimator_core._checkpoint.manifest import read_manifest
@@ -128,7 +128,7 @@ def repair(model_dir: Path) -> None:
         journal = take_over(storage, "estimator audit --repair", _highest_step)
         if before.ended is not None:
             journal.publish(before.ended)
-        JournalShelf(layout.checkpoints_dir(model_dir), journal).clean_up()
+        JournalShelf(catalog.checkpoints_dir(model_dir), journal).clean_up()
         trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=before.ended is not None)
         write_results_files(model_dir, journal.lineage)
 
@@ -187,7 +187,7 @@ def _is_right(storage: Storage, key: str | None, whole: Lineage | None = None) -
 
 
 def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
-    root = layout.checkpoints_dir(model_dir)
+    root = catalog.checkpoints_dir(model_dir)
     known: set[Path] = set()
     for step, saved in sorted(lineage.saved.items()):
         named = root / str(step)
@@ -208,11 +208,11 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
     for path in sorted(root.iterdir()) if root.is_dir() and not under_way else ():
         if path in known:
             continue
-        if layout.work_epoch(path.name) is not None:
+        if catalog.work_epoch(path.name) is not None:
             digest = catalog.manifest_digest(path)
-            dead = path.name.startswith(layout.WRITING) or digest is None or digest in retired
+            dead = path.name.startswith(catalog.WRITING) or digest is None or digest in retired
             yield Finding(kind="leftover", path=_in(model_dir, path), text="an interrupted run left it", mendable=dead)
-        elif layout.is_step(path.name):
+        elif catalog.is_step(path.name):
             dead = catalog.manifest_digest(path) in retired
             text = (
                 "is retired and was not deleted" if dead else "is not used: no run of this model_dir has saved it there"

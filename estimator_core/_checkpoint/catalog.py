@@ -1,7 +1,8 @@
-"""Which checkpoints of a model_dir count.
+"""Which checkpoints a model_dir has, where they are, and which one a path or a URL names.
 
-The journal identifies them by the digest of their manifest. The name of a directory means nothing. In a model_dir
-without a journal, copied by hand or written by an older release, the manifests decide.
+Names that start with a dot are work under way or its remains. The journal identifies checkpoints by the digest of
+their manifest, and the name of a directory means nothing. In a model_dir without a journal, copied by hand or written
+by an older release, the manifests decide.
 """
 
 from __future__ import annotations
@@ -9,14 +10,116 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint import layout
 from estimator_core._checkpoint.files import read_regular
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
 from estimator_core._journal import Saved, lineage_of
+from estimator_core._paths import is_url
+from estimator_core._plugins import Plugins
+from estimator_core._storage.opening import at_url
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+
+CHECKPOINTS_DIR = "checkpoints"
+ARRAYS_DIR = "arrays"
+#: With several processes: where process N > 0 writes its arrays.
+PROCESS_ARRAYS_DIR = "arrays-{}"
+INPUT_FILE = "input.json"
+HOOKS_FILE = "hooks.json"
+#: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name.
+WRITING, DELETING, REPLACED = ".writing-", ".deleting-", ".replaced-"
+#: Prefix of a checkpoint that was found damaged and is kept for a look at it.
+DAMAGED = "damaged-"
+#: Prefix of a directory that was in the place of a checkpoint although no run had saved it there.
+UNNAMED = "unnamed-"
+_WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6})-[0-9a-f]{8}")
+
+
+def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
+    """The directory that holds the checkpoints of a model_dir."""
+    return Path(model_dir) / CHECKPOINTS_DIR
+
+
+def arrays_dir(checkpoint: Path, process: int) -> Path:
+    """Where a process writes its arrays."""
+    return checkpoint / (ARRAYS_DIR if process == 0 else PROCESS_ARRAYS_DIR.format(process))
+
+
+def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
+    """Where the checkpoint of a step is, or will be once it is saved."""
+    return str(checkpoints_dir(model_dir) / str(step))
+
+
+def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
+    """Whether the checkpoint of a step is being written: its directory does not have its name yet.
+
+    Example:
+        >>> being_written("a/directory/that/does/not/exist", 10)
+        False
+    """
+    return any(checkpoints_dir(model_dir).glob(f"{WRITING}{step}-*"))
+
+
+def committed_steps(root: Path) -> list[int]:
+    """Steps of the committed checkpoints in a checkpoints directory, ascending."""
+    return [step for step in named_steps(root) if (root / str(step) / MANIFEST_FILE).is_file()]
+
+
+def named_steps(root: Path) -> list[int]:
+    """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest since."""
+    try:
+        with os.scandir(root) as entries:
+            return sorted(int(entry.name) for entry in entries if is_step(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def checkpoint_step(path: str | os.PathLike[str]) -> int:
+    """The global step of a checkpoint, from its name.
+
+    Raises:
+        CheckpointNotFoundError: the name is not that of a checkpoint.
+    """
+    name = Path(path).name
+    if match := _WORK.fullmatch(name):
+        return int(match["step"])
+    if not is_step(name):
+        raise CheckpointNotFoundError(
+            f"{path} is not a checkpoint: its name must be a step, such as <model_dir>/checkpoints/100."
+        )
+    return int(name)
+
+
+def work_name(kind: str, step: int, epoch: int) -> str:
+    """A unique name for a directory that becomes a checkpoint, or that ceases to be one.
+
+    Args:
+        kind: `WRITING`, `DELETING` or `REPLACED`.
+        step: the step of the checkpoint.
+        epoch: the epoch of the run that names it.
+    """
+    return f"{kind}{step}-e{epoch:06d}-{uuid.uuid4().hex[:8]}"
+
+
+def work_epoch(name: str) -> int | None:
+    """The epoch in the name of work under way: 0 if a release without epochs named it, None for any other name.
+
+    Example:
+        >>> work_epoch(".writing-5-e000003-0123abcd"), work_epoch(".deleting-5"), work_epoch("5")
+        (3, 0, None)
+    """
+    if not name.startswith((WRITING, DELETING, REPLACED)):
+        return None
+    match = _WORK.fullmatch(name)
+    return int(match["epoch"]) if match else 0
+
+
+def is_step(name: str) -> bool:
+    """Whether a name is that of a checkpoint."""
+    return name.isascii() and name.isdigit() and str(int(name)) == name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +141,19 @@ class Listed:
 
 def listed(model_dir: str | os.PathLike[str]) -> list[Listed]:
     """The checkpoints that should be there, oldest step first."""
-    root = layout.checkpoints_dir(model_dir)
+    root = checkpoints_dir(model_dir)
     lineage = lineage_of(model_dir)
     if lineage is None:
-        found = (_by_manifest(root / str(step), step) for step in layout.named_steps(root))
+        found = (_by_manifest(root / str(step), step) for step in named_steps(root))
         return [one for one in found if one is not None]
     return [_by_journal(root, saved) for _, saved in sorted(lineage.saved.items())]
 
 
 def unnamed(model_dir: str | os.PathLike[str]) -> list[Path]:
     """Directories with the name of a checkpoint that are not checkpoints: copies, or unknown to the journal."""
-    root = layout.checkpoints_dir(model_dir)
+    root = checkpoints_dir(model_dir)
     known = {one.path for one in listed(model_dir)}
-    return [path for step in layout.named_steps(root) if (path := root / str(step)) not in known]
+    return [path for step in named_steps(root) if (path := root / str(step)) not in known]
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
@@ -65,10 +168,10 @@ def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
         True
     """
-    root = layout.checkpoints_dir(model_dir)
+    root = checkpoints_dir(model_dir)
     lineage = lineage_of(model_dir)
     if lineage is None:
-        found = (_by_manifest(root / str(step), step) for step in reversed(layout.named_steps(root)))
+        found = (_by_manifest(root / str(step), step) for step in reversed(named_steps(root)))
     else:
         found = (_by_journal(root, saved) for _, saved in sorted(lineage.saved.items(), reverse=True))
     return next((str(one.path) for one in found if one is not None and not one.problem), None)
@@ -83,7 +186,7 @@ def check_named(path: Path) -> None:
     lineage = lineage_of(path.parents[1])
     if lineage is None:
         return
-    saved = lineage.saved.get(layout.checkpoint_step(path))
+    saved = lineage.saved.get(checkpoint_step(path))
     if saved is None or manifest_digest(path) != saved.digest:
         raise CheckpointCorruptError(f"The checkpoint {path} is damaged: {_NOT_SAVED} {USE_ANOTHER}")
 
@@ -125,7 +228,7 @@ _NOT_SAVED = "its manifest is not what was saved."
 
 
 def _under_way(root: Path, step: int) -> list[Path]:
-    kinds = (layout.WRITING, layout.DELETING, layout.REPLACED)
+    kinds = (WRITING, DELETING, REPLACED)
     return [path for kind in kinds for path in sorted(root.glob(f"{kind}{step}-e*"))]
 
 
@@ -148,3 +251,59 @@ def _by_manifest(path: Path, step: int) -> Listed | None:
     except (CheckpointError, OSError):  # of a newer format, or not to be read by this user: reading it says so
         return Listed(step=step, path=path)
     return Listed(step=step, path=path) if found == step else None
+
+
+def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugins: Plugins | None = None) -> Path:
+    """A path as it is; of a URL, a copy of what it names, which goes when the process ends.
+
+    Args:
+        location: a path; or the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
+        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
+        plugins: where the storage of a URL is looked up; default: the installed ones.
+
+    Returns:
+        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
+
+    Raises:
+        ArgumentError: no installed package serves the scheme.
+        CheckpointNotFoundError: no run has recorded such a checkpoint.
+        CheckpointCorruptError: it is not what was recorded.
+        StorageError, JournalError: it cannot be read.
+
+    Example:
+        >>> fetched("runs/one").as_posix()
+        'runs/one'
+    """
+    text = os.fspath(location)
+    if not is_url(text):
+        return Path(location)
+    copy: Path = at_url(text, plugins).fetched(text, plugins, manifests=manifests)
+    return copy
+
+
+def brought(location: str | None, plugins: Plugins) -> str | None:
+    """A checkpoint on this machine, once for all that read it; None stays None."""
+    return None if location is None else os.fspath(fetched(location, plugins=plugins))
+
+
+def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
+    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
+
+    Args:
+        path: of either, or a URL: what it names is brought to this machine.
+        plugins: where the storage of a URL is looked up; default: those in use.
+
+    Raises:
+        ArgumentError: the plugins do not serve the URL.
+        CheckpointNotFoundError: there is none.
+    """
+    path = fetched(path, plugins=plugins)
+    if (path / MANIFEST_FILE).exists():
+        return path
+    newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
+    if newest is not None:
+        return Path(newest)
+    raise CheckpointNotFoundError(
+        f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
+        "that a training run has saved to."
+    )

@@ -1,4 +1,4 @@
-"""Writing one checkpoint so that it appears whole or not at all."""
+"""Writing one checkpoint so that it appears whole or not at all, and why it could not be written."""
 
 from __future__ import annotations
 
@@ -8,23 +8,120 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint import layout, orbax_io
-from estimator_core._checkpoint.checks import check_finite, describe
-from estimator_core._checkpoint.file_checks import describe_files
+from estimator_core._checkpoint import catalog, orbax_io
+from estimator_core._checkpoint.checksums import check_finite, describe, describe_files
 from estimator_core._checkpoint.files import sync_directory, write_durably
 from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import Manifest, dump_json, write_manifest
 from estimator_core._checkpoint.shelf import Shelf
-from estimator_core._checkpoint.write_errors import brief, errno_of, explained
 from estimator_core._journal import Entry
-from estimator_core.errors import EstimatorError
+from estimator_core.errors import CheckpointError, EstimatorError
 
 _log = logging.getLogger("estimator_core.checkpoint")
+
+_CURES: dict[int | None, str] = {
+    errno.ENOSPC: "Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max); then start again.",
+    errno.EDQUOT: "The quota is used up. Free some space, or keep fewer checkpoints (RunConfig.keep_checkpoint_max).",
+    errno.EROFS: "The file system is read-only. Use a model_dir that can be written.",
+    errno.EACCES: "This user may not write there. Change the permissions, or use another model_dir.",
+    errno.EPERM: "This user may not write there. Change the permissions, or use another model_dir.",
+    errno.ENOENT: "The directory was deleted or renamed under way. Leave model_dir alone while a run writes to it.",
+    errno.EMFILE: "Too many open files: raise the limit (ulimit -n).",
+}
+#: The same errors in the words of tensorstore, with which orbax writes.
+_WORDS = {
+    "no space left": errno.ENOSPC,
+    "resource_exhausted": errno.ENOSPC,
+    "quota exceeded": errno.EDQUOT,
+    "read-only file system": errno.EROFS,
+    "permission denied": errno.EACCES,
+    "permission_denied": errno.EACCES,
+    "too many open files": errno.EMFILE,
+    "no such file": errno.ENOENT,
+    "not_found": errno.ENOENT,
+}
+
+
+@contextmanager
+def explained(root: Path, need: int) -> Generator[None]:
+    """Turns errors of the file system or of orbax into a CheckpointError. Our own errors pass.
+
+    Args:
+        root: the checkpoints directory.
+        need: bytes to be written, for the message.
+    """
+    try:
+        yield
+    except EstimatorError as raised:
+        from estimator_core._storage import StorageError
+
+        if not isinstance(raised, StorageError) or not isinstance(raised.__cause__, OSError):
+            raise
+        raise _failed(root, need, raised.__cause__) from raised
+    except Exception as error:
+        raise _failed(root, need, error) from error
+
+
+@contextmanager
+def placed(directory: Path) -> Generator[None]:
+    """Adds the place and the remedy if the file system reports only that it is full or read-only.
+
+    Other errors without a file name may come from the user's input, so they pass unchanged.
+
+    Raises:
+        OSError: the same number and notes, with the directory.
+    """
+    try:
+        yield
+    except OSError as error:
+        code = error.errno
+        if code not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or error.filename is not None:
+            raise
+        words = f"{os.strerror(code)}{_free(directory)}. Checkpoints are untouched. {_CURES[code]}"
+        named = OSError(code, words, str(directory))
+        for note in getattr(error, "__notes__", ()):
+            named.add_note(note)
+        raise named from error
+
+
+def errno_of(error: BaseException) -> int | None:
+    """The error number of an exception of the file system or of tensorstore, if it is known."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    text = str(error).lower()
+    return next((code for words, code in _WORDS.items() if words in text), None)
+
+
+def brief(error: BaseException) -> str:
+    """An error in one line, because tensorstore's messages fill pages."""
+    code, text = errno_of(error), " ".join(str(error).split())
+    reason = "" if code is None or os.strerror(code).lower() in text[:200].lower() else f"{os.strerror(code)}; "
+    return f"{reason}{type(error).__name__}: {text[:200]}{'...' if len(text) > 200 else ''}"
+
+
+def _free(root: Path) -> str:
+    place = next((p for p in (root, *root.parents) if p.exists()), root)
+    try:
+        return f", {shutil.disk_usage(place).free / 1e6:,.1f} MB are free"
+    except OSError:
+        return ""
+
+
+def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
+    code = errno_of(error)
+    cure = _CURES.get(code, "See the cause above.")
+    return CheckpointError(
+        f"A checkpoint could not be written to {root} ({brief(error)}). "
+        f"It needs {need / 1e6:,.1f} MB{_free(root)}. Checkpoints already there are untouched. {cure}"
+    )
+
+
 #: Between the first attempt and the second.
 _PAUSE_SECS = 0.5
 
@@ -113,7 +210,7 @@ def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
         item: {path: host.stored for path, host in named.items() if host.stored.size}
         for item, named in draft.arrays.items()
     }
-    orbax_io.write_arrays(work / layout.ARRAYS_DIR, stored)
+    orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
     seal(work, manifest, draft.files)
 
 

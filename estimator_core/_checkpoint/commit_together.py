@@ -8,13 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.checks import check_finite
-from estimator_core._checkpoint.commit import Draft, seal
-from estimator_core._checkpoint.incremental import Base, share_of
+from estimator_core._checkpoint.checksums import check_finite
+from estimator_core._checkpoint.commit import Draft, explained, seal
 from estimator_core._checkpoint.manifest import FORMAT, ArrayEntry
-from estimator_core._checkpoint.pieces import Pieces, checksums, entries_of, host_pieces, merge_entries
+from estimator_core._checkpoint.pieces import Base, Pieces, checksums, entries_of, host_pieces, merge_entries, share_of
 from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
-from estimator_core._checkpoint.write_errors import explained
 from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
 from estimator_core._packs.write import write_pack

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint.file_checks import reading_failed
+from estimator_core._checkpoint.checksums import reading_failed
 from estimator_core._checkpoint.manifest import ArrayEntry, Manifest
-from estimator_core._packs.away import is_complete, packs_of
 from estimator_core._packs.boxes import whole
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.fetch import read_boxes, verify
-from estimator_core._packs.packs import Packs
+from estimator_core._packs.packs import Packs, is_complete, packs_of
 from estimator_core._packs.stored import StoredArray, stored_arrays
 from estimator_core._storage import ObjectMissingError, ShortReadError, StorageError
 from estimator_core.errors import CheckpointNotFoundError

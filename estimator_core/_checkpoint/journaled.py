@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import manifest_digest, where_is
 from estimator_core._checkpoint.files import remove_tree, sync_directory
 from estimator_core._checkpoint.manifest import read_manifest
@@ -65,11 +65,11 @@ class JournalShelf:
             if place is not None and place != self.root / str(saved.step):
                 self._name(place, saved)
         for path in sorted(self.root.iterdir()) if self.root.is_dir() else ():
-            epoch = layout.work_epoch(path.name)
+            epoch = catalog.work_epoch(path.name)
             if epoch is not None and epoch < self._journal.epoch and self._is_dead(path):
                 remove_tree(path)
                 _log.info("Removed %s, left by an interrupted save.", path)
-        steps = {step: manifest_digest(self.root / str(step)) for step in layout.named_steps(self.root)}
+        steps = {step: manifest_digest(self.root / str(step)) for step in catalog.named_steps(self.root)}
         for place, digest in lineage.retired.items():
             step = next((step for step, found in steps.items() if found == digest and self._is_of(step)), None)
             if step is not None:
@@ -88,7 +88,7 @@ class JournalShelf:
     def _is_dead(self, path: Path) -> bool:
         """Whether no process can need what an earlier run left."""
         digest, lineage = manifest_digest(path), self._journal.lineage
-        if path.name.startswith(layout.WRITING):  # it has never had another name
+        if path.name.startswith(catalog.WRITING):  # it has never had another name
             return digest not in {saved.digest for saved in lineage.saved.values()}
         return digest is None or digest in lineage.retired.values()
 
@@ -99,7 +99,7 @@ class JournalShelf:
         except FileNotFoundError:
             self._journal.check()
             raise
-        return self.root / layout.work_name(layout.WRITING, step, self._journal.epoch)
+        return self.root / catalog.work_name(catalog.WRITING, step, self._journal.epoch)
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
         """Records a checkpoint with everything that belongs to it, and then renames its directory to its name."""
@@ -156,10 +156,10 @@ class JournalShelf:
 
     def _put_aside(self, target: Path, saved: Saved) -> None:
         """Makes room for a checkpoint whose name is taken by the one it replaces, or by a copy without a record."""
-        from estimator_core._checkpoint.pins import rename_when_unread
+        from estimator_core._checkpoint.read import rename_when_unread
 
         self._journal.check()  # a successor sets the name itself
-        aside = self.root / layout.work_name(layout.REPLACED, saved.step, self._journal.epoch)
+        aside = self.root / catalog.work_name(catalog.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
         digest = manifest_digest(aside)
         if (saved.step, digest) in self._doomed.values():
@@ -167,7 +167,7 @@ class JournalShelf:
         elif digest is not None and self._is_successors(digest, aside, target):
             self._journal.check()
         else:
-            kept = self.root / f"{layout.UNNAMED}{saved.step}-{uuid.uuid4().hex[:8]}"
+            kept = self.root / f"{catalog.UNNAMED}{saved.step}-{uuid.uuid4().hex[:8]}"
             aside.rename(kept)
             _log.error("%s was not a checkpoint that the journal names; it is kept as %s.", target, kept)
 
@@ -192,9 +192,9 @@ class JournalShelf:
                 self._removed.append(Removed(place=place))
 
     def _deleted(self, path: Path, step: int, digest: str) -> bool:
-        from estimator_core._checkpoint.pins import rename_unless_read
+        from estimator_core._checkpoint.read import rename_unless_read
 
-        doomed = self.root / layout.work_name(layout.DELETING, step, self._journal.epoch)
+        doomed = self.root / catalog.work_name(catalog.DELETING, step, self._journal.epoch)
         try:
             if not rename_unless_read(path, doomed):
                 _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)

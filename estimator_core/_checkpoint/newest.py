@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint import catalog, layout
+from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._storage import StorageError
@@ -59,7 +59,7 @@ def read_latest(
     damaged: list[Path] = []
     told = [(one.path.name, one.missing) for one in reversed(catalog.listed(model_dir))]
     for name, missing in chief_says(processes, "restore-steps", told):
-        path = layout.checkpoints_dir(model_dir) / name
+        path = catalog.checkpoints_dir(model_dir) / name
         if missing:
             _log.error("MISSING CHECKPOINT: the journal names %s, which is not there.", path)
             continue
@@ -84,7 +84,7 @@ def read_latest(
 def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str]:
     """The contents of a checkpoint, or what is damaged: "" if it was deleted meanwhile. In all processes alike."""
     from estimator_core._checkpoint.read import open_checkpoint
-    from estimator_core._packs.away import is_complete
+    from estimator_core._packs.packs import is_complete
 
     found, problem, cause = None, None, None
     try:
@@ -104,7 +104,7 @@ def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[Ch
 
 def set_aside_damaged(path: Path) -> Path:
     """Renames a damaged checkpoint to `damaged-<step>` (numbered if that is taken); returns its new path."""
-    names = (f"{layout.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
+    names = (f"{catalog.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
     target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
     path.rename(target)
     return target

@@ -4,23 +4,58 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimator_core._checkpoint import layout, orbax_io
-from estimator_core._checkpoint.checks import array_checksum
-from estimator_core._checkpoint.fetched import resolve_checkpoint
-from estimator_core._checkpoint.file_checks import check_files, reading_failed
+from estimator_core._checkpoint import catalog, orbax_io
+from estimator_core._checkpoint.catalog import resolve_checkpoint
+from estimator_core._checkpoint.checksums import array_checksum, check_files, reading_failed
 from estimator_core._checkpoint.foreign import foreign_variables
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems, join_hook_states
 from estimator_core._checkpoint.manifest import USE_ANOTHER, ArrayEntry, Manifest, read_manifest
-from estimator_core._checkpoint.pins import reading
 from estimator_core._checkpoint.tensorstore_io import assembled, covered, read_pieces
-from estimator_core._packs.deltas import piece_name
+from estimator_core._packs.write import piece_name
 from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointNotFoundError
+
+_changed = threading.Condition()
+_readers: Counter[Path] = Counter()
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    """Keeps a checkpoint from being moved or deleted by a store of this process while the context is open."""
+    key = path.absolute()
+    with _changed:
+        _readers[key] += 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _readers[key] -= 1
+            _changed.notify_all()
+
+
+def rename_unless_read(path: Path, target: Path) -> bool:
+    """Renames a checkpoint; False, and nothing done, while somebody reads it."""
+    with _changed:
+        if _readers[path.absolute()]:
+            return False
+        path.rename(target)
+        return True
+
+
+def rename_when_unread(path: Path, target: Path) -> None:
+    """Renames a checkpoint as soon as nobody reads it."""
+    with _changed:
+        _changed.wait_for(lambda: not _readers[path.absolute()])
+        path.rename(target)
+
 
 #: item -> path -> entry.
 Entries = Mapping[str, Mapping[str, ArrayEntry]]
@@ -83,13 +118,13 @@ def _read(
         check_files(directory, manifest)
         wanted = {item: manifest.arrays.get(item, {}) for item in ("clock", *items) if item != "input"}
         arrays = entries(directory, manifest, wanted)
-        hook_tree = _read_file(directory, layout.HOOKS_FILE) if "hooks" in items else {}
+        hook_tree = _read_file(directory, catalog.HOOKS_FILE) if "hooks" in items else {}
         return CheckpointItems(
             clock=arrays["clock"]["clock"],
             variables=arrays.get("variables", {}),
             model_state=arrays.get("model_state", {}),
             opt_state=arrays.get("opt_state", {}),
-            input=_read_file(directory, layout.INPUT_FILE) if "input" in items else None,
+            input=_read_file(directory, catalog.INPUT_FILE) if "input" in items else None,
             hooks=join_hook_states(hook_tree, arrays.get("hooks", {})),
             timers=manifest.timers,
             manifest=manifest.extras,
@@ -170,7 +205,7 @@ def read_entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[s
     try:
         for process, arrays in stored.items():
             read = orbax_io.read_arrays if process == 0 else read_pieces
-            for item, named in read(layout.arrays_dir(directory, process), arrays).items():
+            for item, named in read(catalog.arrays_dir(directory, process), arrays).items():
                 found[item].update(named)
     except Exception as error:
         raise reading_failed(directory, error) from error

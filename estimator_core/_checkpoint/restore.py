@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core._checkpoint.catalog import resolve_checkpoint
 from estimator_core._checkpoint.diff import Shaped, VariableDiff, compare
-from estimator_core._checkpoint.fetched import resolve_checkpoint
 from estimator_core._checkpoint.items import CheckpointItems
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._checkpoint.pins import reading
-from estimator_core._checkpoint.read import read_checkpoint
+from estimator_core._checkpoint.read import read_checkpoint, reading
 from estimator_core.errors import CheckpointMismatchError
 
 _ARRAY_ITEMS = ("variables", "model_state", "opt_state")

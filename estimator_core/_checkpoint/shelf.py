@@ -1,23 +1,103 @@
-"""How a sealed directory becomes a checkpoint, and how a checkpoint goes: in a directory without a journal.
+"""Which checkpoints are kept, and how they come and go in a directory without a journal.
 
-A `Publisher` brings it to another place, where the directories of its writers are not what they stand for.
+A `Publisher` brings a checkpoint to another place, where the directories of its writers are not what they stand for.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import manifest_digest
 from estimator_core._checkpoint.files import remove_tree, sync_directory
 from estimator_core._journal import Entry, lineage_of
-from estimator_core.errors import CheckpointError
+from estimator_core.config import KeepBest
+from estimator_core.errors import ArgumentError, CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
+
+#: Metrics of evaluations by global step, as `ec.read_eval_metrics` returns them.
+EvalResults = Mapping[int, Mapping[str, Any]]
+
+
+def no_results() -> EvalResults:
+    """Returns no results, as if nothing has been evaluated."""
+    return {}
+
+
+def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
+    """The best of these steps. Steps without a result, or with NaN, do not count. Of equal steps the older is better.
+
+    Example:
+        >>> best_steps(
+        ...     KeepBest(metric="accuracy", mode="max"), [10, 20], {10: {"accuracy": 0.7}, 20: {"accuracy": 0.6}}
+        ... )
+        {10}
+    """
+    values = {step: float(results[step][rule.metric]) for step in steps if rule.metric in results.get(step, {})}
+    ranked = sorted(
+        (value if rule.mode == "min" else -value, step) for step, value in values.items() if not math.isnan(value)
+    )
+    return {step for _, step in ranked[: rule.n]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What to keep. Everything that no rule keeps is deleted after a save, however much that is.
+
+    Args:
+        keep_max: how many of the newest checkpoints are kept; None or 0 keeps all.
+        keep_every_n_hours: also keeps the first checkpoint of each period of n hours, except the very first period; the
+            periods count from the run's first save. None: none.
+        keep_best: also keeps the best by a metric.
+        results: returns the results recorded so far, for `keep_best`; called after each save.
+    """
+
+    keep_max: int | None = 5
+    keep_every_n_hours: float | None = None
+    keep_best: KeepBest | None = None
+    results: Callable[[], EvalResults] = no_results
+
+    def __post_init__(self) -> None:
+        if self.keep_max is not None and self.keep_max < 0:
+            raise ArgumentError(f"`keep_max` must not be negative, got {self.keep_max}. None or 0 keeps everything.")
+        if self.keep_every_n_hours is not None and not self.keep_every_n_hours > 0:
+            raise ArgumentError(
+                f"`keep_every_n_hours` must be positive, got {self.keep_every_n_hours}. None switches it off."
+            )
+
+    def superfluous(self, hours: Mapping[int, float]) -> list[int]:
+        """The steps to delete, oldest first.
+
+        Args:
+            hours: step -> hours from the first save of the run to this one, for all checkpoints.
+
+        Example:
+            >>> Retention(keep_max=1, keep_every_n_hours=2).superfluous({10: 0.0, 20: 1.0, 30: 2.5, 40: 3.5, 50: 3.9})
+            [10, 20, 40]
+        """
+        if not self.keep_max:
+            return []
+        steps = sorted(hours)
+        kept = set(steps[-self.keep_max :]) | self._hourly(hours)
+        if self.keep_best is not None:
+            kept |= best_steps(self.keep_best, steps, self.results())
+        return [step for step in steps if step not in kept]
+
+    def _hourly(self, hours: Mapping[int, float]) -> set[int]:
+        if self.keep_every_n_hours is None:
+            return set()
+        first_of_period: dict[int, int] = {}
+        for step in sorted(hours):
+            period = math.floor(hours[step] / self.keep_every_n_hours)
+            if period >= 1:
+                first_of_period.setdefault(period, step)
+        return set(first_of_period.values())
 
 
 class Shelf(Protocol):
@@ -76,17 +156,17 @@ class PlainShelf:
 
     def steps(self) -> list[int]:
         """Those with a manifest."""
-        return layout.committed_steps(self.root)
+        return catalog.committed_steps(self.root)
 
     def clean_up(self) -> None:
         """Removes half-written and half-deleted checkpoints, and brings back one whose replacement was interrupted."""
         if not self.root.is_dir():
             return
         for path in sorted(self.root.iterdir()):
-            if layout.work_epoch(path.name) is None:
+            if catalog.work_epoch(path.name) is None:
                 continue
-            if path.name.startswith(layout.REPLACED):
-                original = self.root / path.name.removeprefix(layout.REPLACED).partition("-")[0]
+            if path.name.startswith(catalog.REPLACED):
+                original = self.root / path.name.removeprefix(catalog.REPLACED).partition("-")[0]
                 if not original.exists():
                     path.rename(original)
                     _log.warning("Brought back checkpoint %s: its replacement was interrupted.", original)
@@ -97,11 +177,11 @@ class PlainShelf:
     def begin(self, step: int) -> Path:
         """Makes the directory around it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        return self.root / layout.work_name(layout.WRITING, step, 0)
+        return self.root / catalog.work_name(catalog.WRITING, step, 0)
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
         """Renames it; one of the same step is put aside first."""
-        from estimator_core._checkpoint.pins import rename_when_unread
+        from estimator_core._checkpoint.read import rename_when_unread
 
         target = self.root / str(step)
         if self._belongs_to_a_run(step):
@@ -109,7 +189,7 @@ class PlainShelf:
                 f"{target} was saved by the training run of this model_dir and is not replaced. Write into a directory "
                 "of its own."
             )
-        aside = self.root / layout.work_name(layout.REPLACED, step, 0)
+        aside = self.root / catalog.work_name(catalog.REPLACED, step, 0)
         if target.exists():  # a resumed run saves the step it starts from again
             rename_when_unread(target, aside)
         work.rename(target)
@@ -131,9 +211,9 @@ class PlainShelf:
         return saved is not None and manifest_digest(self.root / str(step)) == saved.digest
 
     def _removed(self, step: int) -> bool:
-        from estimator_core._checkpoint.pins import rename_unless_read
+        from estimator_core._checkpoint.read import rename_unless_read
 
-        path, doomed = self.root / str(step), self.root / layout.work_name(layout.DELETING, step, 0)
+        path, doomed = self.root / str(step), self.root / catalog.work_name(catalog.DELETING, step, 0)
         try:
             if not rename_unless_read(path, doomed):
                 _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)

@@ -20,16 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimator_core import __version__
-from estimator_core._checkpoint import layout
+from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoint
-from estimator_core._checkpoint.commit import Draft, commit_or_explain
+from estimator_core._checkpoint.commit import Draft, commit_or_explain, explained
 from estimator_core._checkpoint.host_copy import NO_ROW_CHANGES, HostBuffers, RowChanges
-from estimator_core._checkpoint.items import CheckpointItems, split_hook_states
+from estimator_core._checkpoint.items import CheckpointItems, PendingCheckpoint, split_hook_states
 from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._checkpoint.retention import EvalResults, Retention, no_results
-from estimator_core._checkpoint.saved import PendingCheckpoint
-from estimator_core._checkpoint.shelf import IN_PLACE, PlainShelf, Publisher, Shelf
-from estimator_core._checkpoint.write_errors import explained
+from estimator_core._checkpoint.shelf import IN_PLACE, EvalResults, PlainShelf, Publisher, Retention, Shelf, no_results
 from estimator_core._journal import Entry
 from estimator_core._storage import StorageGoneError
 from estimator_core.config import KeepBest
@@ -37,8 +34,7 @@ from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointError, SupersededError
 
 if TYPE_CHECKING:
-    from estimator_core._checkpoint.incremental import Base
-    from estimator_core._checkpoint.pieces import Pieces
+    from estimator_core._checkpoint.pieces import Base, Pieces
 
 _log = logging.getLogger("estimator_core.checkpoint")
 _PACKAGES = ("jax", "numpy", "optax", "orbax-checkpoint")
@@ -80,7 +76,7 @@ class CheckpointStore:
         full_every: int = 1,
     ) -> None:
         self._model_dir = Path(model_dir).absolute()  # background commits continue if the program changes its directory
-        self._root = layout.checkpoints_dir(self._model_dir)
+        self._root = catalog.checkpoints_dir(self._model_dir)
         self._shelf = PlainShelf(self._root) if shelf is None else shelf
         self._retention = Retention(
             keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
@@ -187,14 +183,14 @@ class CheckpointStore:
             timers=_json_copy("timers", items.timers),
             extras=_json_copy("manifest", items.manifest),
         )
-        files = {layout.INPUT_FILE: _json_copy("input", items.input), layout.HOOKS_FILE: hook_tree}
+        files = {catalog.INPUT_FILE: _json_copy("input", items.input), catalog.HOOKS_FILE: hook_tree}
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
     def _base(self) -> Base | None:
         """What the copy just taken is compared with; None where the save is to be a full one."""
         self._after_full += 1
         if self._newest is not None and self._after_full < self._full_every:
-            from estimator_core._checkpoint.incremental import Base
+            from estimator_core._checkpoint.pieces import Base
 
             return Base(checkpoint=self._newest, rows=self._changes.rows())
         self._after_full = 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint.manifest import ArrayEntry
-from estimator_core._packs.deltas import piece_name
+from estimator_core._packs.write import piece_name
 
 
 def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, np.ndarray]]:

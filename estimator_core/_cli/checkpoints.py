@@ -4,16 +4,127 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from estimator_core._checkpoint.catalog import all_checkpoints, listed, unnamed
-from estimator_core._checkpoint.fetched import fetched, resolve_checkpoint
-from estimator_core._checkpoint.layout import CHECKPOINTS_DIR
-from estimator_core._checkpoint.manifest import Manifest, read_manifest
-from estimator_core._cli import checkpoint_report as report
-from estimator_core._cli.checkpoint_report import UnnamedCheckpointError
+from estimator_core._checkpoint.catalog import (
+    CHECKPOINTS_DIR,
+    all_checkpoints,
+    fetched,
+    listed,
+    resolve_checkpoint,
+    unnamed,
+)
+from estimator_core._checkpoint.diff import compare, type_text
+from estimator_core._checkpoint.manifest import MANIFEST_FILE, ArrayEntry, Manifest, read_manifest
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
+
+
+class UnnamedCheckpointError(CheckpointError):
+    """A directory has the name of a checkpoint, and no run has saved it there."""
+
+
+def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> tuple[Any, str]:
+    """One row a checkpoint: step, time, size, variables, parameters."""
+    rows: list[dict[str, Any]] = []
+    for path, found in checkpoints:
+        if isinstance(found, CheckpointError):
+            rows.append({"path": str(path), "state": _state(found), "error": str(found)})
+            continue
+        trainable = found.entries("variables")
+        rows.append(
+            {
+                "path": str(path),
+                "step": found.step,
+                "saved": _time(found.created),
+                "megabytes": round(sum(e.bytes for named in found.arrays.values() for e in named.values()) / 1e6, 1),
+                "variables": len(found.entries("variables", "model_state")),
+                "parameters": sum(math.prod(entry.shape) for entry in trainable.values()),
+            }
+        )
+    head = ("step", "saved", "MB", "variables", "parameters", "path")
+    cells = [
+        ("-", row["state"], "-", "-", "-", row["path"])
+        if "error" in row
+        else (row["step"], row["saved"], row["megabytes"], row["variables"], f"{row['parameters']:,}", row["path"])
+        for row in rows
+    ]
+    return rows, "\n".join([_table(head, cells), *(row["error"] for row in rows if "error" in row)])
+
+
+def _state(error: CheckpointError) -> str:
+    """Why a checkpoint cannot be shown, in one word or two."""
+    if isinstance(error, UnnamedCheckpointError):
+        return "NOT USED"
+    return "DAMAGED" if isinstance(error, (CheckpointCorruptError, CheckpointNotFoundError)) else "NEWER FORMAT"
+
+
+def variables(manifest: Manifest) -> tuple[Any, str]:
+    """One row a variable: name, shape, dtype, and whether it is trained."""
+    rows: list[dict[str, Any]] = [
+        {"name": name, "shape": list(entry.shape), "dtype": entry.dtype, "bytes": entry.bytes, "trainable": trainable}
+        for item, trainable in (("variables", True), ("model_state", False))
+        for name, entry in sorted(manifest.arrays.get(item, {}).items())
+    ]
+    cells = [
+        (row["name"], "x".join(map(str, row["shape"])) or "scalar", row["dtype"], "yes" if row["trainable"] else "no")
+        for row in rows
+    ]
+    total = sum(math.prod(row["shape"]) for row in rows if row["trainable"])
+    return rows, f"{_table(('variable', 'shape', 'dtype', 'trained'), cells)}\n{total:,} trained parameters"
+
+
+def manifest(path: Path) -> tuple[Any, str]:
+    """The manifest without its list of arrays, which `--variables` shows."""
+    body = json.loads((path / MANIFEST_FILE).read_bytes())
+    body["arrays"] = {item: f"{len(named)} arrays" for item, named in body["arrays"].items()}
+    return {"path": str(path), **body}, f"{path}\n{json.dumps(body, indent=2)}"
+
+
+def difference(a: tuple[str, Manifest], b: tuple[str, Manifest]) -> tuple[Any, str]:
+    """Variables and packages that differ; contents are compared by checksum, without reading them."""
+    (name_a, first), (name_b, second) = a, b
+    everything = {*first.arrays, *second.arrays} - {"clock", "hooks"}
+    items = sorted(item for item in everything if ":" not in item)  # what is laid over arrays belongs to them
+    rows: dict[str, Any] = {"a": name_a, "b": name_b, "packages": _packages(first, second)}
+    lines = [f"{package}: {name_a} {x}, {name_b} {y}" for package, (x, y) in rows["packages"].items()]
+    for item in items:
+        left, right = first.arrays.get(item, {}), second.arrays.get(item, {})
+        diff = compare(left, right)
+        changed = [name for name in left if name in right and _contents(left[name]) != _contents(right[name])]
+        rows[item] = {
+            "only_a": dict(diff.only_a),
+            "only_b": dict(diff.only_b),
+            "shape": dict(diff.shapes),
+            "dtype": dict(diff.dtypes),
+            "contents": changed,
+        }
+        both = sum(name in right for name in left)
+        lines += [f"{item}: {len(changed)} of {both} common arrays differ in contents"]
+        lines += [f"  {line}" for line in diff.describe(name_a, name_b, most=10_000).splitlines()]
+    return rows, "\n".join(lines)
+
+
+def _contents(entry: ArrayEntry) -> tuple[str, str]:
+    return type_text(entry), entry.crc32
+
+
+def _packages(a: Manifest, b: Manifest) -> dict[str, tuple[str, str]]:
+    pairs = {name: (a.packages.get(name, "-"), b.packages.get(name, "-")) for name in {**a.packages, **b.packages}}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    table = [tuple(map(str, row)) for row in (head, *rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    return "\n".join("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,13 +148,13 @@ def run(args: argparse.Namespace) -> int:
     directory = fetched(args.directory, manifests=True)
     if args.diff:
         a, b = (_one_of(directory, name) for name in args.diff)
-        rows, text = report.difference(a, b)
+        rows, text = difference(a, b)
     elif args.variables:
-        rows, text = report.variables(read_manifest(resolve_checkpoint(directory)))
+        rows, text = variables(read_manifest(resolve_checkpoint(directory)))
     elif args.manifest:
-        rows, text = report.manifest(resolve_checkpoint(directory))
+        rows, text = manifest(resolve_checkpoint(directory))
     else:
-        rows, text = report.listing(_listed(directory))
+        rows, text = listing(_listed(directory))
     told = json.dumps(rows, indent=2) if args.json else text
     if directory != Path(args.directory):  # a copy of what a URL names, which goes with this process
         told = told.replace(str(directory), args.directory.rstrip("/").removesuffix(f"/{CHECKPOINTS_DIR}"))

@@ -16,9 +16,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser
-from estimator_core._cli.display_options import applied
-from estimator_core._cli.plugin_switches import add_plugin_switches
+from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser, add_plugin_switches, applied
 from estimator_core._cli.run_module import module_parser, run_parsed
 from estimator_core._plugins.records import Command
 from estimator_core.errors import (

@@ -5,13 +5,108 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from estimator_core import _moved
-from estimator_core._cli.plugin_table import plugin_rows, plugin_table
 from estimator_core._cli.run_module import run_module
 from estimator_core._plugins import default_plugins
+from estimator_core._plugins.contract import HOOK_NAMES
 from estimator_core._plugins.explain import COMMANDS, known_distribution
+from estimator_core._plugins.plugin_code import missing_reason
+from estimator_core._plugins.records import PluginRecord
 from estimator_core.errors import PluginLookupError
+
+
+def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> list[dict[str, Any]]:
+    """One JSON object per plugin.
+
+    Args:
+        records: the plugins.
+        kind: only components of this kind, and only plugins that provide or define one or that are broken or blocked;
+            None: all.
+    """
+    rows = [_row(record, kind) for record in records]
+    return [row for row in rows if kind is None or row["provides"] or row["kinds"] or row["error"]]
+
+
+def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as text: one line per plugin, and under it what it provides and what is wrong with it."""
+    head = ("name", "distribution", "version", "status", "contract", "load ms")
+    table = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(head))]
+    lines = [_join(head, widths)]
+    for row in rows:
+        lines.append(_join(_cells(row), widths))
+        lines += [f"    {item['kind']} {item['name']}: {item['summary']}{_only(item)}" for item in row["provides"]]
+        lines += [f"    defines kind {item['name']}: {item['contract']}" for item in row["kinds"]]
+        lines += [f"    defines hook specification {name}" for name in row["specifications"]]
+        lines += [f"    command {item['name']}: {item['summary']}" for item in row["commands"]]
+        lines += [f"    option {item['name']} ({item['type']}): {item['help']}" for item in row["options"]]
+        if row["run_hooks"]:
+            lines.append(f"    takes part in every run: {', '.join(row['run_hooks'])}")
+        if row["implements"]:
+            lines.append(f"    implements: {', '.join(row['implements'])}")
+        if row["error"]:
+            lines.append(f"    {row['status']}: {row['error']}")
+        lines += [f"    note: {note}" for note in row["notes"]]
+    return "\n".join(lines)
+
+
+def _row(record: PluginRecord, kind: str | None) -> dict[str, Any]:
+    shown = [component for component in record.components if kind in (None, component.kind)]
+    missing = [(one.kind, one.name, missing_reason(one.target)) for one in shown]
+    missing += [("command", one.name, missing_reason(one.target)) for one in record.commands]
+    return {
+        "name": record.name,
+        "distribution": record.distribution,
+        "version": record.version,
+        "module": record.module,
+        "status": record.status,
+        "contract": ".".join(map(str, record.api)) if record.api else None,
+        "load_ms": round(1e3 * record.seconds, 1),
+        "provides": [
+            {"kind": one.kind, "name": one.name, "target": one.target, "summary": one.summary, "needs": one.needs}
+            for one in shown
+        ],
+        "commands": [{"name": one.name, "target": one.target, "summary": one.summary} for one in record.commands],
+        "options": [
+            {"name": one.name, "type": one.type.__name__, "default": one.default, "help": one.help}
+            for one in record.options
+        ],
+        "kinds": [
+            {"name": one.name, "contract": one.contract, "suite": one.suite}
+            for one in record.kinds
+            if kind in (None, one.name)
+        ],
+        "specifications": list(record.specs),
+        "run_hooks": [name for name in record.hooks if name in HOOK_NAMES and name not in _DECLARATIONS],
+        "implements": [name for name in record.hooks if name not in HOOK_NAMES],
+        "error": record.error,
+        "notes": [*record.notes, *(f"{what} {name!r} cannot work: {why}" for what, name, why in missing if why)],
+    }
+
+
+_DECLARATIONS = (
+    "estimator_components",
+    "estimator_commands",
+    "estimator_options",
+    "estimator_kinds",
+    "estimator_hookspecs",
+)
+
+
+def _only(item: dict[str, Any]) -> str:
+    return f" (only in a program: needs {item['needs']})" if item["needs"] else ""
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    values = (row["name"], row["distribution"], row["version"], row["status"], row["contract"])
+    return (*(str(value) if value else "-" for value in values), f"{row['load_ms']:.1f}")
+
+
+def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from estimator_core._cli.command_parser import CommandParser
-from estimator_core._cli.display_options import applied, show_lines_of
+from estimator_core._cli.command_parser import CommandParser, applied, show_lines_of
 from estimator_core.errors import PluginError
 
 

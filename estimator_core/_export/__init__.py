@@ -1,6 +1,5 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
-from estimator_core._export.close_outputs import CloseOutputs as CloseOutputs
 from estimator_core._export.contract import SERVING_METHODS as SERVING_METHODS
 from estimator_core._export.contract import ChecksRequest as ChecksRequest
 from estimator_core._export.contract import ExportCheck as ExportCheck
@@ -15,7 +14,6 @@ from estimator_core._export.contract import LoadedSignature as LoadedSignature
 from estimator_core._export.contract import RehearsesExports as RehearsesExports
 from estimator_core._export.contract import SignatureSpec as SignatureSpec
 from estimator_core._export.directories import latest_export as latest_export
-from estimator_core._export.features import Feature as Feature
 from estimator_core._export.host_ops import Bucketize as Bucketize
 from estimator_core._export.host_ops import Cast as Cast
 from estimator_core._export.host_ops import Cross as Cross
@@ -36,12 +34,14 @@ from estimator_core._export.host_ops import Within as Within
 from estimator_core._export.host_ops import host_programs as host_programs
 from estimator_core._export.loading import load as load
 from estimator_core._export.outputs import ClassificationOutput as ClassificationOutput
+from estimator_core._export.outputs import CloseOutputs as CloseOutputs
 from estimator_core._export.outputs import EvalOutput as EvalOutput
 from estimator_core._export.outputs import PredictOutput as PredictOutput
 from estimator_core._export.outputs import RegressionOutput as RegressionOutput
 from estimator_core._export.pending import PendingExport as PendingExport
 from estimator_core._export.raw import RawSignature as RawSignature
 from estimator_core._export.raw import Rename as Rename
+from estimator_core._export.receivers import Feature as Feature
 from estimator_core._export.receivers import FitsTraining as FitsTraining
 from estimator_core._export.receivers import ServingInputReceiver as ServingInputReceiver
 from estimator_core._export.receivers import TensorServingInputReceiver as TensorServingInputReceiver

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from estimator_core._export.features import Feature
+from estimator_core._export.receivers import Feature
 from estimator_core._metrics.base import Metric
 
 #: Signatures that clients call: host transforms and class names surround them.

@@ -1,4 +1,4 @@
-"""Time-stamped export directories that appear whole or not at all."""
+"""Time-stamped export directories that appear whole or not at all, and where an export goes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,34 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
+
+from estimator_core._paths import is_url
+from estimator_core._plugins import Plugins
+from estimator_core._storage.opening import at_url
+
+
+def destination(base: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
+    """A function that takes what writes an export below a directory, and returns where the export lies in the end.
+
+    Args:
+        base: a path or a URL, in which the export gets its time-stamped name.
+        plugins: where the storage of a URL is looked up.
+
+    Raises:
+        ArgumentError: no installed package serves the scheme; nothing has been written.
+
+    Example:
+        >>> place = destination("exports", Plugins())
+        >>> place(lambda base: base / "1700000000")
+        'exports/1700000000'
+    """
+    if not is_url(base):
+        return lambda write: str(write(Path(base)))
+    place: Callable[[Callable[[Path], Path]], str] = at_url(base, plugins).export_place(base.rstrip("/"), plugins)
+    return place
+
 
 _TEMPORARY = "temp-"
 

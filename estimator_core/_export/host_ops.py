@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from estimator_core._export.features import Feature
+from estimator_core._export.receivers import Feature
 from estimator_core.errors import ExportError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from estimator_core._export.contract import LoadedSignature
-from estimator_core._export.features import Feature
 from estimator_core._export.host_ops import HostProgram
+from estimator_core._export.receivers import Feature
 from estimator_core._inputs.transforms import HostTransform, apply_transforms
 from estimator_core.errors import ArgumentError, InputError
 

@@ -18,7 +18,7 @@ from estimator_core.errors import PreemptedError
 from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
-    from estimator_core._loop.step_flags import Flags
+    from estimator_core._loop.shared_feed import Flags
 
 INTERRUPTED = "interrupted by the platform"
 
@@ -222,8 +222,7 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     """The decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
-    from estimator_core._loop.shared_feed import AHEAD
-    from estimator_core._loop.step_flags import step_flags
+    from estimator_core._loop.shared_feed import AHEAD, step_flags
 
     return SharedDecisions(preemption, devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from estimator_core._builtin_hooks.cadence import EvaluationHook, RunEvaluations
 from estimator_core._loop.checkpoints import Checkpoints
-from estimator_core._loop.ending import Ending
 from estimator_core._loop.hook_calls import describe, note_origin
+from estimator_core._loop.resuming import Ending
 from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of

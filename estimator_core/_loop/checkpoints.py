@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore
-from estimator_core._checkpoint.saved import PendingCheckpoint
+from estimator_core._checkpoint.items import PendingCheckpoint
 from estimator_core._inputs import InputPosition
 from estimator_core._journal import Entry
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.ending import Ending
-from estimator_core._loop.positions import positions_json
+from estimator_core._loop.resuming import Ending, positions_json
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.time_spent import CHECKPOINT, HOOKS
 from estimator_core._step.state import flatten_opt_state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from estimator_core._backends import Devices
 from estimator_core._loop.agreement import NOBODY_ASKS, NobodyAsks, OwnDecisions, SharedDecisions
@@ -15,8 +15,32 @@ from estimator_core._summaries import NO_SUMMARIES, EventFile, NoSummaries
 from estimator_core.config import RunConfig
 from estimator_core.modes import ModeKeys
 
-if TYPE_CHECKING:
-    from estimator_core._loop.owner import Owner
+
+class Owner(Protocol):
+    """The Estimator, as its calls see it: they lie below it and cannot import it. Hooks get the Estimator itself."""
+
+    @property
+    def config(self) -> RunConfig:
+        """Its configuration."""
+        ...
+
+    @property
+    def params(self) -> Any:
+        """A copy of its params."""
+        ...
+
+    @property
+    def model_dir(self) -> str:
+        """Directory of checkpoints, events, evaluations and exports."""
+        ...
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """The directory of an evaluation's results."""
+        ...
+
+    def latest_checkpoint(self) -> str | None:
+        """The newest checkpoint of model_dir."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,14 +1,21 @@
-"""What one call of a device program runs on: one batch as it is, or several of one shape stacked."""
+"""A dispatch: the batches that it runs on, its outputs, and how many of them the host is ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
+import jax
+import numpy as np
 from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
 
 from estimator_core._inputs import Batch
 from estimator_core._types import Mask, PyTree
+from estimator_core.errors import HookError
 
 #: `(state, features, labels, weights) -> (state, outputs)`
 Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
@@ -47,3 +54,173 @@ def shapes_of(batch: Batch) -> Any:
     """What batches must have in common to be stacked; can be a key."""
     leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+
+
+#: Dispatches in flight: two keep the device busy; more only where they are short, since each wait costs the host a
+#: sleep and a wake-up.
+LEAST, MOST = 2, 32
+#: The host is ahead by no more than this many seconds, or by two dispatches.
+AHEAD_SECS = 0.004
+
+
+class InFlightLimiter:
+    """Waits for earlier dispatches, so that clocks on the host say something about the device.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> limiter = InFlightLimiter()
+        >>> for step in range(100):
+        ...     limiter.add(jnp.float32(step))
+        >>> limiter.in_flight <= MOST
+        True
+    """
+
+    def __init__(self) -> None:
+        self._values: deque[Any] = deque()
+        self._limit = LEAST
+        self._waited_at: float | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Dispatches that have not been waited for."""
+        return len(self._values)
+
+    def add(self, value: object) -> None:
+        """Notes a dispatch by one of its outputs; waits until few enough are under way."""
+        values = self._values
+        values.append(value)
+        if len(values) > self._limit:
+            self._wait()
+
+    def _wait(self) -> None:
+        count = max(1, self._limit // 2)
+        for _ in range(count - 1):
+            self._values.popleft()
+        self._values.popleft().block_until_ready()
+        now = time.perf_counter()
+        if self._waited_at is not None:
+            seconds = (now - self._waited_at) / count
+            self._limit = max(LEAST, min(MOST, int(AHEAD_SECS / max(seconds, 1e-9))))
+        self._waited_at = now
+
+
+#: Up to this size, copying the values of all steps of a dispatch is cheaper than slicing the last one on the device.
+_SMALL_BYTES = 4096
+
+
+class LazyOutputs(Mapping[str, Any]):
+    """What one dispatch computed. A value is copied from the device when it is first requested.
+
+    Args:
+        values: outputs by name; with a leading axis of steps if `stacked`.
+        steps: the global steps the dispatch completed.
+        stacked: whether values have a leading axis of steps.
+        extras: further values by name, computed on demand.
+        waiting: entered while a value is awaited, so that the time can be accounted for.
+
+    Example:
+        >>> out = LazyOutputs({"loss": np.array([3.0, 2.0])}, steps=range(5, 7), stacked=True)
+        >>> float(out["loss"]), out.all("loss").tolist()
+        (2.0, [3.0, 2.0])
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, object],
+        *,
+        steps: range,
+        stacked: bool,
+        extras: Mapping[str, Callable[[], Any]] | None = None,
+        waiting: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        self._values = values
+        self._steps = steps
+        self._stacked = stacked
+        self._extras = extras or {}
+        self._waiting = waiting
+        self._read: dict[str, Any] = {}
+
+    @property
+    def steps(self) -> range:
+        """The global steps this dispatch completed."""
+        return self._steps
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            with self._waiting():
+                self._read[name] = (
+                    self._extras[name]() if name in self._extras else _to_host(self._value(name), last=self._stacked)
+                )
+        return self._read[name]
+
+    def all(self, name: str) -> np.ndarray:
+        """The values of every step of the dispatch, with a leading axis of steps."""
+        value = self._value(name)
+        if not self._stacked:
+            return np.asarray(_to_host(value, last=False))[None]
+        if hasattr(value, "compute"):
+            fetched = jax.device_get(value)
+            return np.stack(
+                [
+                    np.asarray(jax.tree.map(lambda leaf, index=index: leaf[index], fetched).compute())
+                    for index in range(len(self._steps))
+                ]
+            )
+        return np.asarray(value)
+
+    def only(self, names: set[str]) -> LazyOutputs:
+        """The outputs of some names, so that the others can be freed."""
+        return LazyOutputs(
+            {name: value for name, value in self._values.items() if name in names},
+            steps=self._steps,
+            stacked=self._stacked,
+        )
+
+    def device_value(self, name: str) -> Any:
+        """The value of the last step as it is, without waiting for the device."""
+        value = self._value(name)
+        return jax.tree.map(lambda leaf: leaf[-1], value) if self._stacked else value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._extras
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._values, *self._extras])
+
+    def __len__(self) -> int:
+        return len(self._values) + len(self._extras)
+
+    def _value(self, name: str) -> Any:
+        if name not in self._values:
+            raise HookError(unknown_name(name, self._values))
+        return self._values[name]
+
+
+def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
+    """Refuses outputs that were declared with `run.fetch` and that no step produces.
+
+    Raises:
+        HookError: there is such an output. The message names the first, with near matches.
+    """
+    known = set(available)
+    for name in sorted(names):
+        if name not in known:
+            raise HookError(unknown_name(name, known))
+
+
+def unknown_name(name: str, available: Any) -> str:
+    """The message for an output that does not exist."""
+    near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return (
+        f"The step has no output {name!r}.{hint} Its outputs: {sorted(map(str, available))}. Name a value in model_fn "
+        "with ec.summary.scalar or ec.tensor."
+    )
+
+
+def _to_host(value: object, *, last: bool) -> Any:
+    if isinstance(value, jax.Array) and (not last or value.nbytes <= _SMALL_BYTES):
+        host = np.asarray(value)  # without the detours below, which cost more than a scalar itself
+        return np.asarray(host[-1]) if last else host
+    fetched = jax.device_get(jax.tree.map(lambda leaf: leaf[-1], value) if last else value)
+    return fetched.compute() if hasattr(fetched, "compute") else np.asarray(fetched)

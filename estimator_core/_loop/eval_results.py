@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core._checkpoint import latest_checkpoint
-from estimator_core._checkpoint.layout import checkpoint_step
+from estimator_core._checkpoint.catalog import checkpoint_step
 from estimator_core._journal import Evaluated
 from estimator_core._journal.views import results_line
 from estimator_core._loop.context import RunContext

@@ -26,8 +26,8 @@ from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.ledgers import relative_to
-from estimator_core._loop.positions import input_context
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.shared_feed import SharedFeed
 from estimator_core._loop.time_spent import EVALUATION

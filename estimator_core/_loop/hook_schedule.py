@@ -10,10 +10,8 @@ from functools import partial
 from operator import index as as_int
 from typing import Any, NamedTuple, Protocol
 
-from estimator_core._loop.dispatch import Dispatch
-from estimator_core._loop.hook_calls import HookCalls, describe
-from estimator_core._loop.outputs import LazyOutputs
-from estimator_core._loop.streams import Streams
+from estimator_core._loop.dispatch import Dispatch, LazyOutputs
+from estimator_core._loop.hook_calls import HookCalls, Streams, describe
 from estimator_core._loop.time_spent import HOOKS, STEP, TimeSpent
 from estimator_core.errors import HookError
 from estimator_core.hooks import Hook, Wake

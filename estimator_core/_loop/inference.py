@@ -7,13 +7,11 @@ from pathlib import Path
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
-from estimator_core._checkpoint.fetched import resolve_checkpoint
+from estimator_core._checkpoint.catalog import checkpoint_step, resolve_checkpoint
 from estimator_core._checkpoint.foreign import refuse_foreign
-from estimator_core._checkpoint.layout import checkpoint_step
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._checkpoint.pins import reading
-from estimator_core._checkpoint.read import open_checkpoint
+from estimator_core._checkpoint.read import open_checkpoint, reading
 from estimator_core._checkpoint.restore import check_fits
 from estimator_core._inputs import Batch
 from estimator_core._loop.context import RunContext

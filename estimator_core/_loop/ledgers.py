@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from estimator_core._checkpoint.layout import checkpoint_path
+from estimator_core._checkpoint.catalog import checkpoint_path
 from estimator_core._checkpoint.lock import Holder
 from estimator_core._journal import Ended, Entry, Evaluated, Segment, lineage_of, observe
 from estimator_core._journal.views import begin_sync, results_dir, results_line, sync_event_files, trim_leftovers

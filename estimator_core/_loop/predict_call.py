@@ -14,7 +14,7 @@ from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.dispatch import Dispatch, check_fetches
 from estimator_core._loop.dispatch import single as one_batch
 from estimator_core._loop.evaluate_call import batches_of
 from estimator_core._loop.feed import feed
@@ -23,11 +23,10 @@ from estimator_core._loop.hook_order import in_order
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.ledgers import relative_to
-from estimator_core._loop.outputs import check_fetches
-from estimator_core._loop.positions import input_context
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host, single_examples
 from estimator_core._loop.programs import Programs
+from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import TrainState
 from estimator_core.hooks import Hook

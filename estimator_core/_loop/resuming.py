@@ -1,28 +1,160 @@
-"""Where a training call starts: from the state in memory, from a checkpoint, or fresh."""
+"""Where a training call starts: its state, its input, and what a killed call before it still owes.
+
+A checkpoint says whether it is the last one of its call, and why that call ended. The journal says whether the call has
+ended since. The next call that is the same makes no step: it runs what comes after the last save, and records the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from estimator_core._backends import Devices, Placement
 from estimator_core._checkpoint import CheckpointItems, latest_checkpoint
-from estimator_core._checkpoint.layout import checkpoint_step, checkpoints_dir
+from estimator_core._checkpoint.catalog import checkpoint_step, checkpoints_dir
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.newest import read_latest
-from estimator_core._cluster.processes import chief_says
-from estimator_core._inputs import InputPosition
+from estimator_core._cluster.processes import announce, chief_says, gather
+from estimator_core._inputs import InputContext, InputPosition
+from estimator_core._journal import ended_since, lineage_of
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.ending import Ending, call_ended
-from estimator_core._loop.positions import input_context, position_of
 from estimator_core._loop.programs import Programs, state_shardings
+from estimator_core._loop.run_record import FILE, ended_step
 from estimator_core._loop.starting import placed, put_all
 from estimator_core._plugins import Plugins
 from estimator_core._step import Discovery, TrainState
 from estimator_core._step.state import flatten_opt_state, unflatten_opt_state
+from estimator_core._storage.local import LocalStorage
+from estimator_core.coordinator import Coordinator
 from estimator_core.errors import CheckpointNotFoundError
+
+
+def input_context(devices: Devices) -> InputContext:
+    """The context for input functions of these devices."""
+    placement = devices.placement
+    if not placement.spans_processes:
+        return InputContext(num_replicas_in_sync=placement.batch_parts)
+    part, parts = placement.input_part(devices.processes.index)
+    return InputContext(
+        num_input_pipelines=parts,
+        input_pipeline_id=part,
+        num_replicas_in_sync=placement.batch_parts,
+        parts=placement.parts[devices.processes.index],
+    )
+
+
+_PARTS = "parts"
+
+
+def positions_json(
+    position: InputPosition | None, processes: Coordinator, pipelines: Sequence[Sequence[int]]
+) -> dict[str, Any] | None:
+    """The position of a checkpoint: the chief's, and with several processes that of every part of the input."""
+    own = None if position is None else position.to_json()
+    if processes.count == 1:
+        return own
+    told = gather(processes, "position", own)
+    parts = [told[members[0]] for members in pipelines]
+    return None if parts[0] is None else {**parts[0], _PARTS: parts}
+
+
+def position_of(saved: Mapping[str, Any], context: InputContext) -> InputPosition:
+    """The position of one share of the input.
+
+    The position of all processes together serves any number of them. An input that divides itself continues with the
+    same number of processes. With another number it finds the position of another share, starts again and says why.
+    """
+    parts: list[InputPosition] = [InputPosition.from_json(part) for part in saved.get(_PARTS) or [saved]]
+    return parts[context.input_pipeline_id] if len(parts) == context.num_input_pipelines else parts[0]
+
+
+_KEY = "ending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a call ended.
+
+    Args:
+        reason: why.
+        last_step: the step up to which it trained at most; None: there was none.
+        replaced: whether a hook replaced variables for the last save.
+        prepared: whether `before_last_save` of the hooks was called.
+    """
+
+    reason: str
+    last_step: int | None
+    replaced: bool = False
+    prepared: bool = True
+
+    def in_manifest(self) -> dict[str, Any]:
+        """What the manifest of the last checkpoint holds."""
+        return {_KEY: asdict(self)}
+
+
+def owed_ending(
+    processes: Coordinator, checkpoint: str, *, model_dir: str, steps: int | None, max_steps: int | None
+) -> Ending | None:
+    """How the call ended that wrote the newest checkpoint, if it was killed before its end and this call is the same.
+
+    Args:
+        processes: those that start together; the first one decides.
+        checkpoint: the newest one.
+        model_dir: its directory.
+        steps: of the call that starts; with it, each call makes steps of its own.
+        max_steps: of the call that starts.
+
+    Example:
+        >>> from estimator_core.coordinator import ALONE
+        >>> owed_ending(ALONE, "runs/line/checkpoints/20", model_dir="runs/line", steps=10, max_steps=None) is None
+        True
+    """
+    if steps is not None:
+        return None
+    told: Any = read_manifest(Path(checkpoint)).extras.get(_KEY)
+    if told is None or told["last_step"] != max_steps:
+        return None
+    ended = call_ended(model_dir, checkpoint_step(checkpoint))
+    # Where nothing says so, it is a copy of checkpoints, for another call.
+    return None if chief_says(processes, "ended-since", ended is not False) else Ending(**told)
+
+
+def call_ended(model_dir: str, step: int) -> bool | None:
+    """Whether the call that saved a step, or one that began there, has ended well at it; None if nothing says so.
+
+    Args:
+        model_dir: of the run.
+        step: of the checkpoint.
+    """
+    lineage = lineage_of(model_dir)
+    if lineage is not None:
+        return ended_since(LocalStorage(Path(model_dir)), lineage, step)
+    if not (Path(model_dir) / FILE).is_file():
+        return None
+    return ended_step(Path(model_dir), well=True) == step  # a copy of a directory in a store
+
+
+def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:
+    """Whether a call up to a step has nothing to do, not even to end what a killed one has left.
+
+    Args:
+        devices: of the Estimator.
+        state: the state in memory.
+        model_dir: of the run.
+        max_steps: the step; None: there is always something to do.
+    """
+    if max_steps is None:
+        return False
+    newest = latest_checkpoint(model_dir)
+    if newest is None or checkpoint_step(newest) == state.checkpoint_step:
+        return state.state is not None and state.step >= max_steps
+    if checkpoint_step(newest) < max_steps:
+        return False
+    processes = devices.processes
+    announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
+    return owed_ending(processes, newest, model_dir=model_dir, steps=None, max_steps=max_steps) is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,8 @@ from typing import Any
 
 from estimator_core._backends.fetched import fetched
 from estimator_core._inputs import Batch
-from estimator_core._loop.dispatch import Dispatch
+from estimator_core._loop.dispatch import Dispatch, check_fetches
 from estimator_core._loop.hook_calls import HookCalls
-from estimator_core._loop.outputs import check_fetches
 from estimator_core._loop.run import LoopRun
 from estimator_core._metrics.merging import compute_metrics, merge_metrics
 from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated

@@ -8,9 +8,8 @@ from estimator_core._loop.agreement import Decisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.calm import calm_steps
 from estimator_core._loop.device_state import DeviceState
-from estimator_core._loop.dispatch import Program
+from estimator_core._loop.dispatch import InFlightLimiter, Program
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.run import LoopRun
 
 

@@ -29,7 +29,7 @@ _log = logging.getLogger("estimator_core")
 
 if TYPE_CHECKING:
     from estimator_core._inputs.seen import SeenFeatures
-    from estimator_core._loop.owner import Owner
+    from estimator_core._loop.context import Owner
 
 
 @dataclass(frozen=True, kw_only=True)

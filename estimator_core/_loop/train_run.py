@@ -19,16 +19,13 @@ from estimator_core._loop.checkpointing import Checkpointer, checkpoint_policy
 from estimator_core._loop.checkpoints import Checkpoints
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import INPUT_ENDED
-from estimator_core._loop.dispatch import Program
+from estimator_core._loop.dispatch import InFlightLimiter, Program, check_fetches
 from estimator_core._loop.feed import feed
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_order import default_hooks, hook_order
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.ledgers import ObserverLedger, ResultLog, WriterLedger
-from estimator_core._loop.outputs import check_fetches
-from estimator_core._loop.positions import input_context
-from estimator_core._loop.resuming import Start, restored_state
+from estimator_core._loop.resuming import Start, input_context, restored_state
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.run_record import note_end, write_run_record
 from estimator_core._loop.starting import completed

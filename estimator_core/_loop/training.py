@@ -1,24 +1,136 @@
-"""One `Estimator.train` call, from its first check to its last file."""
+"""One `Estimator.train` call, from taking its model_dir to its last file."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from pathlib import Path
 
-from estimator_core._checkpoint import CheckpointStore
+from estimator_core._checkpoint import CheckpointStore, catalog
+from estimator_core._checkpoint.commit import placed
+from estimator_core._checkpoint.journaled import JournalShelf
+from estimator_core._checkpoint.lock import LOCK_FILE, ModelDirLock
 from estimator_core._checkpoint.preemption import Preemption
-from estimator_core._checkpoint.write_errors import placed
-from estimator_core._cluster.processes import announce, ending_together
-from estimator_core._loop.ending import owed_ending
-from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
-from estimator_core._loop.resuming import find_start
-from estimator_core._loop.taking_over import own_together, shelf_of, take_model_dir
+from estimator_core._checkpoint.shelf import PlainShelf
+from estimator_core._cluster.processes import announce, ending_together, gather
+from estimator_core._journal import Entry, Journal, Lineage, Saved, lineage_of, take_over
+from estimator_core._journal.views import imported, trim_event_files, write_results_files
+from estimator_core._journal.writer import PendingJournal
+from estimator_core._loop.ledgers import ObserverLedger, WriterLedger, this_process
+from estimator_core._loop.resuming import Start, find_start, owed_ending
 from estimator_core._loop.train_call import TrainCall
 from estimator_core._loop.train_run import TrainRun
+from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import read_eval_metrics
+from estimator_core.coordinator import Coordinator
+from estimator_core.errors import ArgumentError, SupersededError
 
 _log = logging.getLogger("estimator_core")
+
+
+@contextlib.contextmanager
+def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
+    """The chief holds the lock; the others see that it does, and so that all mean the same directory.
+
+    Args:
+        model_dir: of this process.
+        processes: those that train together.
+        url: what the model_dir is a copy of: each process has its own, and all must name the same URL. "": of nothing.
+
+    Raises:
+        ModelDirLockedError: another run is training there.
+        ArgumentError: a process does not see the chief's directory.
+    """
+    if processes.count == 1:
+        with ModelDirLock(model_dir):
+            yield
+        return
+    with ModelDirLock(model_dir) if processes.index == 0 or url else contextlib.nullcontext():
+        processes.barrier("locked", math.inf)
+        token = url or ((model_dir / LOCK_FILE).read_text() if (model_dir / LOCK_FILE).exists() else None)
+        seen = gather(processes, "model_dir", [url or str(model_dir.absolute()), token])
+        strangers = [p for p, (_, lock) in enumerate(seen) if lock != seen[0][1]]
+        if strangers:
+            raise ArgumentError(
+                f"Processes {strangers} do not see the model_dir of process 0 ({seen[0][0]}); theirs is "
+                f"{[seen[p][0] for p in strangers]}. Give all the same model_dir: a URL, or a directory they share."
+            )
+        yield
+        processes.barrier("done", math.inf)
+
+
+def take_model_dir(
+    model_dir: Path, processes: Coordinator, find: Callable[[], Start]
+) -> tuple[Start, PendingJournal | None]:
+    """Chooses where to start. The next epoch is taken with the first thing that the run writes.
+
+    What was recorded after the start counts no more then: event files and results of evaluations are brought in line.
+
+    Args:
+        model_dir: of the run; it is there.
+        processes: the first one of them takes over.
+        find: chooses the start; called in all processes.
+
+    Returns:
+        The start, and the journal in the first process.
+    """
+    if processes.index != 0:
+        return find(), None
+    seen = _seen(model_dir)
+    start = find()
+
+    def take() -> Journal:
+        journal = _taken(model_dir, seen, start.step)
+        trim_event_files(model_dir, journal.lineage, before=journal.epoch, ended=seen.ended is not None)
+        write_results_files(model_dir, journal.lineage)
+        return journal
+
+    return start, PendingJournal(take, seen)
+
+
+def shelf_of(model_dir: Path, journal: PendingJournal | None) -> JournalShelf | PlainShelf:
+    """Where the checkpoints of a run go; processes but the first one, which have no journal, only write there."""
+    root = catalog.checkpoints_dir(model_dir.absolute())
+    return PlainShelf(root) if journal is None else JournalShelf(root, journal)
+
+
+def _seen(model_dir: Path) -> Lineage:
+    """What the journal comes to; a directory of an older release is brought into order first."""
+    lineage = lineage_of(model_dir)
+    if lineage is None:
+        PlainShelf(catalog.checkpoints_dir(model_dir)).clean_up()
+    return lineage or Lineage()
+
+
+def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
+    epoch, newest = seen.epoch, seen.newest
+
+    def unchanged(lineage: Lineage) -> int:
+        if lineage.epoch != epoch or lineage.newest != newest:
+            raise SupersededError(
+                f"Another run has begun in {model_dir} while this one was starting: {lineage.writer}. Start again when "
+                "it has ended."
+            )
+        return step
+
+    storage, first = LocalStorage(model_dir), partial(_first, model_dir)
+    return take_over(storage, this_process(), unchanged, first, known=seen)
+
+
+def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
+    """What a release without a journal left, as the beginning of the journal."""
+    if lineage.number >= 0:
+        return ()
+    found = ((one, catalog.manifest_digest(one.path)) for one in catalog.listed(model_dir) if not one.problem)
+    saved = [
+        Saved(step=one.step, place=f"{catalog.CHECKPOINTS_DIR}/{one.step}", digest=digest)
+        for one, digest in found
+        if digest is not None
+    ]
+    return [*saved, *imported(model_dir)]
 
 
 def execute(call: TrainCall) -> str:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator_core._packs.boxes import Box, shape_of, tile, whole
-from estimator_core._packs.deltas import ROWS, VALUES, parse_name
 from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.entry import is_base
 from estimator_core._packs.fetch import read_boxes
 from estimator_core._packs.index import Piece
 from estimator_core._packs.packs import Packs
+from estimator_core._packs.write import ROWS, VALUES, parse_name
 from estimator_core.errors import CheckpointCorruptError
 
 

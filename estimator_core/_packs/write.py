@@ -1,15 +1,16 @@
-"""Writing a pack: straight from host memory, without a copy of it."""
+"""Writing a pack straight from host memory: whole pieces, or the rows of them that changed."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimator_core._packs.boxes import Box
+from estimator_core._packs.boxes import Box, whole
 from estimator_core._packs.dtypes import little_endian
 from estimator_core._packs.entry import PackEntry
 from estimator_core._packs.index import Piece, aligned, write_index
@@ -95,3 +96,46 @@ def _described(piece: HostPiece, data: memoryview, *, offset: int) -> Piece:
 
 def _bytes_of(array: np.ndarray) -> memoryview:
     return np.ascontiguousarray(little_endian(array)).reshape(-1).view(np.uint8).data
+
+
+#: Endings of the items that hold the numbers of rows and the rows.
+ROWS, VALUES = ":rows", ":values"
+_PLACE = re.compile(r"\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*")
+
+
+def piece_name(path: str, place: Box) -> str:
+    """The name of a piece of an array.
+
+    Example:
+        >>> piece_name("dense/kernel", ((0, 4), (8, 16)))
+        'dense/kernel@0-4,8-16'
+    """
+    return f"{path}@{','.join(f'{start}-{stop}' for start, stop in place)}"
+
+
+def parse_name(name: str) -> tuple[str, Box]:
+    """The inverse of `piece_name`.
+
+    Raises:
+        ValueError: the text is not the name of a piece.
+
+    Example:
+        >>> parse_name("dense/kernel@0-4,8-16")
+        ('dense/kernel', ((0, 4), (8, 16)))
+    """
+    path, _, place = name.rpartition("@")
+    if not _PLACE.fullmatch(place):
+        raise ValueError(f"{name[:200]!r} names no piece")
+    bounds = (axis.partition("-") for axis in place.split(","))
+    return path, tuple((int(start), int(stop)) for start, _, stop in bounds)
+
+
+def delta_pieces(piece: HostPiece, rows: np.ndarray) -> list[HostPiece]:
+    """What is written instead of a piece whose given rows have changed. Rows count from the first row of the piece."""
+    name, first = piece_name(piece.path, piece.place), piece.place[0][0] if piece.place else 0
+    if not rows.size:
+        return []
+    return [
+        HostPiece(item=piece.item + ending, path=name, shape=array.shape, place=whole(array.shape), array=array)
+        for ending, array in ((ROWS, rows.astype(np.int64) + first), (VALUES, piece.array[rows]))
+    ]

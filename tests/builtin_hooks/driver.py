@@ -16,9 +16,9 @@ from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._loop.agreement import OwnDecisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.dispatch import InFlightLimiter
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import FIRST_BAD_STEP

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_core._checkpoint import CheckpointStore, pins
+from estimator_core._checkpoint import CheckpointStore, read
 from estimator_core._checkpoint.catalog import all_checkpoints
 from estimator_core._checkpoint.read import read_checkpoint
-from estimator_core._checkpoint.retention import Retention
+from estimator_core._checkpoint.shelf import Retention
 from estimator_core.config import KeepBest
 from estimator_core.errors import ArgumentError
 
@@ -75,7 +75,7 @@ def test_what_was_just_written_stays_behind_newer_ones(tmp_path, small_items):
 def test_what_is_being_read_stays_until_later(tmp_path, small_items, caplog):
     with CheckpointStore(tmp_path, keep_max=1) as store:
         first = Path(store.save(1, small_items(1)).path)
-        with pins.reading(first), caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
+        with read.reading(first), caplog.at_level(logging.INFO, "estimator_core.checkpoint"):
             store.save(2, small_items(2)).wait()
             assert steps(tmp_path) == [1, 2]
             assert f"{first} is being read" in caplog.text
@@ -113,7 +113,7 @@ def test_a_checkpoint_that_cannot_be_deleted_is_tried_again(tmp_path, small_item
     with CheckpointStore(tmp_path, keep_max=1) as store:
         store.save(1, small_items(1)).wait()
         with monkeypatch.context() as patch:
-            patch.setattr("estimator_core._checkpoint.pins.rename_unless_read", _refuse)
+            patch.setattr("estimator_core._checkpoint.read.rename_unless_read", _refuse)
             store.save(2, small_items(2)).wait()
         assert steps(tmp_path) == [1, 2]
         assert "could not be deleted (not now); it is tried again" in caplog.text

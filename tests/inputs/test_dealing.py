@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from estimator_core._inputs import InputContext, open_input
 from estimator_core._inputs.arrays import numpy_input_fn
 from estimator_core._inputs.input_fn import from_iterable
-from estimator_core._loop.positions import position_of
+from estimator_core._loop.resuming import position_of
 from estimator_core.errors import ArgumentError
 
 plans = st.fixed_dictionaries(

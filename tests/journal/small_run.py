@@ -16,7 +16,7 @@ import optax
 import estimator_core as ec
 from estimator_core._checkpoint import commit, journaled
 from estimator_core._journal import writer
-from estimator_core._loop import eval_results, taking_over
+from estimator_core._loop import eval_results, training
 from estimator_core._storage.local import LocalStorage
 
 #: Where a signal can come: the owner of a function, and its name.
@@ -28,8 +28,8 @@ WHERE = {
     "arrays": (commit.orbax_io, "write_arrays"),
     "evaluation": (eval_results, "write_results"),
     "line": (eval_results, "append_line"),
-    "trim": (taking_over, "trim_event_files"),
-    "views": (taking_over, "write_results_files"),
+    "trim": (training, "trim_event_files"),
+    "views": (training, "write_results_files"),
 }
 X = np.linspace(0, 1, 96, dtype=np.float32).reshape(32, 3)
 

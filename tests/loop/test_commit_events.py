@@ -154,7 +154,7 @@ def test_the_events_of_a_save_cost_the_state_nothing(
 
 
 def test_one_look_tells_of_all_that_is_committed() -> None:
-    from estimator_core._checkpoint.saved import PendingCheckpoint
+    from estimator_core._checkpoint.items import PendingCheckpoint
     from estimator_core._loop.checkpoints import CommitEvents
 
     seen: list[int] = []

@@ -20,9 +20,9 @@ from estimator_core._loop import hook_schedule as hook_schedule_module
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.dispatch import InFlightLimiter
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.time_spent import TimeSpent
 from estimator_core._loop.train import train_loop
 from estimator_core._step.state import TrainState, initial_clock

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from estimator_core._loop import in_flight
+from estimator_core._loop import dispatch
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.dispatch import Dispatch
@@ -100,9 +100,9 @@ def test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds(
     monkeypatch: pytest.MonkeyPatch, seconds: float, most: int, calm: bool
 ) -> None:
     device = Device(seconds)
-    monkeypatch.setattr(in_flight, "time", SimpleNamespace(perf_counter=lambda: device.now))
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(perf_counter=lambda: device.now))
     live: Any = DeviceState(state=0, step=0)  # type: ignore[arg-type]
-    collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(calm=calm), in_flight.InFlightLimiter()
+    collaborators: Any = Run(200), live, Batches(), {1: device.dispatch}, Nobody(calm=calm), dispatch.InFlightLimiter()
     train_loop(*collaborators, NOBODY_ASKS)
     assert device.dispatched == 200
     # the one handed over last, and those before it

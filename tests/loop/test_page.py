@@ -25,15 +25,15 @@ import numpy as np
 import pytest
 
 from estimator_core._loop import batches as batches_module
-from estimator_core._loop import calm, hook_schedule, in_flight
+from estimator_core._loop import calm, dispatch, hook_schedule
 from estimator_core._loop import total as total_module
 from estimator_core._loop.agreement import NOBODY_ASKS, OwnDecisions
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.device_state import DeviceState
+from estimator_core._loop.dispatch import InFlightLimiter
 from estimator_core._loop.evaluate import evaluate_loop
 from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.hook_schedule import HookSchedule
-from estimator_core._loop.in_flight import InFlightLimiter
 from estimator_core._loop.predict import predict_loop
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
@@ -305,7 +305,7 @@ def faked(world: World) -> Iterator[None]:
         patch.setattr(batches_module, "perf_counter", world.time)
         patch.setattr(calm, "monotonic", world.time)
         patch.setattr(hook_schedule, "time", SimpleNamespace(monotonic=world.time))
-        patch.setattr(in_flight, "time", SimpleNamespace(perf_counter=world.time))
+        patch.setattr(dispatch, "time", SimpleNamespace(perf_counter=world.time))
         patch.setattr(total_module, "compute_metrics", dict)
         patch.setattr(total_module, "merge_metrics", lambda left, right: {n: [*left[n], *right[n]] for n in left})
         yield

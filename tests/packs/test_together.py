@@ -17,7 +17,7 @@ from estimator_core._checkpoint.newest import Restored, read_latest
 from estimator_core._checkpoint.shelf import Publisher
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.resuming import find_start
-from estimator_core._packs import away
+from estimator_core._packs import packs
 from estimator_core._packs.packs import Packs
 from estimator_core._packs.stored import StoredArray
 from estimator_core._storage.local import LocalStorage
@@ -175,8 +175,8 @@ def failing(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception
         store.mkdir()
         for pack in directory.glob("*.pack"):
             pack.rename(store / pack.name)
-        monkeypatch.setattr(away, "_away", {})
-        away.leave_away(directory, FailsOnce(store, error))
+        monkeypatch.setattr(packs, "_away", {})
+        packs.leave_away(directory, FailsOnce(store, error))
 
     return failing
 

@@ -27,7 +27,7 @@ import jax
 from estimator_cluster import connect, service
 from estimator_cluster.store import SealedStore
 from estimator_core import Processes
-from estimator_core._loop import step_flags
+from estimator_core._loop import shared_feed
 from estimator_core.coordinator import Coordinator
 
 HERE = Path(__file__).parent
@@ -43,10 +43,10 @@ _MOVED = re.compile(r"= (\S+) (all-reduce|all-gather|all-to-all|collective-permu
 
 def collectives(mesh: jax.sharding.Mesh) -> list[str]:
     """What the reduction of the flags moves, from the text of its program."""
-    shape = (mesh.size, 2 * step_flags.WIDTH)
+    shape = (mesh.size, 2 * shared_feed.WIDTH)
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(tuple(mesh.axis_names)))
     flags = jax.ShapeDtypeStruct(shape, "int32", sharding=sharding)
-    text = step_flags.reduction(mesh).lower(flags).compile().as_text()  # type: ignore[attr-defined]
+    text = shared_feed.reduction(mesh).lower(flags).compile().as_text()  # type: ignore[attr-defined]
     return [f"{kind} {shape}" for shape, kind in _MOVED.findall(text)]
 
 
@@ -55,7 +55,7 @@ def worker(address: str, count: int, index: int, batches: int) -> None:
     here = connect(Processes(address, count, index, "the benchmark"), OPTIONS)
     asked = _count_requests()
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
-    tell = step_flags.agreed_batches(step_flags.step_flags(mesh), here, "batches")
+    tell = shared_feed.agreed_batches(shared_feed.step_flags(mesh), here, "batches")
     waits = [tell(TOLD) for _ in range(2)]
     seconds = []
     for _ in range(batches):

@@ -14,7 +14,7 @@ import numpy as np
 from train_worker import make_estimator
 
 import estimator_core as ec
-from estimator_core._loop.positions import input_context
+from estimator_core._loop.resuming import input_context
 
 
 class Looks(ec.export.Exporter):

@@ -16,7 +16,7 @@ import models
 import numpy as np
 
 import estimator_core as ec
-from estimator_core._loop.positions import input_context
+from estimator_core._loop.resuming import input_context
 
 STEPS = 12
 Result = dict[str, Any]

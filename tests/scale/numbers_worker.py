@@ -15,7 +15,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_core._loop.device_state import whole_on_host
-from estimator_core._loop.positions import input_context
+from estimator_core._loop.resuming import input_context
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:

@@ -16,7 +16,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_core._loop.device_state import whole_on_host
-from estimator_core._loop.positions import input_context
+from estimator_core._loop.resuming import input_context
 
 TENSOR = [(".*layer_0/kernel", (None, "model")), (".*layer_0/bias", ("model",)), (".*layer_1/kernel", ("model", None))]
 RULES = {

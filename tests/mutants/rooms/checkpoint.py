@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         name="nan-in-the-model-state-is-saved",
         guarantee="trap 29",
-        file=_ROOM + "checks.py",
+        file=_ROOM + "checksums.py",
         old='for item in ("variables", "model_state", "opt_state")\n        for path',
         new='for item in ("variables",)\n        for path',
         tests=("test_nan_is_never_saved",),
@@ -82,7 +82,7 @@ MUTANTS = (
     Mutant(
         name="nan-in-extension-floats-is-saved",
         guarantee="trap 29",
-        file=_ROOM + "checks.py",
+        file=_ROOM + "checksums.py",
         old='return array.dtype.kind in "fc" or (array.dtype.kind == "V" and "float" in array.dtype.name)',
         new='return array.dtype.kind in "fc"',
         tests=("test_a_last_bad_value_of_each_float_dtype_is_seen",),
@@ -90,7 +90,7 @@ MUTANTS = (
     Mutant(
         name="nan-behind-the-first-chunk-is-saved",
         guarantee="trap 29",
-        file=_ROOM + "checks.py",
+        file=_ROOM + "checksums.py",
         old="for start in range(0, flat.size, _CHUNK)",
         new="for start in range(0, min(flat.size, _CHUNK), _CHUNK)",
         tests=("test_a_last_bad_value_of_each_float_dtype_is_seen",),
@@ -98,7 +98,7 @@ MUTANTS = (
     Mutant(
         name="infinite-weights-are-saved",
         guarantee="trap 29",
-        file=_ROOM + "checks.py",
+        file=_ROOM + "checksums.py",
         old="test = np.isfinite if finite else _not_nan",
         new="test = _not_nan",
         tests=("test_infinity_is_refused_in_variables_only",),
@@ -189,7 +189,7 @@ MUTANTS = (
     Mutant(
         name="the-checksum-of-a-file-is-not-compared",
         guarantee="rule 2",
-        file=_ROOM + "file_checks.py",
+        file=_ROOM + "checksums.py",
         old="expected.crc32 is None or checksum(path.read_bytes()) == expected.crc32",
         new="True",
         tests=("test_large_json_is_checked_as_a_whole",),
@@ -197,7 +197,7 @@ MUTANTS = (
     Mutant(
         name="large-json-has-no-checksum",
         guarantee="rule 2",
-        file=_ROOM + "file_checks.py",
+        file=_ROOM + "checksums.py",
         old="whole = size <= _WHOLE or not holds_arrays",
         new="whole = size <= _WHOLE",
         tests=("test_large_json_is_checked_as_a_whole",),
@@ -239,8 +239,8 @@ MUTANTS = (
         name="half-written-checkpoints-stay",
         guarantee="rule 3",
         file=_ROOM + "shelf.py",
-        old="if layout.work_epoch(path.name) is None:",
-        new="if layout.work_epoch(path.name) is None or path.name.startswith(layout.WRITING):",
+        old="if catalog.work_epoch(path.name) is None:",
+        new="if catalog.work_epoch(path.name) is None or path.name.startswith(catalog.WRITING):",
         tests=("test_every_state_of_the_disk_during_a_save_can_be_resumed[a new step]",),
     ),
     Mutant(
@@ -279,7 +279,7 @@ MUTANTS = (
     Mutant(
         name="the-error-of-a-save-is-lost",
         guarantee="rule 4",
-        file=_ROOM + "saved.py",
+        file=_ROOM + "items.py",
         old="if self._error is not None and not self._raised:\n            self.wait()",
         new="pass",
         tests=("test_an_error_nobody_asked_for_comes_with_the_next_save",),
@@ -287,7 +287,7 @@ MUTANTS = (
     Mutant(
         name="an-error-of-a-save-is-raised-twice",
         guarantee="rule 4",
-        file=_ROOM + "saved.py",
+        file=_ROOM + "items.py",
         old="if self._error is not None and not self._raised:",
         new="if self._error is not None:",
         tests=("test_nan_is_never_saved",),
@@ -320,7 +320,7 @@ MUTANTS = (
     Mutant(
         name="nan-is-among-the-best",
         guarantee="rule 5",
-        file=_ROOM + "retention.py",
+        file=_ROOM + "shelf.py",
         old=" for step, value in values.items() if not math.isnan(value)",
         new=" for step, value in values.items()",
         tests=("test_the_best_stay",),
@@ -328,7 +328,7 @@ MUTANTS = (
     Mutant(
         name="the-worst-of-a-maximum-stay",
         guarantee="rule 5",
-        file=_ROOM + "retention.py",
+        file=_ROOM + "shelf.py",
         old='value if rule.mode == "min" else -value',
         new="value",
         tests=("test_the_best_stay",),
@@ -336,7 +336,7 @@ MUTANTS = (
     Mutant(
         name="the-oldest-stay",
         guarantee="rule 5",
-        file=_ROOM + "retention.py",
+        file=_ROOM + "shelf.py",
         old="set(steps[-self.keep_max :])",
         new="set(steps[: self.keep_max])",
         tests=("test_the_newest_stay",),
@@ -344,7 +344,7 @@ MUTANTS = (
     Mutant(
         name="the-first-period-keeps-one",
         guarantee="rule 5",
-        file=_ROOM + "retention.py",
+        file=_ROOM + "shelf.py",
         old="if period >= 1:",
         new="if period >= 0:",
         tests=("test_one_an_hour_stays_over_restarts",),
@@ -360,7 +360,7 @@ MUTANTS = (
     Mutant(
         name="a-checkpoint-is-deleted-while-it-is-read",
         guarantee="rule 5",
-        file=_ROOM + "pins.py",
+        file=_ROOM + "read.py",
         old="if _readers[path.absolute()]:",
         new="if False:",
         tests=("test_what_is_being_read_stays_until_later",),
@@ -418,7 +418,7 @@ MUTANTS = (
     Mutant(
         name="a-data-contract-looks-for-its-memory-at-the-url",
         guarantee="rule 136",
-        file=_ROOM + "fetched.py",
+        file=_ROOM + "catalog.py",
         old="return None if location is None else os.fspath(fetched(location, plugins=plugins))",
         new="return location",
         tests=("test_evaluation_reads_the_checkpoint_of_the_url", "test_so_do_predictions", "test_so_do_exports"),

@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant(
         name="a-batch-of-another-form-passes",
         guarantee="rule 48",
-        file="estimator_core/_loop/step_flags.py",
+        file="estimator_core/_loop/shared_feed.py",
         old='if name != "flags"]',
         new='if name == "rows"]',
         tests=("test_what_differs_or_is_wanted_is_gathered",),

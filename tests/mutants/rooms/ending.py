@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         name="a-killed-call-is-never-ended",
         guarantee="rule 96",
-        file=_ROOM + "ending.py",
+        file=_ROOM + "resuming.py",
         old="return None if chief_says(",
         new="return None if True or chief_says(",
         tests=("test_the_next_call_ends_what_a_killed_one_has_left",),
@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="every-end-is-owed",
         guarantee="rule 96",
-        file=_ROOM + "ending.py",
+        file=_ROOM + "resuming.py",
         old='return None if chief_says(processes, "ended-since", ended is not False) else Ending',
         new="return Ending",
         tests=("test_a_call_that_has_ended_does_not_end_again",),

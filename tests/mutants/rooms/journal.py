@@ -59,7 +59,7 @@ MUTANTS = (
     Mutant(
         name="a-fifo-keeps-readers-waiting",
         guarantee="rule 45",
-        file=_CHECKPOINT + "file_checks.py",
+        file=_CHECKPOINT + "checksums.py",
         old="if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):",
         new="if False:",
         tests=("test_links_and_fifos_are_refused_and_nobody_waits",),

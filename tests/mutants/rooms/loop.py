@@ -247,7 +247,7 @@ MUTANTS = (
     Mutant(
         name="values-come-behind-the-step",
         guarantee="rule 31",
-        file=_ROOM + "streams.py",
+        file=_ROOM + "hook_calls.py",
         old="sum(part.steps.start > step for",
         new="sum(part.steps.start >= step for",
         tests=("test_values_up_to_a_step_come_before_the_hook_is_called_there",),
@@ -255,7 +255,7 @@ MUTANTS = (
     Mutant(
         name="a-gap-in-the-values-is-silent",
         guarantee="trap 20",
-        file=_ROOM + "streams.py",
+        file=_ROOM + "hook_calls.py",
         old="if len(present) < len(names):",
         new="if False:",
         tests=("test_a_gap_in_the_values_of_every_step_is_told_once_a_hook",),
@@ -263,7 +263,7 @@ MUTANTS = (
     Mutant(
         name="a-gap-is-told-at-every-step",
         guarantee="trap 20",
-        file=_ROOM + "streams.py",
+        file=_ROOM + "hook_calls.py",
         old="self._warned.append(hook)",
         new="pass",
         tests=("test_a_gap_in_the_values_of_every_step_is_told_once_a_hook",),
@@ -271,7 +271,7 @@ MUTANTS = (
     Mutant(
         name="one-hook-is-told-of-a-gap-for-all",
         guarantee="trap 20",
-        file=_ROOM + "streams.py",
+        file=_ROOM + "hook_calls.py",
         old="if not any(hook is warned for warned in self._warned):",
         new="if not self._warned:",
         tests=("test_a_gap_in_the_values_of_every_step_is_told_once_a_hook",),
@@ -287,7 +287,7 @@ MUTANTS = (
     Mutant(
         name="a-name-that-nobody-gives-is-fetched",
         guarantee="trap 20",
-        file=_ROOM + "outputs.py",
+        file=_ROOM + "dispatch.py",
         old="        if name not in known:\n",
         new="        if False:\n",
         tests=("test_a_fetch_that_no_step_gives_is_refused",),
@@ -311,7 +311,7 @@ MUTANTS = (
     Mutant(
         name="an-output-is-that-of-the-first-step",
         guarantee="trap 26",
-        file=_ROOM + "outputs.py",
+        file=_ROOM + "dispatch.py",
         old="return np.asarray(host[-1]) if last else host",
         new="return np.asarray(host[0]) if last else host",
         tests=("test_trap_26_a_stop_acts_at_the_end_of_the_dispatch_and_next_step_gives_an_exact_one",),
@@ -319,7 +319,7 @@ MUTANTS = (
     Mutant(
         name="all-values-of-one-step-have-no-axis-of-steps",
         guarantee="trap 26",
-        file=_ROOM + "outputs.py",
+        file=_ROOM + "dispatch.py",
         old="return np.asarray(_to_host(value, last=False))[None]",
         new="return np.asarray(_to_host(value, last=False))",
         tests=("test_trap_26_a_stop_acts_at_the_end_of_the_dispatch_and_next_step_gives_an_exact_one",),
@@ -327,7 +327,7 @@ MUTANTS = (
     Mutant(
         name="the-host-runs-far-ahead",
         guarantee="trap 27",
-        file=_ROOM + "in_flight.py",
+        file=_ROOM + "dispatch.py",
         old="if len(values) > self._limit:",
         new="if len(values) > 1000:",
         tests=("test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds",),
@@ -336,7 +336,7 @@ MUTANTS = (
     Mutant(
         name="the-limit-never-moves",
         guarantee="trap 27",
-        file=_ROOM + "in_flight.py",
+        file=_ROOM + "dispatch.py",
         old="self._limit = max(LEAST, min(MOST, int(AHEAD_SECS / max(seconds, 1e-9))))",
         new="pass",
         tests=("test_the_host_is_ahead_by_two_dispatches_or_four_milliseconds",),
