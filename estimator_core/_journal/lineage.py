@@ -45,7 +45,9 @@ class Lineage:
     saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
     retired: dict[str, str] = field(default_factory=dict[str, str])
     evaluations: dict[tuple[str, int], Evaluated] = field(default_factory=dict[tuple[str, int], Evaluated])
-    marks: dict[tuple[str, str], tuple[Segment, ...]] = field(default_factory=dict[tuple[str, str], tuple[Segment, ...]])
+    marks: dict[tuple[str, str], tuple[Segment, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[Segment, ...]]
+    )
     exports: dict[str, Exported] = field(default_factory=dict[str, Exported])
     ended: Ended | None = None
 
