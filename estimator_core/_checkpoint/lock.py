@@ -6,6 +6,7 @@ A process that finds a lock file checks whether the holder still exists.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -48,11 +49,12 @@ class Holder:
     def this_process(started: datetime) -> Holder:
         """The calling process."""
         pid = os.getpid()
+        machine, process_start = _told_apart_by(pid)
         return Holder(
             host=platform.node(),
-            machine=_machine(),
+            machine=machine,
             pid=pid,
-            process_start=_process_start(pid) or "",
+            process_start=process_start,
             started=started.isoformat(timespec="seconds"),
         )
 
@@ -74,6 +76,12 @@ class Holder:
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, started {self.started}"
+
+
+@functools.lru_cache(maxsize=1)
+def _told_apart_by(pid: int) -> tuple[str, str]:
+    """The machine and the start time of this process, which has the id `pid`. A fork of it has another one."""
+    return _machine(), _process_start(pid) or ""
 
 
 def _machine() -> str:

@@ -97,9 +97,9 @@ def make_input(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
     """
     result: Any = input_fn
     for _ in range(5):
-        sharded = "input_context" in accepted_arguments(result)
-        result = call_input_fn(result, arguments)
-        if sharded:
+        accepted = accepted_arguments(result)
+        result = result(**{name: arguments[name] for name in accepted if name in arguments})
+        if "input_context" in accepted:
             arguments = {**arguments, "input_context": InputContext()}
         if result is None or isinstance(result, (str, bytes, bool, int, float)):
             raise InputError(f"input_fn returned {result!r}. {_ARRAYS_HELP}")

@@ -45,15 +45,16 @@ class Lineage:
     saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
     retired: dict[str, str] = field(default_factory=dict[str, str])
     evaluations: dict[tuple[str, int], Evaluated] = field(default_factory=dict[tuple[str, int], Evaluated])
-    marks: dict[tuple[str, str], list[Segment]] = field(default_factory=dict[tuple[str, str], list[Segment]])
+    marks: dict[tuple[str, str], tuple[Segment, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[Segment, ...]]
+    )
     exports: dict[str, Exported] = field(default_factory=dict[str, Exported])
     ended: Ended | None = None
 
     def copy(self) -> Lineage:
         """A copy that does not change with this one."""
-        marks = {file: list(told) for file, told in self.marks.items()}
-        tables = {name: dict(getattr(self, name)) for name in ("saved", "retired", "evaluations", "exports")}
-        return replace(self, starts=list(self.starts), marks=marks, **tables)
+        tables = {name: dict(getattr(self, name)) for name in ("saved", "retired", "evaluations", "marks", "exports")}
+        return replace(self, starts=list(self.starts), **tables)
 
     @property
     def writer(self) -> str:
@@ -120,11 +121,11 @@ def _note(lineage: Lineage, entry: Entry) -> None:
         case Evaluated():
             lineage.evaluations[entry.name, entry.step] = entry
         case Segment():
-            told = lineage.marks.setdefault((entry.directory, entry.name), [])
-            told.append(entry)
+            told = (*lineage.marks.get((entry.directory, entry.name), ()), entry)
             oldest = min(lineage.saved, default=entry.step)  # no run goes back further than to a checkpoint
             while len(told) > 1 and told[1].step <= oldest:
-                told.pop(0)
+                told = told[1:]
+            lineage.marks[entry.directory, entry.name] = told
         case Exported():
             lineage.exports[entry.place] = entry
         case Retired():
@@ -141,7 +142,7 @@ def _go_back(lineage: Lineage, step: int) -> None:
     for later in [saved for saved in lineage.saved if saved > step]:
         _retire(lineage, later)
     lineage.evaluations = {key: one for key, one in lineage.evaluations.items() if one.step <= step}
-    kept = {file: [one for one in told if one.step <= step] for file, told in lineage.marks.items()}
+    kept = {file: tuple(one for one in told if one.step <= step) for file, told in lineage.marks.items()}
     lineage.marks = {file: told for file, told in kept.items() if told}
 
 

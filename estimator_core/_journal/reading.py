@@ -101,7 +101,8 @@ def _from_json(value: Any) -> Lineage:
             case Evaluated():
                 lineage.evaluations[entry.name, entry.step] = entry
             case Segment():
-                lineage.marks.setdefault((entry.directory, entry.name), []).append(entry)
+                file = entry.directory, entry.name
+                lineage.marks[file] = (*lineage.marks.get(file, ()), entry)
             case Exported():
                 lineage.exports[entry.place] = entry
             case Ended():

@@ -90,10 +90,11 @@ def trim_leftovers(root: Path, lineage: Lineage) -> None:
     before = lineage.epoch + 1
     for folder in (name for name in os.listdir(root) if re.match(r"eval(_|$)", name)):
         for found in list(os.scandir(root / folder)) if (root / folder).is_dir() else ():
-            match = _EVENT_FILE.fullmatch(found.name)
-            told = lineage.marks.get((folder, found.name))
             with contextlib.suppress(FileNotFoundError):
-                if match and found.stat().st_size > (told[-1].size if told else 0):
+                told = lineage.marks.get((folder, found.name))
+                if told and found.stat().st_size <= told[-1].size:
+                    continue  # almost all
+                if match := _EVENT_FILE.fullmatch(found.name):
                     _trim(root, lineage, Path(found.path), int(match[1]), before=before, ended=True, sure=True)
 
 

@@ -38,6 +38,10 @@ class Ways(Protocol):
 class Tuner(Protocol):
     """Decides how many batches a dispatch gets while a call runs."""
 
+    def begin(self, batches: Batches, first: Batch) -> bool:
+        """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
+        ...
+
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
         """Called after a dispatch. `room` is the number of batches that may be drawn now."""
         ...
@@ -176,6 +180,10 @@ class Batches:
         """Raises the error of the input, once every batch before it has been used."""
         if self._over and self._error is not None:
             raise self._error
+
+    def begin(self, first: Batch) -> bool:
+        """Lets the tuner look before the first dispatch. Returns whether batches like the first one come in groups."""
+        return self._tuner is not None and self._tuner.begin(self, first)
 
     def tune(self, ways: Ways, room: float) -> None:
         """Lets the tuner look after a dispatch. `room` is the number of batches that may be drawn now."""

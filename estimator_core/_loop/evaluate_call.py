@@ -164,7 +164,7 @@ class EvaluateCall:
             run.batch, run.batch_size = first, first.size
             step_of_batch = prepared(run, calls, partial(self.programs.eval_step, devices), first)
             run.batch_metrics = step_of_batch.metrics
-            total = Total(run, step_of_batch)
+            total = Total(run, step_of_batch, grouped=batches.begin(first))
             schedule.start()
             metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))

@@ -24,17 +24,18 @@ class Total:
     Args:
         run: the run whose live state is evaluated; its `last_step` is the number of batches, if known.
         step: the evaluation program.
+        grouped: whether an earlier call has shown that its metrics are computed on the device, in groups.
 
     Attributes:
         room: how many batches may be added at once: one if metrics are computed on the host.
     """
 
-    def __init__(self, run: LoopRun, step: EvalStep) -> None:
+    def __init__(self, run: LoopRun, step: EvalStep, *, grouped: bool = False) -> None:
         self._run, self._step = run, step
         self._accumulated: Accumulated | None = None
         self._evaluated: Evaluated | None = None
         self._host_metrics: dict[str, Any] = {}
-        self.room: float = 1  # the first batch shows whether there are host metrics
+        self.room = math.inf if grouped else 1.0  # otherwise the first batch shows whether there are host metrics
 
     def add(self, dispatch: Dispatch) -> dict[str, Any] | None:
         """Adds the batches of a dispatch. Returns the outputs of a single batch, None for several."""

@@ -142,6 +142,13 @@ class GroupTuner:
         self._open = True
         self._began: float | None = None
 
+    def begin(self, batches: Batches, first: Batch) -> bool:
+        """Groups from the first batch on, where a trial in an earlier call has shown that it is faster."""
+        count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
+        if count > 1:
+            self._settle(batches, shapes_of(first), count)
+        return count > 1
+
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
         """Tries several batches at the right time. Costs little before that."""
         if not self._open:

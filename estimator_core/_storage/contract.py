@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -12,6 +14,7 @@ from estimator_core.errors import ArgumentError, EstimatorError
 #: Beginning of the names that storages use for themselves. No part of a key begins with it.
 DRAFT = ".draft-"
 _LONGEST_KEY, _LONGEST_PART = 900, 255
+_REFUSED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 
 
 def check_key(key: str) -> str:
@@ -63,6 +66,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
             raise ArgumentError(f"({begin}, {end}) is not a range of bytes: its begin is from 0 to its end.")
 
 
+@functools.lru_cache(maxsize=1024)
 def _fault(key: str) -> str:
     """Why it is not a key; "" if it is one."""
     parts = key.split("/")
@@ -70,7 +74,7 @@ def _fault(key: str) -> str:
         return "a part must not be empty or end in a dot"
     if any(part.startswith(DRAFT) for part in parts):
         return f"names that begin with {DRAFT!r} belong to the storage"
-    if any(character < " " or character in "\\\x7f" or "\ud800" <= character <= "\udfff" for character in key):
+    if _REFUSED.search(key):
         return "it has a backslash, a control character or a surrogate"
     if len(key.encode()) > _LONGEST_KEY or any(len(part.encode()) > _LONGEST_PART for part in parts):
         return f"it has more than {_LONGEST_KEY} bytes, or {_LONGEST_PART} in a part"

@@ -165,12 +165,12 @@ class LocalStorage:
         Raises:
             StorageError: a part of the path is a link, which may lead anywhere.
         """
-        path = self._root
+        path = self.url
         for part in check_key(key).split("/"):
-            path = path / part
-            if path.is_symlink():
+            path = os.path.join(path, part)
+            if os.path.islink(path):
                 raise StorageError(f"{self.url}: {key} is a link or below one; no link below the root is followed.")
-        return path
+        return Path(path)
 
     @contextlib.contextmanager
     def _opened(self, key: str) -> Generator[int]:

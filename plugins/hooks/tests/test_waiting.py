@@ -18,6 +18,7 @@ from estimator_hooks import plugin
 from estimator_hooks.progress import display
 from estimator_hooks.progress.figures import Figures
 from estimator_hooks.progress.lines import LineDisplay
+from estimator_hooks.progress.ticker import Ticker
 from estimator_hooks.progress.waiting import COMPILING, FIRST_BATCH, begin_waiting, end_waiting, forget, waiting
 
 
@@ -103,7 +104,7 @@ def test_a_run_that_fails_before_its_first_step_leaves_nothing(watched: Watched)
     assert watched.told[-1] == ("close", None)
     assert waiting(run) is None
     assert display.shared._display is None
-    assert [thread for thread in threading.enumerate() if thread.name == "progress"] == []
+    assert no_thread_is_left()
     forget(run)  # once more does nothing
 
 
@@ -156,4 +157,30 @@ def test_a_call_leaves_no_thread(tmp_path: Path) -> None:
     estimator = ec.Estimator(model_fn, model_dir=str(tmp_path))
     input_fn = ec.inputs.numpy_input_fn({"x": np.ones(8, np.float32)}, batch_size=8, num_epochs=1, shuffle=False)
     estimator.train(input_fn, steps=1).evaluate(input_fn)
-    assert [thread.name for thread in threading.enumerate() if thread.name == "progress"] == []
+    assert no_thread_is_left()
+
+
+def no_thread_is_left(limit: float = 5) -> bool:
+    """Whether the thread that shows progress ends soon."""
+    until = time.monotonic() + limit
+    while alive := [thread for thread in threading.enumerate() if thread.name == "progress"]:
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    return not alive
+
+
+def test_one_thread_serves_calls_that_follow_each_other() -> None:
+    """Starting and joining one costs as much as an evaluation of several batches."""
+    ticker, called = Ticker(), threading.Event()
+    threads: set[int | None] = set()
+    for _ in range(3):
+        ticker.add(called.set, every=0.001)
+        threads.add(ticker._thread and ticker._thread.ident)
+        assert called.wait(20)
+        ticker.remove(called.set)
+        called.clear()
+    assert len(threads) == 1
+    assert None not in threads
+    assert not called.wait(0.05)  # what was removed is not called again
+    assert no_thread_is_left()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextvars
-import threading
+import functools
 import time
 
 from estimator_core.hooks import Run
 from estimator_core.modes import ModeKeys
 from estimator_hooks.progress.display import Display, shared
+from estimator_hooks.progress.ticker import Ticker
 
 OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling the first step"
 
@@ -16,6 +17,7 @@ OPENING, FIRST_BATCH, COMPILING = "opening the input", "first batch", "compiling
 Key = tuple[int, str, str | None]
 
 _waiting: dict[Key, Waiting] = {}
+_ticker = Ticker()
 
 
 class Waiting:
@@ -30,11 +32,9 @@ class Waiting:
         self.display = display
         self.call = display.open(title(run))
         self._run, self._stage, self._since = run, OPENING, time.monotonic()
-        self._over = threading.Event()
-        # The thread writes to the cell of a notebook that made it.
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._tell,), name="progress", daemon=True)
-        self._thread.start()
+        # It is shown in the cell of a notebook that made it.
+        self._tell = functools.partial(contextvars.copy_context().run, self._show)
+        _ticker.add(self._tell, every=display.refresh_secs)
 
     def at(self, stage: str) -> None:
         """Says that the next stage begins."""
@@ -43,9 +43,8 @@ class Waiting:
             self._show()
 
     def end(self) -> None:
-        """Ends the thread; the call stays open."""
-        self._over.set()
-        self._thread.join()
+        """Ends that; the call stays open."""
+        _ticker.remove(self._tell)
 
     def text(self) -> str:
         """What the call waits for.
@@ -58,10 +57,6 @@ class Waiting:
             return "reading the first batch"
         step = self._run.first_step
         return f"restoring the checkpoint of step {step}" if step else "tracing the model, making initial values"
-
-    def _tell(self) -> None:
-        while not self._over.wait(self.display.refresh_secs):
-            self._show()
 
     def _show(self) -> None:
         self.display.wait(self.call, self.text(), time.monotonic() - self._since)

@@ -108,7 +108,7 @@ class Beside:
         segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
         sizes: dict[str, int] = {}  # a file is uploaded once, however often it was recorded
         for name, one in segments:
-            before = lineage.marks.get((one.directory, one.name), [])
+            before = lineage.marks.get((one.directory, one.name), ())
             grown = not before or before[-1].size < one.size
             if grown and one.size <= _size(self._path / name):  # it is smaller if it was removed during the run
                 entries.append(one)
