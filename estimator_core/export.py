@@ -1,58 +1,62 @@
 """Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
 
 from estimator_core import _moved
-from estimator_core._export import (
+from estimator_core._export.contract import (
     SERVING_METHODS,
-    Bucketize,
-    Cast,
     ChecksRequest,
-    ClassificationOutput,
-    CloseOutputs,
-    Cross,
-    DescribesOperations,
-    EqualLengths,
-    EvalOutput,
     ExportCheck,
     Exporter,
     ExportFormat,
     ExportRequest,
     ExportsInBackground,
-    Feature,
-    Fit,
-    FitsTraining,
-    FullLengths,
-    HashBucket,
     HoldsHostPart,
-    HostOperation,
-    HostProgram,
     KnowsEvaluation,
-    Lengths,
     LoadedExport,
     LoadedSignature,
+    RehearsesExports,
+    SignatureSpec,
+)
+from estimator_core._export.directories import collect_garbage, exports_in, latest_export, new_export, remove_export
+from estimator_core._export.host_ops import (
+    Bucketize,
+    Cast,
+    Cross,
+    DescribesOperations,
+    EqualLengths,
+    Fit,
+    FullLengths,
+    HashBucket,
+    HostOperation,
+    HostProgram,
+    Lengths,
     Lookup,
     NameOf,
     ParsedFeature,
     ParseExamples,
-    PendingExport,
-    PredictOutput,
-    RawSignature,
-    RegressionOutput,
-    RehearsesExports,
-    Rename,
     Reshape,
-    ServingInputReceiver,
-    SignatureSpec,
-    TensorServingInputReceiver,
     Within,
-    build_raw_serving_input_receiver_fn,
     host_programs,
-    latest_export,
-    load,
 )
-from estimator_core._export.directories import collect_garbage, exports_in, new_export, remove_export
+from estimator_core._export.loading import load
 from estimator_core._export.model import ModelToExport
-from estimator_core._export.outputs import ExportOutput
-from estimator_core._export.receivers import named_features
+from estimator_core._export.outputs import (
+    ClassificationOutput,
+    CloseOutputs,
+    EvalOutput,
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
+)
+from estimator_core._export.pending import PendingExport
+from estimator_core._export.raw import RawSignature, Rename
+from estimator_core._export.receivers import (
+    Feature,
+    FitsTraining,
+    ServingInputReceiver,
+    TensorServingInputReceiver,
+    build_raw_serving_input_receiver_fn,
+    named_features,
+)
 
 __all__ = [
     "Bucketize",

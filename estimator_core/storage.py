@@ -1,7 +1,7 @@
 """Storages: the place of a model_dir, on this machine or in an object store."""
 
 from estimator_core._paths import is_url
-from estimator_core._storage import (
+from estimator_core._storage.contract import (
     Data,
     Entry,
     ObjectExistsError,
@@ -13,8 +13,10 @@ from estimator_core._storage import (
     StorageError,
     StorageFullError,
     StorageGoneError,
+    check_key,
+    check_ranges,
+    is_key,
 )
-from estimator_core._storage.contract import check_key, check_ranges, is_key
 from estimator_core._storage.copies import copied_files, local_copy, published_file
 from estimator_core._storage.local import LocalStorage
 from estimator_core._storage.opening import open_storage

@@ -22,7 +22,7 @@ from estimator_core._journal.views import (
     trim_event_files,
     write_results_files,
 )
-from estimator_core._storage import ObjectMissingError, Storage, StorageError
+from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointError
 

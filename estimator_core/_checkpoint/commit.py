@@ -59,7 +59,7 @@ def explained(root: Path, need: int) -> Generator[None]:
     try:
         yield
     except EstimatorError as raised:
-        from estimator_core._storage import StorageError
+        from estimator_core._storage.contract import StorageError
 
         if not isinstance(raised, StorageError) or not isinstance(raised.__cause__, OSError):
             raise

@@ -16,7 +16,7 @@ from estimator_core._checkpoint.shelf import IN_PLACE, Publisher, Shelf
 from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._packs.entry import PackEntry, pack_name
 from estimator_core._packs.write import write_pack
-from estimator_core._storage import StorageGoneError
+from estimator_core._storage.contract import StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import (

@@ -17,7 +17,7 @@ from estimator_core._packs.dtypes import dtype_named
 from estimator_core._packs.fetch import read_boxes, verify
 from estimator_core._packs.packs import Packs, is_complete, packs_of
 from estimator_core._packs.stored import StoredArray, stored_arrays
-from estimator_core._storage import ObjectMissingError, ShortReadError, StorageError
+from estimator_core._storage.contract import ObjectMissingError, ShortReadError, StorageError
 from estimator_core.errors import CheckpointNotFoundError
 
 #: Small and needed in every process: read at once.

@@ -25,7 +25,7 @@ from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._journal import Entry, Removed, Retired, Saved
 from estimator_core._journal.views import sync_event_files
 from estimator_core._journal.writer import RunJournal
-from estimator_core._storage import StorageGoneError
+from estimator_core._storage.contract import StorageGoneError
 from estimator_core.errors import CheckpointError, SupersededError
 
 _log = logging.getLogger("estimator_core.checkpoint")

@@ -12,7 +12,7 @@ from pathlib import Path
 from estimator_core._checkpoint import catalog
 from estimator_core._checkpoint.items import ITEM_NAMES, CheckpointItems
 from estimator_core._cluster.processes import chief_says, gather
-from estimator_core._storage import StorageError
+from estimator_core._storage.contract import StorageError
 from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
 

@@ -8,7 +8,7 @@ import uuid
 from estimator_core._journal.entries import Removed
 from estimator_core._journal.leases import FOLDER, LEASE_SECONDS
 from estimator_core._journal.writer import Journal
-from estimator_core._storage import Storage
+from estimator_core._storage.contract import Storage
 
 DATA = "data"
 _PLACE = re.compile(rf"({DATA}/[^/]+/e(\d+)-\d+-[0-9a-f]+)/")

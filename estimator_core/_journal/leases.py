@@ -10,7 +10,7 @@ import uuid
 
 from estimator_core._journal.lineage import Lineage
 from estimator_core._journal.reading import refresh
-from estimator_core._storage import Storage
+from estimator_core._storage.contract import Storage
 
 FOLDER = "leases"
 #: How long a lease keeps data from removal, by the clock of the storage.

@@ -27,7 +27,7 @@ from estimator_core._journal.entries import (
     key_of,
 )
 from estimator_core._journal.lineage import Lineage, add
-from estimator_core._storage import ObjectMissingError, Storage, StorageError
+from estimator_core._storage.contract import ObjectMissingError, Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 
 FORMAT = 1

@@ -17,7 +17,7 @@ from typing import Protocol
 from estimator_core._journal.entries import Entry, JournalError, Record, Took, decode, digest_of, encode, key_of
 from estimator_core._journal.lineage import Lineage, add, check_follows
 from estimator_core._journal.reading import EVERY, EVERY_START, IDENTITY, is_kept, read_lineage, refresh, write_snapshot
-from estimator_core._storage import (
+from estimator_core._storage.contract import (
     ObjectExistsError,
     ObjectMissingError,
     OutcomeUnknownError,

@@ -176,11 +176,6 @@ class LazyOutputs(Mapping[str, Any]):
             stacked=self._stacked,
         )
 
-    def device_value(self, name: str) -> Any:
-        """The value of the last step as it is, without waiting for the device."""
-        value = self._value(name)
-        return jax.tree.map(lambda leaf: leaf[-1], value) if self._stacked else value
-
     def __contains__(self, name: object) -> bool:
         return name in self._values or name in self._extras
 

@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core import _moved
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.catalog import checkpoint_step, manifest_digest
-from estimator_core._export import ExportCheck, ExportFormat, ExportRequest
+from estimator_core._export.contract import ExportCheck, ExportFormat, ExportRequest
 from estimator_core._export.directories import destination
 from estimator_core._export.model import ModelToExport
 from estimator_core._export.pending import PendingExport

@@ -34,7 +34,7 @@ from estimator_core._loop.train import train_loop
 from estimator_core._loop.tuning import TrainWays, steps_per_dispatch
 from estimator_core._step import Discovery, TrainStep
 from estimator_core._step.train_step import GRADIENT_NORM
-from estimator_core._storage import StorageError
+from estimator_core._storage.contract import StorageError
 from estimator_core._summaries import NO_SUMMARIES, open_summary_writer
 from estimator_core.errors import EstimatorError, PreemptedError, ProcessLostError, SupersededError
 from estimator_core.hooks import Hook

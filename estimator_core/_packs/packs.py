@@ -9,7 +9,7 @@ from typing import Protocol
 
 from estimator_core._packs.entry import PackEntry
 from estimator_core._packs.index import Piece, read_index
-from estimator_core._storage import Data
+from estimator_core._storage.contract import Data
 from estimator_core._storage.local import LocalStorage
 
 

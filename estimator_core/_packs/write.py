@@ -14,7 +14,7 @@ from estimator_core._packs.boxes import Box, whole
 from estimator_core._packs.dtypes import little_endian
 from estimator_core._packs.entry import PackEntry
 from estimator_core._packs.index import Piece, aligned, write_index
-from estimator_core._storage import Data, Storage
+from estimator_core._storage.contract import Data, Storage
 
 
 @dataclass(frozen=True, kw_only=True)

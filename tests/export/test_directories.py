@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._export import latest_export
-from estimator_core._export.directories import collect_garbage, exports_in, new_export
+from estimator_core._export.directories import collect_garbage, exports_in, latest_export, new_export
 
 
 def write(base, content="x"):

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator_core._export import ExportRequest, Feature, SignatureSpec
+from estimator_core._export.contract import ExportRequest, SignatureSpec
 from estimator_core._export.directories import new_export
+from estimator_core._export.receivers import Feature
 
 pytestmark = pytest.mark.plugins
 

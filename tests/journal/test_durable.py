@@ -13,7 +13,7 @@ from estimator_core._journal import Evaluated, read_lineage, take_over
 from estimator_core._journal import Journal as RealJournal
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.ledgers import ObserverLedger, WriterLedger
-from estimator_core._storage import StorageError
+from estimator_core._storage.contract import StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import open_summary_writer
 

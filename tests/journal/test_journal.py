@@ -20,7 +20,7 @@ from estimator_core._journal import (
 )
 from estimator_core._journal.entries import JournalError
 from estimator_core._journal.reading import EVERY
-from estimator_core._storage import ObjectExistsError, OutcomeUnknownError, StorageGoneError
+from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import SupersededError
 

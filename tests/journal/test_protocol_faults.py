@@ -10,7 +10,7 @@ from estimator_core._journal.collection import DATA
 from estimator_core._journal.entries import Retired
 from estimator_core._journal.leases import Lease
 from estimator_core._journal.reading import write_snapshot
-from estimator_core._storage import ObjectExistsError, OutcomeUnknownError
+from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError
 from estimator_core.testing import simulation
 from estimator_testing.simulation import model_dir
 

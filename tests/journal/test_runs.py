@@ -24,7 +24,7 @@ from estimator_core._checkpoint.catalog import all_checkpoints, latest_checkpoin
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core._cli.main import main
 from estimator_core._journal import Took, lineage_of, read_lineage, take_over
-from estimator_core._storage import StorageGoneError
+from estimator_core._storage.contract import StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, SupersededError
 from estimator_core.hooks import Hook

@@ -17,7 +17,7 @@ from estimator_core._packs.packs import Packs
 from estimator_core._packs.place import place
 from estimator_core._packs.stored import stored_arrays
 from estimator_core._packs.write import HostPiece, write_pack
-from estimator_core._storage import Data
+from estimator_core._storage.contract import Data
 from estimator_core._storage.local import LocalStorage
 
 MESHES = ((8,), (2, 4), (4, 2), (1,), (2,), (3,), (2, 2, 2), (5,))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from estimator_core._packs.boxes import chunks, tile
 from estimator_core._packs.fetch import read_boxes, verify
-from estimator_core._storage import Data
+from estimator_core._storage.contract import Data
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import CheckpointCorruptError
 
