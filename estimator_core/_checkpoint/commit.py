@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,13 +186,12 @@ def commit(shelf: Shelf, draft: Draft) -> Path:
     """
     step = draft.manifest.step
     check_finite(step, draft.arrays)
-    manifest = replace(draft.manifest, arrays=describe(draft.arrays))
     # A name of its own for each attempt: writes of a failed one may still be under way inside tensorstore.
     work = shelf.begin(step)
     try:
         _require_space(shelf.root, draft.bytes)
         work.mkdir()
-        _write(work, manifest, draft)
+        _write(work, draft)
         return shelf.publish(work, step, draft.entries, draft.superfluous)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -205,13 +205,15 @@ def _require_space(root: Path, need: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
 
 
-def _write(work: Path, manifest: Manifest, draft: Draft) -> None:
+def _write(work: Path, draft: Draft) -> None:
     stored = {
         item: {path: host.stored for path, host in named.items() if host.stored.size}
         for item, named in draft.arrays.items()
     }
-    orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
-    seal(work, manifest, draft.files)
+    with ThreadPoolExecutor(1, "checksums") as beside:  # the write waits for the disk most of the time
+        entries = beside.submit(describe, draft.arrays)
+        orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
+    seal(work, replace(draft.manifest, arrays=entries.result()), draft.files)
 
 
 def seal(work: Path, manifest: Manifest, files: Mapping[str, object]) -> None:

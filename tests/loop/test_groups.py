@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import estimator_core as ec
 from estimator_core._loop import batches as batches_module
 from estimator_core._loop import tuning
+from estimator_core._loop.total import Total
 from estimator_core.errors import InputError
 from estimator_core.testing import run_with_devices
 
@@ -272,6 +273,26 @@ def test_a_metric_that_changes_its_dtype_is_no_obstacle(make_estimator: Any, tra
     one = make_estimator(model, batches_per_dispatch=1).train(train_input, steps=3)
     source = batches(data, [8] * 60)
     assert make_estimator(model).evaluate(source) == one.evaluate(source)
+
+
+@pytest.mark.parametrize(("rows", "later"), [(60, [20, 20, 20]), (53, [20, 20, *13 * [1]]), (7, 7 * [1])])
+def test_a_later_evaluation_is_grouped_from_the_first_batch_on(
+    make_estimator: Any, train_input: Any, data: Any, monkeypatch: pytest.MonkeyPatch, rows: int, later: list[int]
+) -> None:
+    """The first one tries groups after its first batch. All results are the same bits."""
+    monkeypatch.setattr(tuning, "_WORTH_IT", 0.0)
+    model = custom(lambda features: {"mean": ec.metrics.mean(features["x"][:, 0])})
+    estimator, sizes = make_estimator(model).train(train_input, steps=3), list[int]()
+    add = Total.add
+    monkeypatch.setattr(Total, "add", lambda self, dispatch: (sizes.append(dispatch.steps), add(self, dispatch))[1])
+    estimator.evaluate(batches(data, [8] * 60))
+    assert sizes[0] == 1
+    assert 20 in sizes
+    sizes.clear()
+    source = batches(data, [8] * rows)
+    result = estimator.evaluate(source)
+    assert sizes == later
+    assert result == make_estimator(model, batches_per_dispatch=1).evaluate(source)
 
 
 def test_another_program_of_the_same_mode_is_tried_by_itself(

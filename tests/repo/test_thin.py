@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 563,  # meshes that follow the hardware and names of axes included
     "_builtin_hooks": 515,
-    "_checkpoint": 2622,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
+    "_checkpoint": 2624,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
     "_export": 632,  # words of host transforms, and two formats that take one export, included

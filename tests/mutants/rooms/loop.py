@@ -64,6 +64,15 @@ MUTANTS = (
         tests=("test_a_slow_consumer_does_not_count",),
     ),
     Mutant(
+        name="each-evaluation-begins-with-a-single-batch",
+        guarantee="rule 29",
+        file=_ROOM + "evaluate_call.py",
+        old="grouped=batches.begin(first)",
+        new="grouped=False",
+        tests=("test_a_later_evaluation_is_grouped_from_the_first_batch_on",),
+        in_cut=False,
+    ),
+    Mutant(
         name="large-batches-are-grouped",
         guarantee="rule 29",
         file=_ROOM + "tuning.py",
