@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from estimator_core._plugins.explain import COMMANDS, known_distribution, known_names
+from estimator_core._plugins.explain import COMMANDS, failures, known_distribution, known_names
 from estimator_core._plugins.records import Command, PluginRecord
 from estimator_core._plugins.settings import PluginSettings, normalise
 from estimator_core.errors import PluginLookupError
@@ -67,11 +67,7 @@ class CommandTable:
             raise PluginLookupError(self._absence(name, distribution))
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
-        failed = "".join(
-            f"\n  {record.label} failed to load and may be what provides it: {record.error}"
-            for record in self._records
-            if record.status == "failed"
-        )
+        failed = "".join(f"\n  {line}" for line in failures(self._records))
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
 
     def _given_by(self, name: str) -> list[tuple[Command, PluginRecord]]:

@@ -56,11 +56,7 @@ def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[Plug
     if close:
         return f"did you mean {close[0]!r}? {lines[0]}"
     records = tuple(records)
-    lines.extend(
-        f"{record.label} failed to load and may be what defines it: {record.error}"
-        for record in records
-        if record.status == "failed"
-    )
+    lines += failures(records, "defines")
     blocked = [record.label for record in records if record.status == "blocked"]
     if blocked:
         lines.append(f"Not loaded, and may define it: {', '.join(blocked)}.")
@@ -85,14 +81,16 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
     return "\n  ".join([*lines, *explain_source(kind.name, wanted, records)])
 
 
+def failures(records: Iterable[PluginRecord], does: str = "provides") -> list[str]:
+    """A line for each plugin that failed to load, since it may provide or define what was not found."""
+    failed = (record for record in records if record.status == "failed")
+    return [f"{record.label} failed to load and may be what {does} it: {record.error}" for record in failed]
+
+
 def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> list[str]:
     """What to install for a component that is absent, and every plugin that did not load."""
     lines = list(_source(kind, name, records))
-    lines.extend(
-        f"{record.label} failed to load and may be what provides it: {record.error}"
-        for record in records
-        if record.status == "failed"
-    )
+    lines += failures(records)
     blocked: dict[str, list[str]] = {}
     for record in records:
         if record.status == "blocked":

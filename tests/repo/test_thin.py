@@ -34,7 +34,7 @@ BUDGETS = {
     "_metrics": 332,
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
-    "_plugins": 1721,  # identity by distribution, code named and locked, policies, faults told by name
+    "_plugins": 1712,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1373,  # the name of a packed program included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
