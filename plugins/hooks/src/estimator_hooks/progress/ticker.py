@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: How long the thread sleeps at most, so how long it stays after the last function was removed.
-_MOST_SECS = 0.25
+#: How long the thread sleeps at most, and how long it stays after the last function was removed.
+_MOST_SECS, _STAYS_SECS = 0.25, 1.0
 
 
 @dataclass
@@ -51,15 +51,17 @@ class Ticker:
             self._repeated.pop(function, None)
 
     def _run(self) -> None:
+        last = time.monotonic()
         while True:
             with self._lock:
-                if not self._repeated:
-                    self._thread = None
-                    return
-                pause = min(_MOST_SECS, *(one.every for one in self._repeated.values()))
-            time.sleep(pause)
+                pause = min((one.every for one in self._repeated.values()), default=_MOST_SECS)
+            time.sleep(min(pause, _MOST_SECS))
             with self._lock:
                 now = time.monotonic()
+                last = now if self._repeated else last
+                if now - last > _STAYS_SECS:
+                    self._thread = None
+                    return
                 for function, one in self._repeated.items():
                     if now >= one.due:
                         one.due = now + one.every
