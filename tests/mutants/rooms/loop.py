@@ -1,4 +1,4 @@
-"""Training, evaluation and prediction: batches, hooks, dispatches and what is told of them."""
+"""Training, evaluation and prediction: hooks, dispatches and what is told of them."""
 
 from tests.mutants.record import Mutant
 
@@ -6,88 +6,6 @@ _ROOM = "estimator_core/_loop/"
 _CORE = "estimator_core/"
 
 MUTANTS = (
-    # Groups
-    Mutant(
-        name="a-group-may-change-bits",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="        a.tobytes() == b.tobytes()\n",
-        new="        True\n",
-        tests=("test_auto_keeps_single_batches_where_a_group_changes_bits",),
-    ),
-    Mutant(
-        name="too-few-batches-settle-a-group",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="return len(batches) == CANDIDATE and len(",
-        new="return len(",
-        tests=("test_too_few_batches_settle_nothing",),
-    ),
-    Mutant(
-        name="every-call-measures-again",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="    if shapes in known:",
-        new="    if False:",
-        tests=("test_a_further_call_uses_what_was_measured",),
-    ),
-    Mutant(
-        name="measuring-trains",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="return jax.tree.map(jnp.copy, self.state)",
-        new="return self.state",
-        tests=("test_measuring_leaves_the_run_as_it_was",),
-    ),
-    Mutant(
-        name="a-trial-calls-back-twice",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old=" and not ways.has_effects(newest)",
-        new="",
-        tests=("test_callbacks_of_a_model_come_once_a_batch",),
-    ),
-    Mutant(
-        name="shapes-that-were-not-tried-are-grouped",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="batches.group(count, only=shapes, ",
-        new="batches.group(count, ",
-        tests=("test_batches_of_shapes_that_were_not_tried_go_one_by_one",),
-    ),
-    Mutant(
-        name="a-slow-consumer-counts-as-a-slow-program",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="self._began += perf_counter() - began",
-        new="pass",
-        tests=("test_a_slow_consumer_does_not_count",),
-    ),
-    Mutant(
-        name="each-evaluation-begins-with-a-single-batch",
-        guarantee="rule 29",
-        file=_ROOM + "evaluate_call.py",
-        old="grouped=batches.begin(first)",
-        new="grouped=False",
-        tests=("test_a_later_evaluation_is_grouped_from_the_first_batch_on",),
-        in_cut=False,
-    ),
-    Mutant(
-        name="large-batches-are-grouped",
-        guarantee="rule 29",
-        file=_ROOM + "tuning.py",
-        old="return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))",
-        new="return 0",
-        tests=("test_large_batches_go_one_by_one",),
-    ),
-    Mutant(
-        name="an-input-that-became-slow-is-waited-for",
-        guarantee="rule 29",
-        file=_ROOM + "batches.py",
-        old="if perf_counter() - began > self._patience:",
-        new="if False:",
-        tests=("test_an_input_that_becomes_slow_is_not_waited_for",),
-    ),
     # Steps that nobody wants to see
     Mutant(
         name="every-step-asks-everybody",
@@ -106,63 +24,6 @@ MUTANTS = (
         new="return min(self._wake, self._until), min(",
         tests=("test_calls_are_as_recorded",),
         in_cut=False,
-    ),
-    # Batches that are looked at ahead
-    Mutant(
-        name="a-prepared-group-is-used-after-a-single-draw",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="        group, self._group = self._group, None\n",
-        new="        group = self._group\n        if group is not None and group.steps <= room:\n            self._group = None\n",
-        tests=("test_a_prepared_group_is_given_up_after_a_single_draw",),
-    ),
-    Mutant(
-        name="a-prepared-group-takes-more-than-the-room",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="if group is not None and group.steps <= room:",
-        new="if group is not None:",
-        tests=("test_a_prepared_group_is_given_up_after_a_single_draw",),
-    ),
-    Mutant(
-        name="an-ended-input-is-asked-again",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="            self._source, self._over = iter(()), True\n",
-        new="            self._over = True\n",
-        tests=("test_an_input_that_has_ended_is_not_asked_again",),
-    ),
-    Mutant(
-        name="one-of-several-processes-draws-ahead",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="self._group is None and self.alone:",
-        new="self._group is None:",
-        tests=("test_where_it_must_not_be_it_is_not",),
-    ),
-    Mutant(
-        name="a-group-is-drawn-beyond-the-last-step",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="if self.k > 1 and room >= self.k and",
-        new="if self.k > 1 and",
-        tests=("test_where_it_must_not_be_it_is_not",),
-    ),
-    Mutant(
-        name="an-error-of-the-input-hides-the-batches-before-it",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="if self._over and self._error is not None:",
-        new="if self._error is not None:",
-        tests=("test_an_error_of_the_input_comes_after_the_batches_before_it",),
-    ),
-    Mutant(
-        name="among-processes-an-error-of-the-input-waits",
-        guarantee="rule 30",
-        file=_ROOM + "batches.py",
-        old="        if not self.alone:\n",
-        new="        if False:\n",
-        tests=("test_among_several_processes_an_error_comes_at_once",),
     ),
     # When hooks have control
     Mutant(
