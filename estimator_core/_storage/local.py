@@ -165,7 +165,7 @@ class LocalStorage:
         Raises:
             StorageError: a part of the path is a link, which may lead anywhere.
         """
-        path = self.url
+        path = os.fspath(self._root)  # a subclass may have a URL of its own
         for part in check_key(key).split("/"):
             path = os.path.join(path, part)
             if os.path.islink(path):
