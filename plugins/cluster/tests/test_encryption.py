@@ -103,7 +103,7 @@ print("trained to", estimator.latest_checkpoint()[-1])
 STRANGER = """
 import sys
 from jax._src.lib import _jax
-client = _jax.get_distributed_runtime_client(sys.argv[1], 0, init_timeout=5, use_compression=True)
+client = _jax.get_distributed_runtime_client(sys.argv[1], 0, init_timeout=2, use_compression=True)
 client.connect()
 client.key_value_set("est/forged", "1")
 print("has written")
