@@ -157,7 +157,9 @@ def test_a_process_without_a_certificate_is_named(tmp_path: Path, certificates: 
 
 @has_mutual_tls
 @needs_openssl
-@pytest.mark.parametrize("protected", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize(
+    "protected", [pytest.param(False, id="without", marks=pytest.mark.slow), pytest.param(True, id="with")]
+)
 def test_a_stranger_cannot_write_a_key(certificates: dict[str, str], protected: bool) -> None:
     """Without mutual TLS everybody can."""
     with socket.create_server(("127.0.0.1", 0)) as free:

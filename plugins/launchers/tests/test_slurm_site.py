@@ -106,7 +106,7 @@ def test_tasks_reach_each_other_where_jax_finds_the_address(launcher: SlurmLaunc
 
 def test_who_ends_well_and_early_takes_nobody_along(launcher: SlurmLauncher) -> None:
     """srun would end the others after the grace, as it does where a task fails."""
-    code = "import os, time; time.sleep(9 * (os.environ['SLURM_PROCID'] == '0')); print('done')"
+    code = "import os, time; time.sleep(6 * (os.environ['SLURM_PROCID'] == '0')); print('done')"
     lines: list[str] = []
     plan = launcher.plan(JobSpec(command=(sys.executable, "-c", code), processes=2, hosts=2, grace_secs=2.0))
     status = submit_and_follow(launcher, plan, write=lines.append)
