@@ -40,7 +40,7 @@ class Mutant:
         """The source with the change.
 
         Raises:
-            StaleMutantError: `old` does not occur exactly once, the change is none, or the result is no Python.
+            StaleMutantError: `old` does not occur exactly once, the change is none, or a module is no Python with it.
         """
         count = source.count(self.old)
         if count != 1:
@@ -48,6 +48,8 @@ class Mutant:
         if self.old == self.new:
             raise StaleMutantError(f"{self.name}: `old` and `new` are the same")
         changed = source.replace(self.old, self.new)
+        if not self.file.endswith(".py"):  # a template of a script
+            return changed
         try:
             compile(changed, self.file, "exec")
         except SyntaxError as error:

@@ -5,6 +5,8 @@ many, and two, they agree bit for bit, since a sum of two has one order only.
 """
 
 import itertools
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,11 @@ class Runs:
             self._seen[key] = [dict(np.load(f"{out}.{process}.npz")) for process in range(processes)]
         return self._seen[key]
 
+    def begun(self, processes: int, devices: int, **settings: Any) -> tuple[list[Seen], Path]:
+        """What every process saw of a run that stopped after three steps, and its folder."""
+        folder = self._folder / re.sub(r"\W+", "_", f"begun_{processes}_{devices}_{settings}")
+        return self.of(processes, devices, model_dir=folder, max_steps=3, **settings), folder
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
@@ -69,10 +76,11 @@ def test_two_processes_have_the_numbers_of_one_with_two_devices_bit_for_bit(runs
 
 
 SETTINGS: list[dict[str, Any]] = [{}, {"config": {"accumulate_steps": 2}}, {"ragged": "pad"}]
+every_setting = pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "accumulated", "padded"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "accumulated", "padded"])
+@every_setting
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_every_size_has_the_numbers_of_one_device(
@@ -84,6 +92,13 @@ def test_every_size_has_the_numbers_of_one_device(
 
 
 @pytest.mark.slow
+def test_eight_processes_have_the_numbers_of_one(runs: Runs) -> None:
+    (one,) = runs.of(1, 1)
+    for seen in runs.of(8, 1):
+        assert_same_numbers(seen, one)
+
+
+@pytest.mark.slow
 def test_a_mesh_whose_processes_hold_every_second_part_has_the_same_numbers(runs: Runs) -> None:
     """The axes of the mesh are not in the order of the batch: process 0 holds the parts 0 and 2."""
     (one,) = runs.of(1, 4)
@@ -91,23 +106,38 @@ def test_a_mesh_whose_processes_hold_every_second_part_has_the_same_numbers(runs
         assert_same_numbers(seen, one)
 
 
-def continued(runs: Runs, tmp_path: Path, begun: tuple[int, int], rest: tuple[int, int]) -> Seen:
-    """What the last process sees of a run that began in other processes and stopped after three steps."""
-    first = runs.of(*begun, model_dir=tmp_path / "run", max_steps=3)[-1]
-    second = runs.of(*rest, model_dir=tmp_path / "run")[-1]
-    joined = {name: np.concatenate([first[name], second[name]]) for name in ("losses", "numbers", "sizes")}
-    return {**second, **joined}
+def continued(runs: Runs, tmp_path: Path, begun: tuple[int, int], rest: tuple[int, int], **settings: Any) -> list[Seen]:
+    """What each process sees of a run that began in others and stopped after three steps, in its second epoch.
+
+    The folder is a copy, so that one beginning has several ends.
+    """
+    (*_, first), begun_in = runs.begun(*begun, **settings)
+    shutil.copytree(begun_in, tmp_path / "run")
+    return [
+        {**second, **{name: np.concatenate([first[name], second[name]]) for name in ("losses", "numbers", "sizes")}}
+        for second in runs.of(*rest, model_dir=tmp_path / "run", **settings)
+    ]
 
 
 def test_a_run_of_two_processes_goes_on_in_one_at_the_same_example(runs: Runs, tmp_path: Path) -> None:
     (one,) = runs.of(1, 2)
-    assert_same_numbers(continued(runs, tmp_path, (2, 1), (1, 2)), one, exactly=True)
+    (seen,) = continued(runs, tmp_path, (2, 1), (1, 2))
+    assert_same_numbers(seen, one, exactly=True)
 
 
 @pytest.mark.slow
+@every_setting
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_a_run_of_four_processes_goes_on_in_fewer_at_the_same_example(
-    runs: Runs, tmp_path: Path, processes: int
+    runs: Runs, tmp_path: Path, processes: int, settings: dict[str, Any]
 ) -> None:
+    (one,) = runs.of(1, 1, **settings)
+    for seen in continued(runs, tmp_path, (4, 1), (processes, 1), **settings):
+        assert_same_numbers(seen, one)
+
+
+@pytest.mark.slow
+def test_a_run_of_three_processes_goes_on_in_four_at_the_same_example(runs: Runs, tmp_path: Path) -> None:
     (one,) = runs.of(1, 1)
-    assert_same_numbers(continued(runs, tmp_path, (4, 1), (processes, 1)), one)
+    for seen in continued(runs, tmp_path, (3, 1), (4, 1)):
+        assert_same_numbers(seen, one)

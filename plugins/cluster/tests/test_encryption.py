@@ -103,7 +103,7 @@ print("trained to", estimator.latest_checkpoint()[-1])
 STRANGER = """
 import sys
 from jax._src.lib import _jax
-client = _jax.get_distributed_runtime_client(sys.argv[1], 0, init_timeout=5, use_compression=True)
+client = _jax.get_distributed_runtime_client(sys.argv[1], 0, init_timeout=2, use_compression=True)
 client.connect()
 client.key_value_set("est/forged", "1")
 print("has written")
@@ -157,7 +157,9 @@ def test_a_process_without_a_certificate_is_named(tmp_path: Path, certificates: 
 
 @has_mutual_tls
 @needs_openssl
-@pytest.mark.parametrize("protected", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize(
+    "protected", [pytest.param(False, id="without", marks=pytest.mark.slow), pytest.param(True, id="with")]
+)
 def test_a_stranger_cannot_write_a_key(certificates: dict[str, str], protected: bool) -> None:
     """Without mutual TLS everybody can."""
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -38,6 +38,14 @@ def test_the_metrics_are_those_of_the_step_that_is_exported(tmp_path):
     assert "Of step 2:" in (export / "MODEL_CARD.md").read_text()
 
 
+def test_a_file_that_is_named_like_an_evaluation_is_none(tmp_path):
+    """A command writes `eval_results.txt` into the model_dir, and then exports."""
+    estimator = trained(tmp_path / "model")
+    (tmp_path / "model" / "eval_results.txt").write_text("loss = 1")
+    export = Path(estimator.export_saved_model(str(tmp_path / "export"), receiver_fn))
+    assert "MODEL_CARD.md" in json.loads((export / "manifest.json").read_text())["files"]
+
+
 def test_names_of_inputs_and_classes_stay_within_their_cells():
     signature = SignatureSpec(
         name="serving_default",

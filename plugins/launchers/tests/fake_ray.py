@@ -1,4 +1,4 @@
-"""A package `ray` as far as the driver needs it before it trains; what fails is told by the environment."""
+"""A package `ray` as far as the driver needs it until it trains; what fails is told by the environment."""
 
 from pathlib import Path
 
@@ -11,7 +11,9 @@ class _Any:
 def init(**cluster):
     if os.environ["FAKE_RAY"] == "init": raise ConnectionError("init fails")
 get_runtime_context = remote = put = shutdown = _Any()
-def get(reference): return {}
+def get(reference):
+    if os.environ["FAKE_RAY"] == "board": raise ConnectionError("the board is gone")
+    return {}
 """,
     "train/__init__.py": """
 class UserCallback: pass
@@ -22,7 +24,12 @@ RunConfig = FailureConfig = ScalingConfig
     "train/v2/__init__.py": "",
     "train/v2/api/__init__.py": "",
     "train/v2/api/data_parallel_trainer.py": """
-def DataParallelTrainer(*words, **named): raise ValueError("no such storage")
+import os, time
+class Waits:
+    def fit(self): time.sleep(60)
+def DataParallelTrainer(*words, **named):
+    if os.environ["FAKE_RAY"] == "board": return Waits()
+    raise ValueError("no such storage")
 """,
     "util/__init__.py": "",
     "util/scheduling_strategies.py": """

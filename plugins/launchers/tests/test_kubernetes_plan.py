@@ -48,15 +48,27 @@ def test_what_is_made():
     assert kinds == [
         ("Service", "train"),
         ("JobSet", "train"),
+        ("NetworkPolicy", "train"),
         ("Job", "train-evaluator"),
         ("Deployment", "train-tensorboard"),
         ("Service", "train-tensorboard"),
     ]
-    assert [one["kind"] for one in objects()] == ["Service", "JobSet"]
+    assert [one["kind"] for one in objects()] == ["Service", "JobSet", "NetworkPolicy"]
+    assert [one["kind"] for one in objects(options={"network-policy": "no"})] == ["Service", "JobSet"]
+
+
+def test_only_the_pods_that_train_reach_each_other():
+    _, made, policy, evaluator, *_ = objects(evaluator=True, model_dir="gs://b/run")
+    pods = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    chosen = policy["spec"]["podSelector"]["matchLabels"]
+    assert chosen.items() <= pods["metadata"]["labels"].items()
+    assert not chosen.items() <= evaluator["spec"]["template"]["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {"matchLabels": chosen}}]}]
 
 
 def test_restarts_grace_and_cards():
-    _, made = objects(
+    _, made, *_ = objects(
         max_restarts=5,
         grace_secs=90,
         time_limit_secs=3600,
@@ -80,7 +92,7 @@ def test_restarts_grace_and_cards():
 
 
 def test_a_volume_that_pods_share():
-    _, made = objects(options={"volume": "disk:/shared/runs"})
+    _, made, *_ = objects(options={"volume": "disk:/shared/runs"})
     spec = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert spec["volumes"] == [{"name": "shared", "persistentVolumeClaim": {"claimName": "disk"}}]
     assert spec["containers"][0]["volumeMounts"] == [{"name": "shared", "mountPath": "/shared/runs"}]
@@ -92,6 +104,7 @@ def test_a_volume_that_pods_share():
         ({"image": ""}, "Give one with --image"),
         ({"processes": 4, "hosts": 2}, "a pod is one process"),
         ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
+        ({"options": {"network-policy": "maybe"}}, "The option network-policy is yes or no, given: 'maybe'"),
         ({"options": {"volume": "disk"}}, "The option volume is CLAIM:/PATH, given: 'disk'"),
     ],
 )

@@ -49,7 +49,7 @@ def test_from_the_same_folder_to_a_manifest(tmp_path: Path) -> None:
     done = subprocess.run(launched, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     text = done.stdout.partition("# ---- Containerfile")[0]
     made = [one["kind"] for one in yaml.safe_load_all(text)]
-    assert made == ["Service", "JobSet", "Job", "Deployment", "Service"]
+    assert made == ["Service", "JobSet", "NetworkPolicy", "Job", "Deployment", "Service"]
 
 
 @pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are not beside these tests")

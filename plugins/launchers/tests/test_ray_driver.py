@@ -47,6 +47,12 @@ def test_what_ray_refuses_has_failed(fails: str, says: str, env: dict[str, str])
     assert says in done.stderr
 
 
+def test_what_ray_loses_later_can_go_on_and_says_why(env: dict[str, str]):
+    done = launch("--on", "ray", "--processes", "1", "--", "true", env={**env, "FAKE_RAY": "board"})
+    assert done.returncode == 75, done.stdout + done.stderr
+    assert "resumable: Ray has lost the job: ConnectionError: the board is gone" in done.stderr
+
+
 def test_a_cluster_out_of_reach_is_named_in_time(env: dict[str, str]):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"

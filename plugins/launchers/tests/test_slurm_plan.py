@@ -1,7 +1,9 @@
 """The batch script, without a Slurm: what stands in it, and that bash can read it."""
 
 import os
+import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,23 @@ def test_what_sbatch_is_told():
 def test_bash_reads_it():
     done = subprocess.run(["bash", "-n"], input=script(evaluator=True), text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("processes", "other", "least"), [(2, "sleep 1.5", 1.5), (4, "sh -c 'exit 3'", 0.0)])
+def test_who_ends_well_stays_until_all_have_ended_or_one_has_failed(
+    tmp_path: Path, processes: int, other: str, least: float
+):
+    """srun counts the grace from the first task that ends, however it ends. Of the four, two never end."""
+    text = script(processes=processes)
+    (tasks,) = re.findall(r"^task\(\) {$.*?(?=^export -f task)", text, re.DOTALL | re.MULTILINE)
+    for folder in ("placed", "ended"):
+        (tmp_path / folder).mkdir()
+    begun = f"{tasks}\nSLURM_PROCID=1 task {other} >/dev/null 2>&1 &\nSLURM_PROCID=0 task true; echo $?"
+    env = {**os.environ, "JOB_FOLDER": str(tmp_path), "ATTEMPT": "0", "ROLE": "trainer"}
+    began = time.monotonic()
+    done = subprocess.run(["bash", "-c", begun], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert time.monotonic() - began >= least
 
 
 def test_as_many_processes_start_again_as_before():

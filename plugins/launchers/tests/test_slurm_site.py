@@ -10,6 +10,7 @@ import pytest
 
 from estimator_launchers import JobSpec, SlurmLauncher
 from estimator_launchers.launcher_suite import LauncherSuite
+from estimator_launchers.launching import submit_and_follow
 from plugins.launchers.tests import faults, slurm_site
 from plugins.launchers.tests.processes import until
 from plugins.launchers.tests.test_pages import PAGES, command, program
@@ -90,6 +91,27 @@ def test_four_tasks_on_two_nodes_train_together(launcher: SlurmLauncher, tmp_pat
     done = [line.split()[1:] for line in heard.done()]
     assert [words[:3] for words in done] == [["done", "4", str(index)] for index in range(4)]
     assert len({words[3] for words in done}) == 1, "the processes have different numbers"
+
+
+def test_tasks_reach_each_other_where_jax_finds_the_address(launcher: SlurmLauncher) -> None:
+    command = (sys.executable, "-m", "estimator_core._cli.main", "cluster", "--reach")
+    lines: list[str] = []
+    plan = launcher.plan(JobSpec(command=command, processes=2, hosts=2))
+    status = submit_and_follow(launcher, plan, write=lines.append)
+    assert status.phase == "succeeded", lines
+    said = [line.split(maxsplit=2)[2] for line in sorted(lines) if line.split()[1] == "reached"]
+    assert said[0].startswith("yes: all 2 processes have come to n1:"), lines
+    assert said[1:] == ["yes"], lines
+
+
+def test_who_ends_well_and_early_takes_nobody_along(launcher: SlurmLauncher) -> None:
+    """srun would end the others after the grace, as it does where a task fails."""
+    code = "import os, time; time.sleep(6 * (os.environ['SLURM_PROCID'] == '0')); print('done')"
+    lines: list[str] = []
+    plan = launcher.plan(JobSpec(command=(sys.executable, "-c", code), processes=2, hosts=2, grace_secs=2.0))
+    status = submit_and_follow(launcher, plan, write=lines.append)
+    assert (status.phase, status.restarts) == ("succeeded", 0), lines
+    assert sorted(lines) == ["[0] done", "[1] done"]
 
 
 @pytest.mark.usefixtures("requeued_soon")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -149,9 +150,9 @@ class SupervisedJobs:
 
 
 def _alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.exists():  # a process that ended and was not waited for counts as gone too
-        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] != "Z"  # one that ended and was not waited for counts as gone too
     return not Path("/proc/self").exists() and _send(pid, 0)
 
 

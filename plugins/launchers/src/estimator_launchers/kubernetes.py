@@ -30,6 +30,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "cpu": "processors of each process, for example 8",
     "memory": "memory of each process, for example 64Gi",
     "namespace": "where the objects are made",
+    "network-policy": "no: the manifest has none, for who may not make one (default: yes)",
     "node-selector": "labels of the nodes, a=b,c=d",
     "service-account": "as which the pods run, for access to buckets",
     "tensorboard-image": "the image of TensorBoard; default: that of the job",
@@ -81,7 +82,11 @@ class KubernetesLauncher:
                 f"{job.processes} processes on {job.hosts} hosts: a pod is one process. Leave --hosts out, and the "
                 f"scheduler places them, or give {job.processes}, and each gets a machine of its own."
             )
+        protected = job.options.get("network-policy", "yes")
+        if protected not in ("yes", "no"):
+            raise ArgumentError(f"The option network-policy is yes or no, given: {protected!r}.")
         objects = [manifests.headless_service(job), manifests.job_set(job)]
+        objects += [manifests.network_policy(job)] if protected == "yes" else []
         objects += [manifests.evaluator(job)] if job.evaluator else []
         objects += manifests.tensorboard(job) if job.model_dir else []
         files = (

@@ -1,4 +1,4 @@
-"""The objects of a job on Kubernetes, as plain mappings: JobSet, Service, evaluator, TensorBoard, Secret."""
+"""The objects of a job on Kubernetes, as plain mappings: JobSet, Service, NetworkPolicy, evaluator, TensorBoard."""
 
 from __future__ import annotations
 
@@ -77,6 +77,17 @@ def headless_service(job: JobSpec) -> _Object:
             "selector": {"jobset.sigs.k8s.io/jobset-name": job.name},
             "ports": [{"name": "coordinator", "port": PORT}],
         },
+    }
+
+
+def network_policy(job: JobSpec) -> _Object:
+    """Only the pods that train reach each other: their port trusts who knows the secret, and anybody can crash it."""
+    own = {"podSelector": {"matchLabels": labels(job, "trainer")}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(job, job.name, "trainer"),
+        "spec": {**own, "policyTypes": ["Ingress"], "ingress": [{"from": [own]}]},
     }
 
 

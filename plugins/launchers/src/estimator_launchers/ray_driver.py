@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -75,17 +76,22 @@ def drive(job: JobSpec, *, cluster: Mapping[str, Any], scaling: ScalingConfig, e
         folder.write(JobStatus(phase="failed", why=f"the job cannot be handed to Ray: {_in_words(error)}"))
         raise
     writer = _Writer(folder, ask)
-    while training.is_alive():
-        writer.look(asked=asked.is_set() or bool(parent and os.getppid() != parent))
-        time.sleep(_POLL_SECS)
-    status = _ended(ask, errors)
-    if beside is not None:
-        if status.phase != "succeeded":
-            ask("close")
-        while not ray.wait([beside], timeout=_POLL_SECS)[0]:
-            writer.look(asked=asked.is_set())
-        status = _with_evaluator(status, beside, ask)
-    writer.look(asked=False)
+    try:
+        while training.is_alive():
+            writer.look(asked=asked.is_set() or bool(parent and os.getppid() != parent))
+            time.sleep(_POLL_SECS)
+        status = _ended(ask, errors)
+        if beside is not None:
+            if status.phase != "succeeded":
+                ask("close")
+            while not ray.wait([beside], timeout=_POLL_SECS)[0]:
+                writer.look(asked=asked.is_set())
+            status = _with_evaluator(status, beside, ask)
+        writer.look(asked=False)
+    except Exception as error:  # the board, or the whole cluster; the processes end with this driver
+        traceback.print_exc()
+        why = f"Ray has lost the job: {_in_words(error)}"
+        os._exit(folder.write(JobStatus(phase="resumable", restarts=writer.restarts, why=why)).exit_status)
     ray.shutdown()
     os._exit(folder.write(status).exit_status)  # a thread of Ray may sit in a wait
 
@@ -135,7 +141,13 @@ class _Writer:
         self._attempts, self._stopping = 0, False
         self._began: float | None = time.monotonic()
 
+    @property
+    def restarts(self) -> int:
+        """How often all processes have started again."""
+        return max(0, self._attempts - 1)
+
     def look(self, *, asked: bool) -> None:
+        """Writes what is new since the last call."""
         if asked and not self._stopping:
             self._stopping = True
             self._ask("stop")

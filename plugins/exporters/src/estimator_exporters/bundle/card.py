@@ -52,10 +52,10 @@ def evaluations_of(checkpoint: Any, step: int) -> dict[str, dict[str, Any]]:
         return {}
     found: dict[str, dict[str, Any]] = {}
     for parent in Path(checkpoint).parents[:2]:
-        for folder in sorted(parent.glob("eval*")):
-            metrics = read_eval_metrics(folder).get(step)
+        for recorded in sorted(parent.glob("eval*/metrics.jsonl")):  # a file beside them may be named like that, too
+            metrics = read_eval_metrics(recorded.parent).get(step)
             if metrics:
-                found[folder.name] = metrics
+                found[recorded.parent.name] = metrics
     return found
 
 

@@ -1,7 +1,7 @@
 """Say which process of which run this one believes to be, why, and what it reaches.
 
-Reads the environment only. `--reach` opens a connection to process 0, or says why that fails; `--devices` lets jax look
-for its devices, and connects to nobody.
+Reads the environment only. With `--reach`, in all processes at once, process 0 listens and the others come to it;
+who does not is named. `--devices` lets jax look for its devices, and connects to nobody.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ _NAMES = ("TF_CONFIG", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator cluster`."""
-    parser.add_argument("--reach", action="store_true", help="open a connection to process 0")
+    parser.add_argument("--reach", action="store_true", help="in all processes: see whether they reach process 0")
+    parser.add_argument("--reach-secs", type=float, default=10.0, metavar="S", help="how long they wait (default: 10)")
     parser.add_argument("--devices", action="store_true", help="list the devices of this machine; imports jax")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what this process knows; returns 1 if process 0 is not reached."""
+    """Prints what this process knows; returns 1 if processes do not reach each other."""
     from estimator_core.config import RunConfig
+    from estimator_launchers.reaching import WELL, reached
 
     config = RunConfig()
     group = config.process_group
@@ -41,14 +43,12 @@ def run(args: argparse.Namespace) -> int:
         "host": socket.gethostname(),
         "variables": {name: value for name, value in sorted(os.environ.items()) if _tells(name)},
     }
-    reached = True
     if args.reach:
-        told["reached"] = _reach("" if group is None else group.coordinator)
-        reached = told["reached"] in ("yes", "nobody to reach")
+        told["reached"] = reached(group, os.environ, args.reach_secs)
     if args.devices:
         told["devices"] = _devices()
     print(json.dumps(told, indent=2) if args.json else _table(told))
-    return 0 if reached else 1
+    return 0 if told.get("reached", WELL[0]).startswith(WELL) else 1
 
 
 def _tells(name: str) -> bool:
@@ -59,17 +59,6 @@ def _cards(given: tuple[int, ...] | None) -> str:
     if given is None:
         return os.environ.get("JAX_LOCAL_DEVICE_IDS") or "as jax finds them"
     return ", ".join(map(str, given)) if given else "all of this machine that it sees"
-
-
-def _reach(address: str) -> str:
-    if not address:
-        return "nobody to reach"
-    host, _, port = address.rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
-            return "yes"
-    except OSError as error:
-        return f"no: {address}: {error}; process 0 listens there once it has started"
 
 
 def _devices() -> list[str]:
