@@ -61,7 +61,7 @@ def main() -> None:
     devices = backend.devices()
     size = args.batch * len(devices)
     config = ec.RunConfig(
-        backend=args.backend, mesh={"data": -1}, precision=args.precision, seed=1, default_hooks=False
+        backend=args.backend, mesh={"data": -1}, precision=args.precision, tf_random_seed=1, default_hooks=False
     )
     estimator = ec.Estimator(transformer(args.width, 4, vocabulary=VOCABULARY), args.model_dir, config)
     clock = Clock(skipped=5)

@@ -76,7 +76,7 @@ def in_float16(text: str) -> str:
 def exchanged_bytes(module: Module) -> int:
     """Bytes of results that cards hold while they exchange them beside other work, and processors do not.
 
-    Outside of loops that is one exchange, at most the largest. In a loop the exchanges of one round go on during the
+    Outside of loops that is one exchange, at most the largest. In a loop the exchanges of one round continue during the
     next one. Then all of its exchanges have an operand and a result more.
     """
     single, loops = 0, 0
