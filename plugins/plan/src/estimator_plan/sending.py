@@ -16,7 +16,7 @@ _WORTH_SAYING = 1.5
 
 
 def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedStep) -> tuple[str, ...]:
-    """A line if the devices send much more than the preset `fsdp` would; else nothing.
+    """A line if the devices send much more than fully sharded variables need; else nothing.
 
     Args:
         collectives: those of the compiled step; None if nothing was compiled.
@@ -30,8 +30,9 @@ def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedSt
     if sent <= _WORTH_SAYING * preset:
         return ()
     return (
-        f"A device sends {gib(sent)} in a step. The preset fsdp sends {gib(preset)}: each variable twice, and its "
-        "gradient. Compare with --search. ec.with_logical_constraint and ec.gathered keep activations where they are.",
+        f"A device sends {gib(sent)} in a step. Fully sharded variables explain {gib(preset)}: each is gathered for "
+        "two passes, and its gradient is scattered. ec.with_logical_constraint and ec.gathered keep activations where they "
+        "are, and --search compares presets.",
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from estimator_core.backends import Topology
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, BackendUnavailableError
@@ -200,7 +202,12 @@ def _of_program(
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
-    module = read_module(compiled.program.as_text())
+    try:
+        text: str = compiled.program.as_text()
+    except jax.errors.JaxRuntimeError as error:  # libtpu is newer than jaxlib, which reads its programs
+        notes.append(f"Traffic and collectives are not known: jaxlib cannot read the compiled program ({error}).")
+        return None, None
+    module = read_module(text)
     collectives = find_collectives(module, layout_of(step.placement.mesh, topology))
     traffic = memory_traffic(module)
     notes.extend(module.notes)
