@@ -31,8 +31,8 @@ def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedSt
         return ()
     return (
         f"A device sends {gib(sent)} in a step. Fully sharded variables explain {gib(preset)}: each is gathered for "
-        "two passes, and its gradient is scattered. ec.with_logical_constraint and ec.gathered keep activations where they "
-        "are, and --search compares presets.",
+        "two passes, and its gradient is scattered. ec.with_logical_constraint and ec.gathered keep activations where "
+        "they are, and --search compares presets.",
     )
 
 
