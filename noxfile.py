@@ -39,6 +39,7 @@ UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
+from card_session import define_card_session  # noqa: E402
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
 from kit_sessions import DEFINED, define_kit_sessions  # noqa: E402
@@ -586,4 +587,5 @@ HOUSE = House(OLDEST, wheel, outside, pytest)
 define_lowest_session(HOUSE, install_wheels, PLUGINS, (*PARALLEL, f"-m={QUICK_AND_ALONE}"), SHARED)
 define_export_sessions(HOUSE)
 define_launcher_sessions(HOUSE)
+define_card_session(HOUSE, EVERYTHING, ROOT)
 define_kit_sessions(HOUSE, [*KINDS, *DEFINED])

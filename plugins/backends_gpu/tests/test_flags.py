@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from estimator_backends_gpu import DEFAULT_FLAGS, settings
+from estimator_backends_gpu import DEFAULT_FLAGS, GPUBackend, settings
 from estimator_backends_gpu.flags import flag_words, known_to_jaxlib
 from estimator_core.errors import ArgumentError
 
@@ -102,3 +102,10 @@ def test_a_jax_that_has_started_is_left_as_it_is_and_told():
 def test_a_share_of_memory_that_cannot_be_is_refused(fraction):
     with pytest.raises(ArgumentError, match="memory_fraction"):
         settings.configure(memory_fraction=fraction)
+
+
+def test_a_plan_compiles_with_the_flags_that_a_run_sets(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", f"--{DEFAULT_FLAGS[0].name}=false")
+    monkeypatch.setattr(settings.SETTINGS, "flags", {DEFAULT_FLAGS[1].name: None, "xla_gpu_autotune_level": 2})
+    given = GPUBackend().compiler_options()
+    assert given == {**{flag.name: True for flag in DEFAULT_FLAGS[2:]}, "xla_gpu_autotune_level": "2"}

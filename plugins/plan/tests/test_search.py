@@ -1,5 +1,6 @@
 """Presets and the search among them, on eight devices of the CPU in a process of their own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.testing import run_with_devices
 from estimator_plan import load_preset, presets, save_preset
+from estimator_plan.preset import tensor_presets
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,9 +43,29 @@ least = min(each.plan.memory.needed for each in ranked)
 tight = search_plans(estimator, batch(), found(least))
 assert tight[0].plan.memory.needed == least and tight[0].seconds < float("inf")
 assert {each.preset.remat for each in tight} == {"none"}
-none = search_plans(estimator, batch(), found(1000))
+none = search_plans(estimator, batch(), found(1000), accumulate_steps=(1,))
 assert len(none) == 6 and {each.preset.remat for each in none} == {"none", "full"}
 assert "None of them is known to fit." in search_report(none)
+
+# Where nothing fits, micro-batches are tried last, and only then.
+parts = search_plans(estimator, batch(), found(1000), remats=("none",), accumulate_steps=(1, 2))
+assert sorted(each.preset.accumulate_steps for each in parts) == [1, 1, 1, 2, 2, 2]
+assert {each.preset.accumulate_steps for each in ranked} == {1}
+
+# Batches are compared by the time of an example.
+sizes = search_plans(estimator, batch(), found(2**30), batch_sizes=(64, 512))
+assert len(sizes) == 6 and {each.plan.examples for each in sizes} == {64, 512}
+assert sizes[0].plan.examples == 512 and sizes[0].seconds > sizes[-1].seconds / 8
+times = [each.seconds / each.plan.examples for each in sizes]
+assert times == sorted(times)
+
+# An axis that the rules of the program name is tried with several sizes.
+config = ec.RunConfig(mesh={"data": -1, "model": 2}, logical_axis_rules={"mlp": "model"})
+named = ec.Estimator(layers_model_fn, config=config)
+meshes = [dict(each.preset.mesh) for each in search_plans(named, batch(), found(2**30))]
+for size in (2, 4):
+    assert {"data": -1, "model": size} in meshes and {"data": 1, "fsdp": -1, "model": size} in meshes
+assert len(meshes) == 7
 print("checked")
 """
 
@@ -60,6 +82,15 @@ def test_a_saved_preset_reads_back_and_run_config_takes_it(name, tmp_path):
     own = ("embedding", ("data", None))
     config = ec.RunConfig(**found.run_config([own]))
     assert (config.mesh, config.partition_rules[0]) == (dict(presets(2)[name].mesh), own)
+
+
+def test_micro_batches_and_layers_that_are_split_read_back(tmp_path):
+    for preset in tensor_presets("model", 4, 2).values():
+        chosen = replace(preset, accumulate_steps=4, remat="full")
+        save_preset(chosen, tmp_path / "plan.toml")
+        given = load_preset(tmp_path / "plan.toml").run_config()
+        assert given == chosen.run_config()
+        assert ec.RunConfig(**given).accumulate_steps == 4
 
 
 def test_variables_are_not_split_across_slices():

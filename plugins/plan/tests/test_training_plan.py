@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import pytest
 
 import estimator_core as ec
@@ -146,3 +147,14 @@ def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
     assert planned("lostx1", memory_bytes=plan.memory.at_most - 1).memory.fits is None
     split = planned("lostx8", partition_rules=[(".*", ec.FullySharded())]).memory
     assert there.state / 8 < split.at_most < plan.memory.at_most
+
+
+def test_a_program_that_jaxlib_cannot_read_leaves_the_figures_that_need_no_text(monkeypatch):
+    def refused(self):
+        raise jax.errors.JaxRuntimeError("INTERNAL: async-update instruction should have 1 operands")
+
+    monkeypatch.setattr(jax.stages.Compiled, "as_text", refused)
+    plan = planned("cpux1")
+    assert (plan.collectives, plan.traffic) == (None, None)
+    assert plan.memory.compiled
+    assert any("async-update" in note for note in plan.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimator_backends_gpu.devices import FIGURES
@@ -56,11 +56,14 @@ class GPUBackend:
                 _FRACTION,
             )
             return
-        known = known_to_jaxlib([*(flag.name for flag in DEFAULT_FLAGS), *SETTINGS.flags])
-        words = flag_words(SETTINGS.flags, os.environ.get("XLA_FLAGS", ""), known.__contains__)
-        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *words]).strip()
+        os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *_words()]).strip()
         os.environ.setdefault(_FRACTION, str(SETTINGS.memory_fraction))
         _log.debug("gpu backend: XLA_FLAGS=%s %s=%s", os.environ["XLA_FLAGS"], _FRACTION, os.environ[_FRACTION])
+
+    def compiler_options(self) -> Mapping[str, str | bool]:
+        """The flags that a run would set, by name: a plan compiles with them, since they change what a step holds."""
+        given = (word.removeprefix("--").partition("=") for word in _words())
+        return {name: {"true": True, "false": False}.get(value, value) for name, _, value in given}
 
     def devices(self) -> Sequence[Any]:
         """Jax's GPUs, all processes together."""
@@ -119,6 +122,12 @@ class GPUBackend:
         except Exception as error:
             raise BackendUnavailableError(f"jax's CUDA plugin refuses {topology.name}: {error}") from error
         return list(found.devices)
+
+
+def _words() -> list[str]:
+    """The flags for `XLA_FLAGS`, beside those that it has."""
+    known = known_to_jaxlib([*(flag.name for flag in DEFAULT_FLAGS), *SETTINGS.flags])
+    return flag_words(SETTINGS.flags, os.environ.get("XLA_FLAGS", ""), known.__contains__)
 
 
 def _jax_has_started() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +30,12 @@ class CompiledStep:
     needed_bytes: int | None = None
 
 
-def compile_step(step: TracedStep) -> CompiledStep:
+def compile_step(step: TracedStep, options: Mapping[str, str | bool] | None = None) -> CompiledStep:
     """Compiles a traced step for its devices; a program that does not fit is not an error.
+
+    Args:
+        step: the traced step.
+        options: flags of the compiler by name, which a run would set in the environment.
 
     Raises:
         EstimatorError: the compiler fails otherwise.
@@ -38,7 +43,7 @@ def compile_step(step: TracedStep) -> CompiledStep:
     began = time.monotonic()
     with step.placement.context(), _no_compile_cache():
         try:
-            program = step.traced.lower().compile()
+            program = step.traced.lower().compile(compiler_options=dict(options) if options else None)
         except jax.errors.JaxRuntimeError as error:
             needed = needed_bytes(str(error))
             if needed is None:

@@ -21,11 +21,12 @@ class Preset:
     """RunConfig fields that belong together.
 
     Attributes:
-        name: "data", "zero1", "fsdp".
+        name: "data", "zero1", "fsdp", "tensor", "fsdp+tensor".
         mesh: axis sizes by name; -1 for the rest.
         sharded: the rule for all variables that no user rule matches; None: they stay whole.
         remat: the parts that the backward pass computes again.
         sends: the data that each device sends in a step, in words.
+        accumulate_steps: micro-batches of a step.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Preset:
     sharded: FullySharded | None
     remat: Remat = "none"
     sends: str = ""
+    accumulate_steps: int = 1
 
     def run_config(self, partition_rules: Any = ()) -> dict[str, Any]:
         """The fields, for `RunConfig(...)` or `config.replace(...)`.
@@ -45,7 +47,8 @@ class Preset:
             {'data': 1, 'fsdp': -1}
         """
         rest = [] if self.sharded is None else [(".*", self.sharded)]
-        return {"mesh": dict(self.mesh), "partition_rules": [*partition_rules, *rest], "remat": self.remat}
+        fields = {"mesh": dict(self.mesh), "partition_rules": [*partition_rules, *rest], "remat": self.remat}
+        return fields if self.accumulate_steps == 1 else {**fields, "accumulate_steps": self.accumulate_steps}
 
 
 def presets(slices: int = 1) -> dict[str, Preset]:
@@ -81,9 +84,42 @@ def presets(slices: int = 1) -> dict[str, Preset]:
     return {preset.name: preset for preset in found}
 
 
+def tensor_presets(axis: str, size: int, slices: int = 1) -> dict[str, Preset]:
+    """The presets that split a layer over an axis of the mesh, by name with the size of the axis.
+
+    The program says what lies along the axis: `logical_axis_rules` of its RunConfig, or its partition rules.
+
+    Args:
+        axis: the axis of the mesh.
+        size: the number of devices along it.
+        slices: the number of groups of devices that only a network joins.
+
+    Example:
+        >>> [preset.mesh for preset in tensor_presets("model", 4).values()]
+        [{'data': -1, 'model': 4}, {'data': 1, 'fsdp': -1, 'model': 4}]
+    """
+    between = "the activations between the devices that share a layer"
+    found = (
+        Preset(
+            name=f"tensor {axis}={size}",
+            mesh={"data": -1, axis: size},
+            sharded=None,
+            sends=f"{between}, and each gradient, reduced once: twice the variables of one part",
+        ),
+        Preset(
+            name=f"fsdp+tensor {axis}={size}",
+            mesh={"data": slices, "fsdp": -1, axis: size},
+            sharded=FullySharded("fsdp"),
+            sends=f"{between}, and three times the variables of one part",
+        ),
+    )
+    return {preset.name: preset for preset in found}
+
+
 def save_preset(preset: Preset, file: str | Path) -> None:
     """Writes a preset as TOML, for a person to edit."""
-    lines = [f"format = {_VERSION}", f'name = "{preset.name}"', f'remat = "{preset.remat}"', "", "[mesh]"]
+    lines = [f"format = {_VERSION}", f'name = "{preset.name}"', f'remat = "{preset.remat}"']
+    lines += [f"accumulate_steps = {preset.accumulate_steps}", "", "[mesh]"]
     lines += [f"{axis} = {size}" for axis, size in preset.mesh.items()]
     if preset.sharded is not None:
         given = {key: value for key, value in asdict(preset.sharded).items() if value not in (None, ())}
@@ -114,6 +150,7 @@ def load_preset(file: str | Path) -> Preset:
             mesh=given["mesh"],
             sharded=None if sharded is None else FullySharded(**sharded),
             remat=given.get("remat", "none"),
+            accumulate_steps=given.get("accumulate_steps", 1),
         )
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise ArgumentError(f"{file}: not a plan that `estimator plan --save` wrote: {error!r}.") from error

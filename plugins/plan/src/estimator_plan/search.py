@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
 from estimator_plan.memory import gib
-from estimator_plan.preset import Preset, Remat, presets
+from estimator_plan.preset import Preset, Remat, presets, tensor_presets
 from estimator_plan.tables import seconds_text, table
 from estimator_plan.topologies import Found
 from estimator_plan.training_plan import TrainingPlan, plan_training
@@ -37,6 +37,11 @@ class Candidate:
         return float("inf") if self.plan.memory.shortfall or least is None else least
 
     @property
+    def seconds_per_example(self) -> float:
+        """The time by which candidates of different batches are ranked."""
+        return self.seconds / self.plan.examples
+
+    @property
     def sent_bytes(self) -> int | None:
         """Bytes that each device sends in a step; None: nothing was compiled."""
         found = self.plan.collectives
@@ -49,51 +54,97 @@ def search_plans(
     found: Found,
     *,
     batch_size: int | None = None,
+    batch_sizes: Sequence[int] = (),
     remats: Sequence[Remat] = ("none", "full"),
+    accumulate_steps: Sequence[int] = (1, 2, 4, 8),
     dollars_per_device_hour: float | None = None,
 ) -> tuple[Candidate, ...]:
-    """Plans every preset with every choice of rematerialisation, the best first.
+    """Plans every preset with every size of batch, the best first: the least time of an example.
 
     Each one is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory.
+    Where no candidate of a batch fits, they are tried again with rematerialisation, then with more micro-batches. If
+    `logical_axis_rules` of the RunConfig name an axis of the mesh, the presets that split layers are tried too, with 2,
+    4 and 8 devices along it.
 
     Args:
         estimator: its model_fn, params and RunConfig are used; its partition rules come before those of a preset.
         batch: one batch of its training input.
         found: the topology and its backend.
         batch_size: the number of examples of the global batch.
+        batch_sizes: several numbers of examples to compare, in the place of one.
         remats: the parts that the backward pass computes again; "full" is tried only if nothing fits without it.
+        accumulate_steps: how many times as many micro-batches as in the RunConfig. More than the first are tried only
+            if nothing fits with all of `remats`.
         dollars_per_device_hour: the price of one device.
     """
-    rules = estimator.config.partition_rules
+    parts_of_program = estimator.config.accumulate_steps
+    ways = [*((remat, accumulate_steps[0]) for remat in remats), *((remats[-1], n) for n in accumulate_steps[1:])]
     candidates: list[Candidate] = []
-    for remat, preset in itertools.product(remats, presets(found.topology.slice_count).values()):
-        if remat != remats[0] and any(candidate.seconds < float("inf") for candidate in candidates):
-            break
-        chosen = dataclasses.replace(preset, remat=remat)
-        changed = chosen.run_config(rules)
-        plan = plan_training(
-            estimator,
-            batch,
-            found,
-            mesh=changed["mesh"],
-            partition_rules=changed["partition_rules"],
-            remat=remat,
-            batch_size=batch_size,
-        )
-        hours = None if plan.times.at_least is None else plan.times.at_least * 1e6 / 3600
-        price = dollars_per_device_hour
-        dollars = None if hours is None or price is None else hours * price * found.topology.device_count
-        candidates.append(Candidate(preset=chosen, plan=plan, dollars=dollars))
-    return tuple(sorted(candidates, key=lambda each: (each.seconds, each.plan.memory.needed)))
+    for size in batch_sizes or (batch_size,):
+        for remat, parts in ways:
+            tried = [
+                _candidate(estimator, batch, found, chosen, size, dollars_per_device_hour)
+                for preset in _presets(estimator, found)
+                for chosen in [dataclasses.replace(preset, remat=remat, accumulate_steps=parts_of_program * parts)]
+            ]
+            candidates += tried
+            if any(each.plan.memory.shortfall == 0 for each in tried):
+                break
+    return tuple(sorted(candidates, key=lambda each: (each.seconds_per_example, each.plan.memory.needed)))
+
+
+def _presets(estimator: Estimator, found: Found) -> list[Preset]:
+    """The presets for a topology, and for the axes that the rules of the RunConfig name."""
+    topology, known = found.topology, presets(found.topology.slice_count)
+    named = [
+        [entry] if isinstance(entry, str) else entry or () for entry in estimator.config.logical_axis_rules.values()
+    ]
+    axes = dict.fromkeys(axis for each in named for axis in each if axis not in ("data", "fsdp"))
+    inside = topology.device_count // topology.slice_count
+    for axis, size in itertools.product(axes, (2, 4, 8)):
+        if inside % size == 0 and size < inside:
+            known = {**known, **tensor_presets(axis, size, topology.slice_count)}
+    return list(known.values())
+
+
+def _candidate(
+    estimator: Estimator, batch: Batch, found: Found, preset: Preset, batch_size: int | None, price: float | None
+) -> Candidate:
+    changed = preset.run_config(estimator.config.partition_rules)
+    plan = plan_training(
+        estimator,
+        batch,
+        found,
+        mesh=changed["mesh"],
+        partition_rules=changed["partition_rules"],
+        remat=preset.remat,
+        accumulate_steps=preset.accumulate_steps,
+        batch_size=batch_size,
+    )
+    hours = None if plan.times.at_least is None else plan.times.at_least * 1e6 / 3600
+    dollars = None if hours is None or price is None else hours * price * found.topology.device_count
+    return Candidate(preset=preset, plan=plan, dollars=dollars)
 
 
 def search_report(candidates: Sequence[Candidate]) -> str:
     """The candidates as a table, the best first, and the reason for the first one."""
-    head = ("preset", "remat", "needed", "sent a device", "at least", "bound by", "dollars a million steps")
+    head = (
+        "preset",
+        "remat",
+        "batch",
+        "parts",
+        "needed",
+        "sent a device",
+        "at least",
+        "bound by",
+        "dollars a million steps",
+    )
     rows = [
         (
             each.preset.name,
             each.preset.remat,
+            str(each.plan.examples),
+            str(each.preset.accumulate_steps),
             gib(each.plan.memory.needed) + (" DOES NOT FIT" if each.plan.memory.shortfall else ""),
             "?" if each.sent_bytes is None else gib(each.sent_bytes),
             seconds_text(each.plan.times.at_least),

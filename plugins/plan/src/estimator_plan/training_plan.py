@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from estimator_core.backends import Topology
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError, BackendUnavailableError
@@ -21,6 +23,7 @@ from estimator_plan.hlo import read_module
 from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
+from estimator_plan.sending import advice_to_send_less
 from estimator_plan.stand_ins import stand_ins
 from estimator_plan.topologies import Found
 from estimator_plan.traffic import memory_traffic
@@ -101,6 +104,7 @@ def plan_training(
     mesh: Mapping[str, int] | None = None,
     partition_rules: Sequence[tuple[str, Any]] | None = None,
     remat: str | None = None,
+    accumulate_steps: int | None = None,
     batch_size: int | None = None,
 ) -> TrainingPlan:
     """Plans the training step of an Estimator on a topology. Writes nothing, computes nothing, needs no device.
@@ -114,6 +118,7 @@ def plan_training(
         mesh: axis sizes that replace those in the RunConfig. Without either, batches are split over all devices.
         partition_rules: the rules that replace those in the RunConfig.
         remat: the value that replaces the one in the RunConfig.
+        accumulate_steps: the number of micro-batches that replaces the one in the RunConfig.
         batch_size: examples of the global batch; the default is the size of the batch.
 
     Raises:
@@ -121,7 +126,13 @@ def plan_training(
         EstimatorError: the step does not compile, for a reason other than memory.
     """
     topology = found.topology
-    config = _config(estimator.config, mesh=mesh, partition_rules=partition_rules, remat=remat)
+    config = _config(
+        estimator.config,
+        mesh=mesh,
+        partition_rules=partition_rules,
+        remat=remat,
+        accumulate_steps=accumulate_steps,
+    )
     if batch_size is not None and batch_size < 1:
         raise ArgumentError(f"batch_size should be >= 1, given: {batch_size}.")
     notes: list[str] = []
@@ -142,7 +153,8 @@ def plan_training(
         temporaries = temporaries_on_processors(for_processors, topology.device_count)
         bound = None if temporaries is None else temporaries + workspace
     counted = count_flops(step.traced.jaxpr)
-    compiled = compile_step(step) if compiles else None
+    options: Any = getattr(found.backend, "compiler_options", dict)
+    compiled = compile_step(step, options()) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes, bound)
     collectives, traffic = _of_program(compiled, step, topology, notes)
     if step.examples % step.placement.batch_parts:
@@ -157,7 +169,10 @@ def plan_training(
         flops=dict(counted.by_dtype),
         compiler_flops=_compiler_flops(compiled),
         memory=memory,
-        advice=advice(memory, step, precision=config.precision, remat=config.remat),
+        advice=(
+            *advice(memory, step, precision=config.precision, remat=config.remat),
+            *advice_to_send_less(collectives, step),
+        ),
         collectives=collectives,
         traffic=traffic,
         times=roofline(counted.by_dtype, traffic, collectives, topology.figures, _busy_devices(step)),
@@ -187,7 +202,12 @@ def _of_program(
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
-    module = read_module(compiled.program.as_text())
+    try:
+        text: str = compiled.program.as_text()
+    except jax.errors.JaxRuntimeError as error:  # libtpu is newer than jaxlib, which reads its programs
+        notes.append(f"Traffic and collectives are not known: jaxlib cannot read the compiled program ({error}).")
+        return None, None
+    module = read_module(text)
     collectives = find_collectives(module, layout_of(step.placement.mesh, topology))
     traffic = memory_traffic(module)
     notes.extend(module.notes)

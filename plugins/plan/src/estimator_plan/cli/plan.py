@@ -44,10 +44,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="split the state over the devices: adds the partition rule (.*, FullySharded())",
     )
     parser.add_argument(
-        "--search", action="store_true", help="compare the presets data, zero1 and fsdp, the best first"
+        "--search", action="store_true", help="compare the presets data, zero1, fsdp and their kin, the best first"
     )
     parser.add_argument(
         "--dollars", type=float, metavar="PER_DEVICE_HOUR", help="with --search: the price of one device for an hour"
+    )
+    parser.add_argument(
+        "--batch-sizes",
+        metavar="N,...",
+        help="with --search: sizes of the global batch to compare, by time per example",
     )
     parser.add_argument("--save", metavar="FILE", help="with --search: write the best, for estimator_plan.load_preset")
     parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
@@ -68,8 +73,10 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, parse_mesh, plan_training, report
 
-    if not args.search and (args.save is not None or args.dollars is not None):
-        raise ArgumentError("--save and --dollars belong to --search.")
+    if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes)):
+        raise ArgumentError("--save, --dollars and --batch-sizes belong to --search.")
+    if args.batch_sizes is not None and args.batch_size is not None:
+        raise ArgumentError("--batch-size and --batch-sizes exclude each other.")
     if args.search and (args.mesh is not None or args.fully_sharded):
         raise ArgumentError("--search chooses the mesh and what is split: leave out --mesh and --fully-sharded.")
     open_program = _program_opener()
@@ -103,7 +110,20 @@ def run(args: argparse.Namespace) -> int:
 def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) -> int:
     from estimator_plan import save_preset, search_plans, search_report
 
-    ranked = search_plans(estimator, batch, found, batch_size=args.batch_size, dollars_per_device_hour=args.dollars)
+    try:
+        sizes = [int(size) for size in (args.batch_sizes or "").split(",") if size]
+    except ValueError:
+        raise ArgumentError(
+            f"--batch-sizes should be whole numbers, for example 128,256, given: {args.batch_sizes}."
+        ) from None
+    ranked = search_plans(
+        estimator,
+        batch,
+        found,
+        batch_size=args.batch_size,
+        batch_sizes=sizes,
+        dollars_per_device_hour=args.dollars,
+    )
     if args.save is not None:
         save_preset(ranked[0].preset, args.save)
     as_json = [{"preset": each.preset.name, **each.plan.to_json()} for each in ranked]
