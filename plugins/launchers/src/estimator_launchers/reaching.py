@@ -6,7 +6,7 @@ import errno
 import re
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from estimator_core import Processes
 
@@ -68,22 +68,14 @@ def reached(group: Processes | None, environ: Mapping[str, str], seconds: float)
 
 def _come(address: str, index: int, deadline: float) -> str:
     host, _, port = address.rpartition(":")
-
-    def come() -> str:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=5) as connection:
-            connection.sendall(b"%d\n" % index)
-        return "yes"
-
-    return _until(deadline, come, f"no: {address}: ", "; process 0 listens there once it has started")
-
-
-def _until(deadline: float, act: Callable[[], str], before: str, after: str) -> str:
     while True:
         try:
-            return act()
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=5) as connection:
+                connection.sendall(b"%d\n" % index)
+            return "yes"
         except OSError as error:
             if time.monotonic() > deadline:
-                return f"{before}{error}{after}"
+                return f"no: {address}: {error}; process 0 listens there once it has started"
         time.sleep(_PAUSE_SECS)
 
 
