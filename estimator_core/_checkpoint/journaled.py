@@ -6,6 +6,7 @@ any two lines, and another run may have taken over when it continues. So every c
 - The run renames a directory that only one record names, as every other process would.
 - Before the run puts anything aside or deletes it, it renames it to a name of its own. It *then* compares the digest of
   the manifest with those that the journal has retired. Retirement is final. Anything else returns to its place.
+- What is to be deleted then loses its files in a thread. The next save waits for that before it writes.
 
 A reader of a checkpoint looks for its digest, under these names too (`catalog.where_is`).
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +48,7 @@ class JournalShelf:
         #: Retired checkpoints whose data may be there: step and digest by place.
         self._doomed: dict[str, tuple[int, str]] = {}
         self._removed: list[Removed] = []
+        self._deletions: list[threading.Thread] = []
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that the journal names."""
@@ -93,7 +96,8 @@ class JournalShelf:
         return digest is None or digest in lineage.retired.values()
 
     def begin(self, step: int) -> Path:
-        """Makes `checkpoints` if necessary, never the model_dir."""
+        """Makes `checkpoints` if necessary, never the model_dir. What is being deleted frees its space first."""
+        self.settle()
         try:
             self.root.mkdir(exist_ok=True)
         except FileNotFoundError:
@@ -136,6 +140,11 @@ class JournalShelf:
         waiting = {step for step, _ in self._doomed.values()}
         self._delete()
         return sorted(waiting - {step for step, _ in self._doomed.values()})
+
+    def settle(self) -> None:
+        """Waits for the threads that delete."""
+        while self._deletions:
+            self._deletions.pop().join()
 
     def _name(self, work: Path, saved: Saved) -> Path:
         """Renames a published directory to its step. A second or late call does no harm."""
@@ -202,12 +211,21 @@ class JournalShelf:
             if manifest_digest(doomed) != digest:  # another one had taken its name in between
                 _bring_back(doomed, path)
                 return True
-            remove_tree(doomed)
         except OSError as error:
             _log.warning("Checkpoint %s could not be deleted (%s); it is tried again after the next save.", path, error)
             return False
+        deletion = threading.Thread(target=_remove, args=(doomed,), name=f"delete-{step}")
+        self._deletions.append(deletion)
+        deletion.start()
         _log.debug("Deleted checkpoint %s: no retention rule keeps it.", path)
         return True
+
+
+def _remove(doomed: Path) -> None:
+    try:
+        remove_tree(doomed)
+    except OSError as error:
+        _log.warning("%s could not be deleted (%s); the next run of this model_dir deletes it.", doomed, error)
 
 
 def _bring_back(path: Path, target: Path) -> None:

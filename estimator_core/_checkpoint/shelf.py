@@ -140,6 +140,10 @@ class Shelf(Protocol):
         """Deletes what no rule keeps, and returns the steps of what is gone; what is being read stays until later."""
         ...
 
+    def settle(self) -> None:
+        """Waits until nothing is left on the disk of what `remove` deletes."""
+        ...
+
 
 class PlainShelf:
     """A directory without a journal: what has the name of a step and a manifest counts.
@@ -204,6 +208,9 @@ class PlainShelf:
     def remove(self, superfluous: Sequence[int]) -> list[int]:
         """Renames and deletes."""
         return [step for step in superfluous if not self._belongs_to_a_run(step) and self._removed(step)]
+
+    def settle(self) -> None:
+        """Does nothing: `remove` has waited."""
 
     def _belongs_to_a_run(self, step: int) -> bool:
         lineage = lineage_of(self.root.parent)

@@ -132,9 +132,12 @@ class CheckpointStore:
         return error if isinstance(error, (SupersededError, StorageGoneError)) else None
 
     def wait(self) -> None:
-        """Waits for the commit under way; raises its error unless somebody has been given it."""
-        if self._pending is not None:
-            self._pending.settle()
+        """Waits for the commit under way and for deletions; raises its error unless somebody has been given it."""
+        try:
+            if self._pending is not None:
+                self._pending.settle()
+        finally:
+            self._shelf.settle()
 
     def close(self) -> None:
         """Waits for the commit under way and frees the host memory. The store can be used again."""

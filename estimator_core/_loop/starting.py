@@ -49,19 +49,21 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
 
 
 def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
-    """A copy of a host array on the devices."""
+    """A copy of an array on the devices."""
     where = placement.variables({spec.name: spec})
+    if where is None and not _lies_in_packs(value):
+        return jnp.array(value, dtype=spec.dtype, copy=True)
     return put_all(placement, {spec.name: value}, where, {spec.name: spec.dtype})[spec.name]
 
 
 def put_all(
     placement: Placement, values: Mapping[str, Any], shardings: Mapping[str, Any] | None, dtypes: Mapping[str, Any]
 ) -> dict[str, jax.Array]:
-    """Copies on the devices of host arrays, or of arrays that lie in packs: of these each process reads its part alone.
+    """Puts on the devices what was read: host arrays, or arrays in packs, of which each process reads its part alone.
 
     Args:
         placement: where to.
-        values: by name.
+        values: by name; a CPU device may use the memory of host arrays, so nobody else holds them.
         shardings: by name; None with one device.
         dtypes: by name; what has another one is converted.
     """
@@ -73,10 +75,16 @@ def put_all(
         found = place(stored, shardings, dtypes)
     for name in values.keys() - stored:
         if shardings is None:
-            found[name] = jnp.array(values[name], dtype=dtypes[name], copy=True)
+            found[name] = _put(values[name], dtypes[name])
         else:
             found[name] = placement.put(np.asarray(values[name], dtypes[name]), shardings[name])
     return {name: found[name] for name in values}
+
+
+def _put(value: object, dtype: np.dtype) -> jax.Array:
+    if isinstance(value, jax.Array):  # typed random keys
+        return jnp.array(value, dtype=dtype, copy=True)
+    return jax.device_put(np.asarray(value, dtype))  # jnp.array would copy it twice
 
 
 def clock_on_device(placement: Placement, clock: object) -> jax.Array:

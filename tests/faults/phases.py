@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, tuple[Any, str]] = {
     "manifest": (commit, "seal"),
     "rename": (journaled.JournalShelf, "_name"),
     "retention": (journaled.JournalShelf, "_delete"),
+    "deletion": (journaled, "_remove"),
     "export": (pending.PendingExport, "_run"),
 }
 

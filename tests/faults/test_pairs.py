@@ -22,7 +22,7 @@ from estimator_core._storage.local import LocalStorage
 pytestmark = [pytest.mark.plugins, pytest.mark.libraries]
 
 #: Where the first kill comes, and where those after it do: in what a start does to recover.
-FIRST = ("step", "evaluation", "arrays", "manifest", "record", "rename", "retention", "export")
+FIRST = ("step", "evaluation", "arrays", "manifest", "record", "rename", "retention", "deletion", "export")
 RECOVERY = ("start", "record", "names", "trimming", "views", "compile", "evaluation", "arrays", "rename")
 PAIRS, TRIPLES = int(os.environ.get("FAULT_PAIRS", "300")), int(os.environ.get("FAULT_TRIPLES", "100"))
 FROZEN = int(os.environ.get("FAULT_FROZEN", "200"))

@@ -27,6 +27,7 @@ PHASES = (
     "manifest",
     "rename",
     "retention",
+    "deletion",
     "export",
     "shutdown",
 )

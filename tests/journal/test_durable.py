@@ -4,10 +4,13 @@ import errno
 import os
 import stat
 import threading
+import time
 from contextlib import closing
 
+import numpy as np
 import pytest
 
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, journaled
 from estimator_core._checkpoint.journaled import JournalShelf
 from estimator_core._journal import Evaluated, read_lineage, take_over
 from estimator_core._journal import Journal as RealJournal
@@ -134,6 +137,66 @@ def test_a_checkpoint_is_recorded_after_its_directory_and_the_event_files_are_on
     shelf.publish(work, 5, entries, ())
     assert {file, (tmp_path / "checkpoints").stat().st_ino} <= at_publish[-1]
     writer.close()
+
+
+def test_a_save_begins_once_what_is_deleted_has_freed_its_space(tmp_path, monkeypatch):
+    shelf = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "one", lambda lineage: 0))
+    for step, superfluous in ((1, ()), (2, (1,))):
+        work = shelf.begin(step)
+        work.mkdir()
+        (work / "manifest.json").write_text(str(step))
+        shelf.publish(work, step, (), superfluous)
+    deletes, may_end, remove_tree = threading.Event(), threading.Event(), journaled.remove_tree
+
+    def slow_removal(path):
+        deletes.set()
+        may_end.wait()
+        remove_tree(path)
+
+    monkeypatch.setattr(journaled, "remove_tree", slow_removal)
+    assert shelf.remove([1]) == [1]
+    assert deletes.wait(10)
+    next_save = threading.Thread(target=shelf.begin, args=(3,))
+    next_save.start()
+    next_save.join(0.1)
+    waits = next_save.is_alive()
+    may_end.set()
+    next_save.join(10)
+    assert waits
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["2"]
+
+
+def test_a_store_that_is_closed_has_deleted_what_no_rule_keeps(tmp_path, monkeypatch):
+    journal = take_over(LocalStorage(tmp_path), "one", lambda lineage: 0)
+    remove_tree = journaled.remove_tree
+    monkeypatch.setattr(journaled, "remove_tree", lambda path: (time.sleep(0.1), remove_tree(path)))
+    shelf = JournalShelf(tmp_path / "checkpoints", journal)
+    with CheckpointStore(tmp_path, keep_max=1, shelf=shelf) as store:
+        for step in (1, 2):
+            clock = np.array([step, 0, 0, 0], np.uint32)
+            store.save(step, CheckpointItems(clock=clock, variables={"x": np.ones(3, np.float32)}))
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["2"]
+
+
+def test_a_deletion_that_fails_is_named_and_left_to_the_next_run(tmp_path, monkeypatch, caplog):
+    def refused(path):
+        raise PermissionError(errno.EACCES, "no", str(path))
+
+    shelf = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "one", lambda lineage: 0))
+    with monkeypatch.context() as patched:
+        patched.setattr(journaled, "remove_tree", refused)
+        for step, superfluous in ((1, ()), (2, (1,))):
+            work = shelf.begin(step)
+            work.mkdir()
+            (work / "manifest.json").write_text(str(step))
+            shelf.publish(work, step, (), superfluous)
+        shelf.remove([1])
+        shelf.settle()
+    assert "could not be deleted" in caplog.text
+    later = JournalShelf(tmp_path / "checkpoints", take_over(LocalStorage(tmp_path), "two", lambda lineage: 2))
+    later.clean_up()
+    later.settle()
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["2"]
 
 
 def test_a_run_that_takes_over_reads_what_is_new_to_it_and_nothing_else(tmp_path, monkeypatch):
