@@ -27,7 +27,6 @@ PHASES = (
     "manifest",
     "rename",
     "retention",
-    "deletion",
     "export",
     "shutdown",
 )
