@@ -472,13 +472,4 @@ MUTANTS = (
         tests=("test_what_differs_is_named",),
         in_cut=False,
     ),
-    Mutant(
-        name="a-row-keeps-the-slots-of-its-former-owner",
-        guarantee="rule 178",
-        file="plugins/tables/src/estimator_tables/fresh_rows.py",
-        old="jax.tree.map(begun, opt_state, transformation.init(first))",
-        new="opt_state",
-        tests=("test_a_row_that_changes_its_owner_begins_anew_with_its_slots",),
-        in_cut=False,
-    ),
 )
