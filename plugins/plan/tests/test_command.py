@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import estimator_plan.kept_program
 from estimator_core.cli import main
 from plugins.plan.tests.lent_cpus import LentCPUs
 
@@ -119,3 +120,19 @@ def test_what_reads_the_file_is_named_where_it_is_not_installed(program, capsys,
     monkeypatch.setitem(sys.modules, "estimator_experiment", None)  # as Python notes a module that is not there
     assert main(["plan", str(program), "--topology", "cpux1"]) == 2
     assert 'estimator-experiment, which is not installed: pip install "estimator-plan[cli]"' in capsys.readouterr().err
+
+
+def test_programs_are_kept_for_the_plan_and_for_the_winner_of_a_search(program, monkeypatch):
+    """Each with its own way of splitting; what is kept is tested beside `keep_program`."""
+    asked = []
+    monkeypatch.setattr(
+        "estimator_plan.kept_program.keep_program", lambda _, batch, found, folder, **way: asked.append((folder, way))
+    )
+    monkeypatch.setattr("estimator_plan.keep_program", estimator_plan.kept_program.keep_program, raising=False)
+    common = ["plan", str(program), "--topology", "cpux1", "--programs", "kept", "--json"]
+    assert main([*common, "--mesh", "data=1", "--batch-size", "16"]) == 0
+    assert main([*common, "--search"]) == 0
+    (folder, plain), (_, best) = asked
+    assert (folder, plain["mesh"], plain["batch_size"]) == ("kept", {"data": 1}, 16)
+    assert best["batch_size"] == 8
+    assert {"mesh", "partition_rules", "remat"} <= set(best)

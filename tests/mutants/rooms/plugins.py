@@ -454,4 +454,22 @@ MUTANTS = (
         tests=("test_micro_batches_and_layers_that_are_split_read_back",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-kept-program-stays-in-its-folder",
+        guarantee="rule 177",
+        file="plugins/plan/src/estimator_plan/compiling.py",
+        old="            ANY_FOLDER: None,\n",
+        new="",
+        tests=("test_only_the_run_that_was_planned_loads_its_step_and_others_say_why",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-plan-for-other-devices-is-not-named",
+        guarantee="rule 177",
+        file="plugins/plan/src/estimator_plan/taken_program.py",
+        old='("kind", "devices", "mesh", "examples")',
+        new='("mesh", "examples")',
+        tests=("test_what_differs_is_named",),
+        in_cut=False,
+    ),
 )

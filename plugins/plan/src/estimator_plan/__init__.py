@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "collectives": ("Collective",),
     "flops": ("FlopCount", "count_flops"),
+    "kept_program": ("KeptProgram", "keep_program", "kept_programs"),
     "memory": ("Memory",),
     "preset": ("Preset", "load_preset", "presets", "save_preset"),
     "roofline": ("Roofline",),

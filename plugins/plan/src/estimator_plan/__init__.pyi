@@ -3,6 +3,9 @@
 from estimator_plan.collectives import Collective as Collective
 from estimator_plan.flops import FlopCount as FlopCount
 from estimator_plan.flops import count_flops as count_flops
+from estimator_plan.kept_program import KeptProgram as KeptProgram
+from estimator_plan.kept_program import keep_program as keep_program
+from estimator_plan.kept_program import kept_programs as kept_programs
 from estimator_plan.memory import Memory as Memory
 from estimator_plan.preset import Preset as Preset
 from estimator_plan.preset import load_preset as load_preset

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 
 from estimator_core.errors import EstimatorError
 from estimator_core.lowering import TracedStep
+
+#: The caches of XLA for cards, which is what makes the path of the folder a part of the names of programs.
+ANY_FOLDER = "jax_persistent_cache_enable_xla_caches"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +35,21 @@ class CompiledStep:
     needed_bytes: int | None = None
 
 
-def compile_step(step: TracedStep, options: Mapping[str, str | bool] | None = None) -> CompiledStep:
+def compile_step(
+    step: TracedStep, options: Mapping[str, str | bool] | None = None, *, cache: Path | None = None
+) -> CompiledStep:
     """Compiles a traced step for its devices; a program that does not fit is not an error.
 
     Args:
         step: the traced step.
         options: flags of the compiler by name, which a run would set in the environment.
+        cache: an empty folder in which jax keeps the program; None: it is not kept.
 
     Raises:
         EstimatorError: the compiler fails otherwise.
     """
     began = time.monotonic()
-    with step.placement.context(), _no_compile_cache():
+    with step.placement.context(), _compile_cache(cache):
         try:
             program = step.traced.lower().compile(compiler_options=dict(options) if options else None)
         except jax.errors.JaxRuntimeError as error:
@@ -68,11 +76,28 @@ def needed_bytes(message: str) -> int | None:
 
 
 @contextlib.contextmanager
-def _no_compile_cache() -> Any:
-    """Turns the compilation cache off: a cached program takes no time to compile, and may lack its text."""
-    kept = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
-    jax.config.update("jax_enable_compilation_cache", False)
+def _compile_cache(folder: Path | None) -> Generator[None]:
+    """Keeps what is compiled inside in a folder. None turns the cache off: a program that it knows takes no time to
+    compile, and may lack its text.
+    """
+    settings: dict[str, Any] = {"jax_enable_compilation_cache": folder is not None}
+    if folder is not None:
+        settings |= {
+            "jax_compilation_cache_dir": str(folder),
+            "jax_persistent_cache_min_compile_time_secs": 0.0,
+            "jax_persistent_cache_min_entry_size_bytes": 0,
+            ANY_FOLDER: None,
+        }
+    kept = {name: getattr(jax.config, name) for name in settings}
+    _set(settings)
     try:
         yield
     finally:
-        jax.config.update("jax_enable_compilation_cache", kept)
+        _set(kept)
+
+
+def _set(settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        jax.config.update(name, value)
+    if len(settings) > 1:
+        compilation_cache.reset_cache()  # jax looks at the folder when it first compiles

@@ -177,7 +177,7 @@ def plan_training(
         traffic=traffic,
         times=roofline(counted.by_dtype, traffic, collectives, topology.figures, _busy_devices(step)),
         compile_seconds=None if compiled is None else compiled.seconds,
-        versions=_versions(),
+        versions=versions(),
         notes=(*notes, *counted.notes, *step.placement.rules.notes),
     )
 
@@ -221,7 +221,8 @@ def _compiler_flops(compiled: CompiledStep | None) -> float | None:
     return None if told is None else told.get("flops")
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of jax and of the compilers that are installed."""
     import importlib.metadata
 
     found: dict[str, str] = {}

@@ -55,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --search: sizes of the global batch to compare, by time per example",
     )
     parser.add_argument("--save", metavar="FILE", help="with --search: write the best, for estimator_plan.load_preset")
+    parser.add_argument(
+        "--programs",
+        metavar="DIR",
+        type=local_path,
+        help="compile once more and keep the program, for runs with RunConfig(compile_cache=DIR)",
+    )
     parser.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(
         "--set",
@@ -71,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command; returns 3 if the step does not fit."""
     from estimator_core.config import FullySharded
     from estimator_core.plugins import default_plugins
-    from estimator_plan import find_topology, parse_mesh, plan_training, report
+    from estimator_plan import find_topology, keep_program, parse_mesh, plan_training, report
 
     if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes)):
         raise ArgumentError("--save, --dollars and --batch-sizes belong to --search.")
@@ -95,20 +101,20 @@ def run(args: argparse.Namespace) -> int:
         if args.search:
             return _search(args, experiment.estimator, batch, found)
         rules = experiment.estimator.config.partition_rules
-        plan = plan_training(
-            experiment.estimator,
-            batch,
-            found,
-            mesh=mesh,
-            partition_rules=[*rules, (".*", FullySharded())] if args.fully_sharded else rules,
-            batch_size=args.batch_size,
-        )
+        way: dict[str, Any] = {
+            "mesh": mesh,
+            "partition_rules": [*rules, (".*", FullySharded())] if args.fully_sharded else rules,
+            "batch_size": args.batch_size,
+        }
+        plan = plan_training(experiment.estimator, batch, found, **way)
+        if args.programs is not None:
+            keep_program(experiment.estimator, batch, found, args.programs, **way)
     print(json.dumps(plan.to_json(), indent=2) if args.json else report(plan))
     return DOES_NOT_FIT if plan.memory.shortfall else 0
 
 
 def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) -> int:
-    from estimator_plan import save_preset, search_plans, search_report
+    from estimator_plan import keep_program, save_preset, search_plans, search_report
 
     try:
         sizes = [int(size) for size in (args.batch_sizes or "").split(",") if size]
@@ -126,6 +132,10 @@ def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) ->
     )
     if args.save is not None:
         save_preset(ranked[0].preset, args.save)
+    if args.programs is not None:
+        best = ranked[0]
+        way = best.preset.run_config(estimator.config.partition_rules)
+        keep_program(estimator, batch, found, args.programs, **way, batch_size=best.plan.examples)
     as_json = [{"preset": each.preset.name, **each.plan.to_json()} for each in ranked]
     print(json.dumps(as_json, indent=2) if args.json else search_report(ranked))
     return DOES_NOT_FIT if ranked[0].plan.memory.shortfall else 0
