@@ -1,16 +1,22 @@
-"""Training on the same rows from memory, from a CSV file and from a generator: MLP 16-64-10, batch 128, Adam.
+"""Training on the same rows from every kind of input: MLP 16-HIDDEN-10, batch 128, Adam.
 
-    uv run python benchmarks/inputs.py [--rounds 15] [--rows 192000] [--busy N ...] [--json FILE]
+    uv run python benchmarks/inputs.py [--rounds 15] [--rows 192000] [--hidden 64] [--kinds memory CSV ...]
+        [--busy N ...] [--json FILE]
 
-A round is one pass over the rows, in order. The hand-written loops read the same source by hand: slices of the arrays,
-blocks of pyarrow's CSV reader cut into batches, the generator itself. Their columns come as one matrix, those of the
-CSV input as a dict that the model_fn stacks. `inputs_files.py` measures reading alone.
+A round is one pass over the rows, in order. The hand-written loops read the same source by hand (`_by_hand.py`): slices
+of the arrays, blocks of pyarrow cut into batches, the generator or the loader itself. With "checked" they also compare
+the structure, dtypes and shapes of each batch with the first one, and copy the arrays of a generator, as the framework
+does. The columns of a file come as one matrix by hand, and as a dict that the model_fn stacks in the framework. The
+notes state the processor time of drawing a batch, without training. `inputs_files.py` measures reading alone. `torch`
+takes part where it can be imported.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,66 +26,53 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from _by_hand import Batches, blocks, checked, parsed, slices
 from _finished import Finished
 from _load import add_options, compare_beside, loads_of
 from _report import report, write
 
 import estimator_core as ec
-from estimator_inputs import csv_input_fn
+from estimator_inputs import csv_input_fn, parquet_input_fn, tfrecord_input_fn, write_tfrecord
 
-WIDTHS, BATCH = (16, 64, 10), 128
-COLUMNS = [f"c{index:02}" for index in range(WIDTHS[0])]
-SHAPES = {f"kernel_{index}": shape for index, shape in enumerate(pairwise(WIDTHS))} | {
-    f"bias_{index}": (width,) for index, width in enumerate(WIDTHS[1:])
-}
-Batches = Iterator[tuple[np.ndarray, np.ndarray]]
+FEATURES, CLASSES, BATCH = 16, 10, 128
+COLUMNS = [f"c{index:02}" for index in range(FEATURES)]
+
+#: Kinds whose arrays the input may write into again.
+COPIED = ("memory", "pandas", "generator", "torch")
 
 
 def arrays(rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The rows and their labels."""
     generator = np.random.default_rng(0)
-    x = generator.normal(size=(rows, WIDTHS[0])).astype(np.float32)
-    return x, generator.integers(0, WIDTHS[-1], size=rows).astype(np.int32)
+    x = generator.normal(size=(rows, FEATURES)).astype(np.float32)
+    return x, generator.integers(0, CLASSES, size=rows).astype(np.int32)
 
 
-def write_csv(path: Path, x: np.ndarray, y: np.ndarray) -> None:
-    """The same rows as a file with a header."""
+def write_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:
+    """The same rows as files: CSV with a header, Parquet, and TFRecord of tf.Examples."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv, parquet
 
-    columns = {name: x[:, index] for index, name in enumerate(COLUMNS)}
-    csv.write_csv(pa.table(columns | {"label": y}), path)
+    table = pa.table({name: x[:, index] for index, name in enumerate(COLUMNS)} | {"label": y})
+    csv.write_csv(table, folder / "rows.csv")
+    parquet.write_table(table, folder / "rows.parquet")
+    example = ec.export.example_class()
 
+    def record(row: np.ndarray, label: int) -> bytes:
+        message = example()
+        message.features.feature["x"].float_list.value.extend(row)
+        message.features.feature["label"].int64_list.value.append(label)
+        return message.SerializeToString()
 
-def slices(x: np.ndarray, y: np.ndarray) -> Batches:
-    """Batches of the arrays, by hand."""
-    for start in range(0, len(x), BATCH):
-        yield x[start : start + BATCH], y[start : start + BATCH]
-
-
-def csv_blocks(path: Path) -> Batches:
-    """Batches of the file, by hand: pyarrow reads blocks ahead in a thread; what a block leaves over goes on."""
-    from pyarrow import csv
-
-    left_x, left_y = np.empty((0, WIDTHS[0]), np.float32), np.empty(0, np.int32)
-    types = dict.fromkeys(COLUMNS, "float32") | {"label": "int32"}
-    for block in csv.open_csv(path, convert_options=csv.ConvertOptions(column_types=types)):
-        columns = [block.column(name).to_numpy() for name in COLUMNS]
-        x = np.concatenate([left_x, np.stack(columns, axis=1)])
-        y = np.concatenate([left_y, block.column("label").to_numpy()])
-        whole = len(x) // BATCH * BATCH
-        yield from slices(x[:whole], y[:whole])
-        left_x, left_y = x[whole:], y[whole:]
-    if len(left_x):
-        yield left_x, left_y
+    write_tfrecord(folder / "rows.tfrecord", (record(*pair) for pair in zip(x, y, strict=True)))
 
 
 def generated(rows: int) -> Batches:
     """A generator that makes its batches."""
     generator = np.random.default_rng(0)
     for _ in range(rows // BATCH):
-        x = generator.random((BATCH, WIDTHS[0]), np.float32)
-        yield x, (x[:, 0] * WIDTHS[-1]).astype(np.int32)
+        x = generator.random((BATCH, FEATURES), np.float32)
+        yield x, (x[:, 0] * CLASSES).astype(np.int32)
 
 
 def logits_of(variables: dict[str, Any], x: Any) -> Any:
@@ -93,7 +86,14 @@ def loss_of(logits: Any, labels: Any) -> Any:
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
-def hand_written(source: Callable[[], Batches]) -> Callable[[], None]:
+def shapes_of(hidden: int) -> dict[str, tuple[int, ...]]:
+    """Of the variables."""
+    widths = (FEATURES, hidden, CLASSES)
+    kernels = {f"kernel_{index}": shape for index, shape in enumerate(pairwise(widths))}
+    return kernels | {f"bias_{index}": (width,) for index, width in enumerate(widths[1:])}
+
+
+def hand_written(source: Callable[[], Batches], hidden: int) -> Callable[[], None]:
     """Donated state, nothing read inside."""
     optimizer = optax.adam(1e-3)
 
@@ -104,7 +104,7 @@ def hand_written(source: Callable[[], Batches]) -> Callable[[], None]:
 
     compiled, init = jax.jit(step, donate_argnums=(0, 1)), jax.jit(optimizer.init)
     generator = np.random.default_rng(1)
-    first = {name: 0.1 * generator.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+    first = {name: 0.1 * generator.normal(size=shape).astype(np.float32) for name, shape in shapes_of(hidden).items()}
 
     def run() -> None:
         variables = jax.device_put(first)
@@ -116,17 +116,19 @@ def hand_written(source: Callable[[], Batches]) -> Callable[[], None]:
     return run
 
 
-def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
     """The same network; columns of a file are stacked."""
     x = features["x"] if "x" in features else jnp.stack([features[name] for name in COLUMNS], axis=1)
-    logits = logits_of({name: ec.get_variable(name, shape) for name, shape in SHAPES.items()}, x)
+    variables = {name: ec.get_variable(name, shape) for name, shape in shapes_of(params["hidden"]).items()}
+    logits = logits_of(variables, x)
     return ec.EstimatorSpec(mode, loss=loss_of(logits, labels), train_op=optax.adam(1e-3), predictions=logits)
 
 
-def estimator_loop(source: Any, steps: int) -> Callable[[], None]:
+def estimator_loop(source: Any, steps: int, hidden: int) -> Callable[[], None]:
     """The Estimator, warm, with its default hooks: one object, one `train` call a round."""
     estimator = ec.Estimator(
         model_fn,
+        params={"hidden": hidden},
         config=ec.RunConfig(
             model_dir=tempfile.mkdtemp(prefix="bench-inputs-"),
             tf_random_seed=1,
@@ -141,34 +143,106 @@ def estimator_loop(source: Any, steps: int) -> Callable[[], None]:
     return run
 
 
+def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[Any, Callable[[], Batches]]]:
+    """By kind: what a user hands to `train`, and the same read by hand."""
+    import grain
+    import pandas as pd
+
+    rows = len(x)
+    frame = pd.DataFrame(x, columns=pd.Index(COLUMNS))
+    spec = {"x": ec.export.FixedLenFeature((FEATURES,), "float32"), "label": ec.export.FixedLenFeature((), "int64")}
+    record = str(folder / "rows.tfrecord")
+    of_rows = grain.MapDataset.source([{"x": row, "label": label} for row, label in zip(x, y, strict=True)])
+    batched = of_rows.batch(BATCH).map(lambda batch: ({"x": batch["x"]}, batch["label"]))
+    columns = [np.ascontiguousarray(x[:, index]) for index in range(FEATURES)]
+    whole = np.stack(columns, axis=1)
+    sources: dict[str, tuple[Any, Callable[[], Batches]]] = {
+        "memory": (ec.inputs.numpy_input_fn({"x": x}, y, batch_size=BATCH, shuffle=False), lambda: slices(x, y, BATCH)),
+        "pandas": (
+            ec.inputs.pandas_input_fn(frame, pd.Series(y), batch_size=BATCH, shuffle=False),
+            lambda: slices(whole, y, BATCH),
+        ),
+        "CSV": (
+            csv_input_fn(str(folder / "rows.csv"), BATCH, shuffle=False, label_name="label"),
+            lambda: blocks(folder / "rows.csv", COLUMNS, BATCH),
+        ),
+        "Parquet": (
+            parquet_input_fn(str(folder / "rows.parquet"), BATCH, shuffle=False, label_name="label"),
+            lambda: blocks(folder / "rows.parquet", COLUMNS, BATCH),
+        ),
+        "TFRecord": (
+            tfrecord_input_fn(record, BATCH, spec, shuffle=False, label_key="label"),
+            lambda: parsed(Path(record), BATCH),
+        ),
+        # Without replay, so that every round draws the batches of the generator once, like the loop beside it.
+        "generator": (
+            ec.inputs.from_iterable(lambda: (({"x": x}, y) for x, y in generated(rows)), replay=False),
+            lambda: generated(rows),
+        ),
+        "grain": (lambda: batched, lambda: ((features["x"], label) for features, label in iter(batched))),
+    }
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        data = torch.utils.data.TensorDataset(torch.from_numpy(x), torch.from_numpy(y))
+        loader = torch.utils.data.DataLoader(data, batch_size=BATCH)
+        sources["torch"] = (
+            ec.inputs.from_iterable(lambda: (({"x": x}, y) for x, y in loader), replay=False),
+            lambda: ((x.numpy(), y.numpy()) for x, y in loader),
+        )
+    return sources
+
+
+def drawing(source: Callable[[], Iterator[Any]], batches: int) -> float:
+    """Microseconds of the calling thread for a batch, the best of three passes."""
+
+    def once() -> float:
+        began = time.thread_time()
+        for _ in source():
+            pass
+        return (time.thread_time() - began) / batches * 1e6
+
+    return min(once() for _ in range(3))
+
+
 def main() -> None:
     """Runs the comparison."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--rows", type=int, default=192_000)
+    parser.add_argument("--hidden", type=int, default=64, help="width of the hidden layer, for the time of a step")
+    parser.add_argument("--kinds", nargs="+", help="of inputs; default: all")
     parser.add_argument("--json", type=Path)
     add_options(parser)
     args = parser.parse_args()
     steps, rest = divmod(args.rows, BATCH)
     assert rest == 0, f"--rows must be a multiple of {BATCH}"
     x, y = arrays(args.rows)
-    with tempfile.TemporaryDirectory(prefix="bench-csv-") as folder:
-        write_csv(path := Path(folder, "rows.csv"), x, y)
-        # Without replay, so that every round draws the batches of the generator once, like the loop beside it.
-        from_generator = ec.inputs.from_iterable(lambda: (({"x": x}, y) for x, y in generated(args.rows)), replay=False)
-        sources: dict[str, tuple[Any, Callable[[], Batches]]] = {
-            "memory": (ec.inputs.numpy_input_fn({"x": x}, y, batch_size=BATCH, shuffle=False), lambda: slices(x, y)),
-            "CSV": (csv_input_fn(str(path), BATCH, shuffle=False, label_name="label"), lambda: csv_blocks(path)),
-            "generator": (from_generator, lambda: generated(args.rows)),
-        }
+    with tempfile.TemporaryDirectory(prefix="bench-files-") as folder:
+        write_files(Path(folder), x, y)
+        sources = sources_of(Path(folder), x, y)
+        kinds = args.kinds or list(sources)
         contestants: dict[str, Callable[[], None]] = {}
-        for name, (ours, by_hand) in sources.items():
-            contestants |= {f"estimator, {name}": estimator_loop(ours, steps)}
-            contestants |= {f"bare loop, {name}": hand_written(by_hand)}
-        pairs = [(f"estimator, {name}", f"bare loop, {name}") for name in sources]
+        pairs: list[tuple[str, str]] = []
+        notes: list[str] = []
+        for name in kinds:
+            ours, by_hand = sources[name]
+            with_checks = checked(by_hand, copied=name in COPIED)
+            contestants |= {f"estimator, {name}": estimator_loop(ours, steps, args.hidden)}
+            contestants |= {f"checked loop, {name}": hand_written(with_checks, args.hidden)}
+            contestants |= {f"bare loop, {name}": hand_written(by_hand, args.hidden)}
+            pairs += [(f"estimator, {name}", f"{kind} loop, {name}") for kind in ("checked", "bare")]
+            drawn = [
+                drawing(way, steps)
+                for way in (lambda ours=ours: iter(ec.inputs.open_input(ours, mode="train")), with_checks, by_hand)
+            ]
+            notes.append(
+                f"{name}: us a batch to draw: estimator {drawn[0]:.1f}, checked {drawn[1]:.1f}, bare {drawn[2]:.1f}"
+            )
         results = compare_beside(loads_of(args), contestants, rounds=args.rounds, pairs=pairs)
-    title = f"Training on {args.rows:,} rows of 16 columns from three sources, batch {BATCH}"
-    write(args.json, report(title, results, steps=steps, rows=args.rows))
+    title = f"Training on {args.rows:,} rows of 16 columns, {args.hidden} hidden units, batch {BATCH}"
+    targets = {(f"estimator, {name}", f"checked loop, {name}"): 0.9 for name in kinds}
+    write(args.json, report(title, results, steps=steps, rows=args.rows, targets=targets, notes=notes))
 
 
 if __name__ == "__main__":

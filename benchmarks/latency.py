@@ -46,7 +46,7 @@ def main() -> None:
         "Keras, predict_on_batch": calls(lambda row: np.asarray(keras.predict_on_batch(row["x"])), args.calls),
     }
     results = compare_beside(loads_of(args), contestants, reference="jitted function", rounds=args.rounds)
-    targets = {("predictor()", "jitted function"): 0.67}
+    targets = {("predictor()", "jitted function"): 0.85}
     write(args.json, report("One row", results, steps=args.calls, targets=targets))
 
 

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import jax
 
 from estimator_core._backends import Devices
-from estimator_core._backends.fetched import fetched
+from estimator_core._backends.fetched import fetched, fetcher
 from estimator_core._inputs import Batch, BatchSource, InputFn, InputOptions, open_input
 from estimator_core._loop.programs import Programs
 from estimator_core._step import TrainState
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 
+if TYPE_CHECKING:
+    from estimator_core._step.predict_step import PredictStep
+
 __all__ = ["Predictor"]
+
+
+class _Loaded(NamedTuple):
+    """A state without slots, and programs by the number of rows: each is for the first batch that had so many. Beside a
+    program is how its results come to the host.
+    """
+
+    state: TrainState
+    programs: dict[int, tuple[Callable[..., Any], Callable[[Any], Any]]]
 
 
 class Predictor:
@@ -34,7 +49,7 @@ class Predictor:
         self._devices, self._programs = devices, programs
         self._make_state = state
         self._transformed = transformed
-        self._state: TrainState | None = None
+        self._loaded: _Loaded | None = None
         self._lock = threading.Lock()
         self._given = _Given()
         self._source: BatchSource | None = None
@@ -46,14 +61,36 @@ class Predictor:
             features: arrays with a leading batch axis, as input_fn returns them.
         """
         batch = self._batch(features)
-        step = self._programs.predict_step(self._devices)
-        with self._devices.placement.context():
-            if self._state is None:
-                self._state = self._make_state(batch)
-            predictions = fetched(step(self._state, batch.features, batch.weights))
-        for transform in step.prediction_transforms:
+        predictions = self._predictions(batch)
+        for transform in self._step.prediction_transforms:
             predictions = transform.apply(predictions)
         return predictions
+
+    @cached_property
+    def _step(self) -> PredictStep:
+        return self._programs.predict_step(self._devices)
+
+    def _predictions(self, batch: Batch) -> Any:
+        """On the host. A program that is compiled already runs without the context of the devices, which takes as long
+        as a small model.
+        """
+        loaded, watched = self._loaded, _is_watched()
+        if loaded is not None and not watched and (known := loaded.programs.get(batch.size)) is not None:
+            program, to_host = known
+            try:
+                found = program(loaded.state, batch.features, batch.weights)
+            except (TypeError, ValueError):  # other shapes: raised before anything runs
+                pass
+            else:
+                return to_host(found)
+        with self._devices.placement.context():
+            if loaded is None:
+                loaded = self._loaded = _Loaded(self._make_state(batch)._replace(opt_state=()), {})
+            given = loaded.state, batch.features, batch.weights
+            found = self._step(*given)
+            if not watched and batch.size not in loaded.programs:
+                loaded.programs[batch.size] = self._step.compiled(*given), fetcher(found)
+            return fetched(found)
 
     def _batch(self, features: Any) -> Batch:
         """The features, checked. The input stays open: opening one takes as long as a small model."""
@@ -77,7 +114,13 @@ class Predictor:
 
     def refresh(self) -> None:
         """Takes the newest state at the next call."""
-        self._state = None
+        self._loaded = None
+
+
+def _is_watched() -> bool:
+    """Whether jax looks at every value of a program, which it does only where it calls the program itself."""
+    config = cast(Any, jax.config)
+    return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
 
 
 class _Given(Iterator[Any]):

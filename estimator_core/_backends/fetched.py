@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,6 +27,17 @@ def fetched(tree: PyTree) -> PyTree:
     if not all(isinstance(leaf, jax.Array) and _is_plain(leaf) for leaf in leaves):
         return jax.device_get(tree)
     return structure.unflatten([np.asarray(leaf) for leaf in leaves])
+
+
+def fetcher(like: PyTree) -> Callable[[PyTree], PyTree]:
+    """The quickest function that does what `fetched` does, for the results of the program that returned these."""
+    if type(like) is dict and all(isinstance(leaf, jax.Array) and _is_plain(leaf) for leaf in like.values()):
+        return _fetched_dict
+    return fetched
+
+
+def _fetched_dict(arrays: Any) -> Any:
+    return {name: np.asarray(value) for name, value in arrays.items()}
 
 
 def _is_plain(array: Any) -> bool:

@@ -42,8 +42,12 @@ class Tuner(Protocol):
         """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
         ...
 
-    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
-        """Called after a dispatch. `room` is the number of batches that may be drawn now."""
+    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
+        """Called after dispatches, of which `newest` is the last. `room` batches may be drawn now."""
+        ...
+
+    def wait(self) -> float:
+        """For how many seconds `look` would do nothing."""
         ...
 
     def away(self) -> AbstractContextManager[None]:
@@ -101,6 +105,7 @@ class Batches:
         self._ahead: deque[Batch] = deque()
         self._group: Dispatch | None = None  # the first batches in `_ahead`, which stay there until it is used
         self._newest: Dispatch | None = None
+        self._dispatches = 1  # since the tuner has looked
         self._error: Exception | None = None
         self._over = False
 
@@ -135,6 +140,10 @@ class Batches:
     def singles(self) -> Iterator[Batch] | None:
         """The batches themselves, where they come one by one and none is ahead; otherwise None."""
         return self._source if self.k == 1 and not self._ahead else None
+
+    def used(self, newest: Batch, count: int) -> None:
+        """Notes that `count` batches of `singles` have been used, each by itself."""
+        self._newest, self._dispatches = single(newest), count
 
     def end(self, error: Exception | None = None) -> None:
         """Notes that the source has ended, or failed."""
@@ -188,7 +197,12 @@ class Batches:
     def tune(self, ways: Ways, room: float) -> None:
         """Lets the tuner look after a dispatch. `room` is the number of batches that may be drawn now."""
         if self._tuner is not None and self._newest is not None:
-            self._tuner.look(self, self._newest, ways, room)
+            dispatches, self._dispatches = self._dispatches, 1
+            self._tuner.look(self, self._newest, ways, room, dispatches)
+
+    def until_tuned(self) -> float:
+        """For how many seconds `tune` would do nothing."""
+        return math.inf if self._tuner is None else self._tuner.wait()
 
     def away(self) -> AbstractContextManager[None]:
         """Within, the call does nothing, because its caller does."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from estimator_core._loop.agreement import Breaks
 from estimator_core._loop.batches import Batches
+from estimator_core._loop.calm_batches import calm_batches
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.run import LoopRun
 from estimator_core._loop.total import Total
@@ -30,15 +31,16 @@ def evaluate_loop(
         PreemptedError: broken off, because the platform wants a stop.
     """
     while steps is None or run.step < steps:
-        dispatch = batches.draw(min(hooks.room(), total.room))
-        if dispatch is None:
-            batches.raise_error()
-            break
-        decisions.break_off(run)
-        hooks.before(dispatch)
-        values = total.add(dispatch)
-        run.advance(dispatch)
-        hooks.after(dispatch, values)
+        if not calm_batches(run, batches, total, hooks, decisions):
+            dispatch = batches.draw(min(hooks.room(), total.room))
+            if dispatch is None:
+                batches.raise_error()
+                break
+            decisions.break_off(run)
+            hooks.before(dispatch)
+            values = total.add(dispatch)
+            run.advance(dispatch)
+            hooks.after(dispatch, values)
         if run.stop_reason is not None:
             break
         batches.tune(total, min(hooks.room(), total.room))

@@ -16,6 +16,8 @@ from estimator_core._metrics.merging import compute_metrics, merge_metrics
 from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated
 
 _log = logging.getLogger("estimator_core")
+#: An evaluation of fewer batches logs each, any other about so many lines.
+_FEW_STEPS, _LINES = 20, 10
 
 
 class Total:
@@ -52,9 +54,32 @@ class Total:
         self._log_progress(self._run.step, self._run.step + steps)
         return outputs
 
+    def quiet(self) -> float:
+        """How many batches may be added quietly before a line of the log."""
+        if self.room < math.inf or self._accumulated is None:
+            return 0
+        steps, done = self._run.last_step, self._run.step
+        if steps is None:
+            return math.inf
+        return 0 if steps < _FEW_STEPS else steps // _LINES - done % (steps // _LINES)
+
+    def adder(self) -> Callable[[Batch], None]:
+        """Adds one batch, of whose outputs nobody asks. It serves while no hook has control."""
+        step, state = self._step, self._state
+
+        def add(batch: Batch) -> None:
+            self._accumulated = step(self._accumulated, state, batch.features, batch.labels, batch.weights).accumulated
+
+        return add
+
+    def log_progress(self, before: int) -> None:
+        """Logs how many batches have been added since there were `before`."""
+        self._log_progress(before, self._run.step)
+
     def compute(self) -> dict[str, Any]:
         """The metrics of all added batches."""
-        return compute_metrics(fetched({**self._step.totals(self._accumulated), **self._host_metrics}))
+        accumulated, host = fetched((self._accumulated, self._host_metrics))
+        return compute_metrics({**self._step.totals(accumulated), **host})
 
     def one_by_one(self, batches: list[Batch]) -> Any:
         """The total with further batches, added one after another."""
@@ -82,7 +107,7 @@ class Total:
 
     def _log_progress(self, before: int, done: int) -> None:
         steps, name = self._run.last_step, self._run.name
-        if steps is not None and (steps < 20 or done // (steps // 10) > before // (steps // 10)):
+        if steps is not None and (steps < _FEW_STEPS or done // (steps // _LINES) > before // (steps // _LINES)):
             _log.info("Evaluation [%d/%d]%s", done, steps, "" if name is None else f" ({name})")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
@@ -149,17 +150,23 @@ class GroupTuner:
             self._settle(batches, shapes_of(first), count)
         return count > 1
 
-    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float) -> None:
+    def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
         """Tries several batches at the right time. Costs little before that."""
         if not self._open:
             return
         if isinstance(self._asked, int):
             self._open = False
             batches.group(self._asked)
-        elif self._is_time(batches, newest.last, room) and not ways.has_effects(newest):
+        elif self._is_time(batches, newest.last, room, dispatches) and not ways.has_effects(newest):
             first = batches.peek(CANDIDATE)
             if _alike(first):
                 self._settle(batches, shapes_of(first[0]), _tried(first, ways, batches.stack_arrays))
+
+    def wait(self) -> float:
+        """For how many seconds of this call a trial is not due."""
+        if not self._open:
+            return math.inf
+        return 0.0 if self._began is None or isinstance(self._asked, int) else _TRIAL_SECONDS - self._seconds
 
     @contextmanager
     def away(self) -> Generator[None]:
@@ -176,7 +183,7 @@ class GroupTuner:
         if self._open and self._began is not None:
             self._trials.seconds = self._seconds
 
-    def _is_time(self, batches: Batches, batch: Batch, room: float) -> bool:
+    def _is_time(self, batches: Batches, batch: Batch, room: float, count: int) -> bool:
         """Whether it is time to try after this batch. Known results for batches of its shapes are applied here."""
         trials = self._trials
         if self._began is None:
@@ -184,7 +191,7 @@ class GroupTuner:
             if (shapes := shapes_of(batch)) in trials.counts:
                 self._settle(batches, shapes, trials.counts[shapes])
             return False
-        trials.batches += 1
+        trials.batches += count
         if self._seconds < _TRIAL_SECONDS or room < CANDIDATE:
             return False
         self._open = False

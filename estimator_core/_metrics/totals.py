@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._metrics.noting import note
+
 if TYPE_CHECKING:
     from jax import Array
     from jax.typing import ArrayLike
@@ -131,13 +133,13 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
     axes = _axes(axis, array.ndim)
     if weights is None and not jnp.issubdtype(array.dtype, jnp.floating):
         low = jnp.sum(array, axis=axes, dtype=jnp.uint32)
-        return jnp.stack([low, jnp.zeros_like(low)])
+        return note(jnp.stack([low, jnp.zeros_like(low)]), array)
     terms = array.astype(jnp.float32)
     if weights is not None:
         factors = jnp.asarray(weights, jnp.float32)
         terms = jnp.where(factors == 0, 0.0, terms * factors)
     size = math.prod(terms.shape[a] for a in axes)
-    return exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes)
+    return note(exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes), terms)
 
 
 def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = None) -> Array:

@@ -16,7 +16,9 @@ from estimator_core._backends import Placement
 from estimator_core._metrics.base import Metric
 from estimator_core._metrics.example_weights import applying_example_weights
 from estimator_core._metrics.mean import mean
-from estimator_core._metrics.merging import check_same_structure, merge_metrics, split_host_metrics
+from estimator_core._metrics.merging import check_same_structure, split_host_metrics
+from estimator_core._metrics.noting import noting
+from estimator_core._metrics.together import Together
 from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import applying
 from estimator_core._model.shared import SharedJit
@@ -31,9 +33,13 @@ from estimator_core.modes import ModeKeys
 _log = logging.getLogger("estimator_core")
 
 
-#: The arrays of the device metrics so far, "loss" among them. Building the metrics anew at every batch costs the host
-#: more than a small batch costs the device.
+#: The arrays of the device metrics so far, "loss" among them, see `Together`. Building the metrics anew at every batch
+#: costs the host more than a small batch costs the device.
 Accumulated = tuple[jax.Array, ...]
+
+
+#: Batches that did not fit the program of the batch before, after which nobody tries that first.
+_PATIENCE = 16
 
 
 class Evaluated(NamedTuple):
@@ -95,8 +101,12 @@ class EvalStep:
         self._traces = traces
         self._placement = None if placement is None or placement.single else placement
         self._programs: dict[Any, _Program] = {}
+        #: The program of the batch before, which most batches fit.
+        self._quick: Callable[..., EvalOutputs] | None = None
+        self._others = 0
+        self._started = jnp.bool_(True)  # on the device: a number of the host is sent there at each call
         self._structure: dict[str, Any] | None = None
-        self._metrics: Any = None  # the structure of what is accumulated
+        self._together: Together | None = None  # where the metrics are in what is accumulated
         self.hooks: tuple[Hook, ...] = ()
         self.output_kinds: dict[str, str] = {}
 
@@ -108,11 +118,16 @@ class EvalStep:
         self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
     ) -> EvalOutputs:
         """Adds one batch. `accumulated` is the result of the previous batch, None for the first."""
+        if self._quick is not None and accumulated is not None:
+            try:
+                return self._quick(accumulated, self._started, state.leaves, features, labels, weights)
+            except (TypeError, ValueError):  # other shapes: raised before anything runs
+                self._others += 1
         program = self._program(state.state, features, labels, weights)
-        started = accumulated is not None
-        return program.run(
-            program.empty if accumulated is None else accumulated, started, state.leaves, features, labels, weights
-        )
+        before = program.empty if accumulated is None else accumulated
+        outputs = program.run(before, accumulated is not None, state.leaves, features, labels, weights)
+        self._quick = getattr(program.run, "compiled", None) if self._others < _PATIENCE else None
+        return outputs
 
     def several(
         self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
@@ -127,8 +142,8 @@ class EvalStep:
         )
 
     def totals(self, accumulated: Accumulated | None) -> dict[str, Metric]:
-        """The accumulated metrics by name."""
-        return {} if accumulated is None else jax.tree_util.tree_unflatten(self._metrics, accumulated)
+        """The accumulated metrics by name, of arrays here or on the host."""
+        return {} if accumulated is None or self._together is None else self._together.apart(accumulated)
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
         """The metrics of a batch without its loss, which is not a metric of examples. Pure, for use in a trace."""
@@ -154,20 +169,20 @@ class EvalStep:
     def _trace(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
         # Traced once into a jaxpr, which shows the metrics' structure before the accumulating program is compiled
         # from it.
-        jaxpr, shapes = jax.make_jaxpr(self._batch, return_shape=True)(state, features, labels, weights)
+        jaxpr, shapes = jax.make_jaxpr(self._joined, return_shape=True)(state, features, labels, weights)
         metrics: dict[str, Metric] = shapes[0]
         if self._structure is not None:
             check_same_structure(self._structure, metrics)
         self._structure = metrics
-        evaluate = jax_core.jaxpr_as_fun(jaxpr)
-        treedef, self._metrics = jax.tree_util.tree_structure(shapes), jax.tree_util.tree_structure(metrics)
+        evaluate, treedef = jax_core.jaxpr_as_fun(jaxpr), jax.tree_util.tree_structure(shapes)
+        self._together = together = Together.of(metrics, apart=self._placement is not None)
 
         def run(accumulated: Accumulated, started: jax.Array, *batch: PyTree) -> EvalOutputs:
             flat = evaluate(*jax.tree_util.tree_leaves(batch))
-            new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
-            merged = merge_metrics(jax.tree_util.tree_unflatten(self._metrics, accumulated), new)
-            chosen = jax.tree.map(lambda old, fresh: jnp.where(started, old, fresh), merged, new)
-            return EvalOutputs(tuple(jax.tree_util.tree_leaves(chosen)), host_metrics, outputs)
+            _, new, host_metrics, outputs = jax.tree_util.tree_unflatten(treedef, flat)
+            merged = together.merged(accumulated, new)
+            chosen = tuple(jnp.where(started, old, fresh) for old, fresh in zip(merged, new, strict=True))
+            return EvalOutputs(chosen, host_metrics, outputs)
 
         def several(
             accumulated: Accumulated, started: jax.Array, state: tuple[jax.Array, ...], batches: PyTree
@@ -179,12 +194,20 @@ class EvalStep:
 
         has_effects = bool(jaxpr.effects)
         if self._placement is None:
-            empty = tuple(jnp.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree_util.tree_leaves(metrics))
+            empty = tuple(jnp.zeros(leaf.shape, leaf.dtype) for leaf in shapes[1])
             return _Program(SharedJit(run), SharedJit(several), empty, has_effects)
-        leaves = jax.tree_util.tree_leaves(metrics)
-        empty = self._placement.replicate(tuple(np.zeros(leaf.shape, leaf.dtype) for leaf in leaves))
+        empty = self._placement.replicate(tuple(np.zeros(leaf.shape, leaf.dtype) for leaf in shapes[1]))
         whole = self._placement.replicated
         return _Program(jax.jit(run, out_shardings=whole), jax.jit(several, out_shardings=whole), empty, has_effects)
+
+    def _joined(
+        self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
+    ) -> tuple[dict[str, Metric], Accumulated, dict[str, PyTree], Arrays]:
+        """What `_batch` returns. The second is what of it is accumulated."""
+        with noting() as noted:
+            on_device, on_host, outputs = self._batch(state, features, labels, weights)
+        together = Together.of(on_device, apart=self._placement is not None)
+        return on_device, together.joined(on_device, noted), on_host, outputs
 
     def _batch(
         self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask

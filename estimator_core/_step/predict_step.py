@@ -53,6 +53,12 @@ class PredictStep:
         """Predictions of batches stacked along a leading axis, each computed as if alone. For this process only."""
         return self._run_several(state._replace(opt_state=()), features, weights)
 
+    def compiled(self, state: TrainState, features: PyTree, weights: Mask = None) -> Callable[..., PyTree]:
+        """The program for a batch of these shapes, on a state without slots. It needs no context. Before it runs, it
+        refuses other shapes with a TypeError or a ValueError.
+        """
+        return self._run.lower(state, features, weights).compile()
+
     def has_effects(self, state: TrainState, features: PyTree, weights: Mask = None) -> bool:
         """Whether predicting a batch calls back to the host, as `jax.debug.print` does."""
         return bool(self._run.trace(state._replace(opt_state=()), features, weights).jaxpr.effects)

@@ -33,8 +33,14 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
     return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
 
 
-def calls_of_a_step(tmp_path: Path, element: Any) -> float:
-    """Calls of functions of the core, and resumptions of its generators, on average; the input is a plain generator."""
+def calls_of_a_step(tmp_path: Path, element: Any, *, evaluation: bool = False) -> float:
+    """Calls of functions of the core, and resumptions of its generators, on average; the input is a plain generator.
+
+    Args:
+        tmp_path: the model_dir.
+        element: every batch.
+        evaluation: whether to count those of a batch of an evaluation.
+    """
     calls = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
@@ -52,7 +58,11 @@ def calls_of_a_step(tmp_path: Path, element: Any) -> float:
     config = ec.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=None, save_checkpoints_secs=None, **QUIET)
     forget_shared()  # a step that another Estimator has compiled costs one call more
     try:
-        ec.Estimator(model_fn, config=config).train(batches, steps=LAST + 5)
+        if evaluation:
+            estimator = ec.Estimator(model_fn, config=config).train(lambda: [element], steps=1)
+            estimator.evaluate(batches, steps=LAST + 5)
+        else:
+            ec.Estimator(model_fn, config=config).train(batches, steps=LAST + 5)
     finally:
         sys.setprofile(None)
     return calls / (LAST - FIRST)
@@ -66,6 +76,11 @@ def calls_of_a_step(tmp_path: Path, element: Any) -> float:
 def test_a_step_nobody_wants_to_see_takes_few_calls(tmp_path: Path, element: Any, most: int) -> None:
     # The check of the batch, the limit of dispatches in flight, and the generator of the input; then one for each part.
     assert 1 <= calls_of_a_step(tmp_path, element) <= most
+
+
+def test_a_batch_of_an_evaluation_nobody_wants_to_see_takes_few_calls(tmp_path: Path) -> None:
+    # Besides: the step, whether its shapes are those of the batch before, and whether the platform wants a stop.
+    assert 1 <= calls_of_a_step(tmp_path, (FLOAT, INT), evaluation=True) <= 10
 
 
 @pytest.mark.parametrize("good", [0, 1, 30])

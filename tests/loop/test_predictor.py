@@ -3,11 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core._backends import Placement
 
 
 def model_fn(features, labels, mode):
@@ -85,3 +88,60 @@ def test_host_transforms_see_every_call(tmp_path):
     for value in (0.0, 1.0, 2.0):
         answer = predictor({"x": np.full((1, 1), value, np.float32)})
         np.testing.assert_allclose(answer["scaled"], [3.0 * (value + 1)])
+
+
+def test_a_call_like_an_earlier_one_needs_no_context_and_compiles_nothing(estimator, monkeypatch):
+    predictor, entered, compiled = estimator.predictor(), [], []
+    of_placement = Placement.context
+
+    def context(self):
+        entered.append(self)
+        return of_placement(self)
+
+    predictor({"x": np.ones((2, 3), np.float32)})
+    predictor({"x": np.ones((1, 3), np.float32)})
+    monkeypatch.setattr(Placement, "context", context)
+
+    def listen(event, *_, **__):
+        compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for value, rows in ((1, 2), (2, 1), (3, 2)):
+            answer = predictor({"x": np.full((rows, 3), value, np.float32)})
+            np.testing.assert_allclose(answer["scaled"], np.full(rows, 9.0 * value))
+        assert not entered
+        assert not [event for event in compiled if "compile" in event]
+        predictor({"x": np.ones((3, 3), np.float32)})  # a shape that is new
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert len(entered) == 1
+    assert len([event for event in compiled if "backend_compile" in event]) == 1
+
+
+def test_refreshed_it_takes_the_newest_state(tmp_path):
+    def moving(features, labels, mode):
+        scale = ec.get_variable("scale", ())
+        loss = None if labels is None else jnp.mean((scale - labels) ** 2)
+        return ec.EstimatorSpec(mode, predictions=scale * features["x"], loss=loss, train_op=optax.sgd(0.1))
+
+    estimator = ec.Estimator(moving, config=ec.RunConfig(model_dir=str(tmp_path), tf_random_seed=1))
+    train = ec.inputs.numpy_input_fn(
+        {"x": np.ones(8, np.float32)}, np.ones(8, np.float32), batch_size=4, num_epochs=None, shuffle=True
+    )
+    one = {"x": np.ones((1,), np.float32)}
+    estimator.train(train, steps=1)
+    predictor = estimator.predictor()
+    before = [predictor(one) for _ in range(2)]
+    estimator.train(train, steps=1)
+    assert predictor(one) == before[0] == before[1]
+    predictor.refresh()
+    assert predictor(one) == estimator.get_variable_value("scale") != before[0]
+
+
+def test_values_that_are_not_finite_are_found_once_jax_is_asked_to(estimator):
+    predictor, bad = estimator.predictor(), {"x": np.full((1, 2), np.nan, np.float32)}
+    assert all(np.isnan(predictor(bad)["scaled"]).all() for _ in range(2))
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="nan"):
+        predictor(bad)
+    assert np.isnan(predictor(bad)["scaled"]).all()

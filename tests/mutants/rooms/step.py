@@ -363,8 +363,8 @@ MUTANTS = (
         name="the-first-batch-is-added-to-zeros",
         guarantee="rule 11",
         file=_ROOM + "eval_step.py",
-        old="jnp.where(started, old, fresh), merged, new)",
-        new="old, merged, new)",
+        old="tuple(jnp.where(started, old, fresh) for old, fresh in zip(merged, new, strict=True))",
+        new="tuple(merged)",
         tests=("test_the_first_batch_is_not_merged_with_zeros",),
     ),
     Mutant(

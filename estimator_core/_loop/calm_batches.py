@@ -1,0 +1,54 @@
+"""Batches of an evaluation that nobody wants to see, added with as few calls as possible; see `calm`."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from estimator_core._loop.agreement import Breaks
+from estimator_core._loop.batches import Batches
+from estimator_core._loop.hook_schedule import HookSchedule
+from estimator_core._loop.run import LoopRun
+from estimator_core._loop.total import Total
+
+
+def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Breaks) -> bool:
+    """Does what the evaluation loop does, until a hook, a clock, the tuner or the end of the input needs the loop.
+
+    Args:
+        run: what the hooks see.
+        batches: used only while they come one by one.
+        total: adds up the metrics; used only while all of them are on the device.
+        hooks: say how long they want no control.
+        decisions: looked at before each batch is used.
+
+    Returns:
+        Whether it added a batch.
+    """
+    source, first, room = batches.singles(), run.step, total.quiet()
+    if source is None or room < 1:
+        return False
+    last, deadline = hooks.calm()
+    now, account, batch, add = monotonic(), run.time_spent, None, total.adder()
+    last, deadline = min(last, first + room), min(deadline, now + batches.until_tuned())
+    while run.step < last and now < deadline and run.stop_reason is None:
+        try:
+            drawn = next(source, None)
+        except Exception as error:
+            batches.end(error)
+            drawn = None
+        account.drawn += monotonic() - now
+        if drawn is None:
+            batches.end()
+            break
+        decisions.break_off(run)
+        add(drawn)
+        batch = drawn
+        run.step += 1
+        run.batch_size = batch.size
+        now = monotonic()
+    if batch is None:
+        return False
+    batches.used(batch, run.step - first)
+    total.log_progress(first)
+    hooks.look()
+    return True
