@@ -36,7 +36,10 @@ def kill_and_resume(tmp_path: Path, runs: Any, whole: Any, left: Any, draw: Any)
     def run(moments: random.Random, kills: int) -> str:
         directory = tmp_path / "killed"
         occurring = {line["phase"] for line in whole[1]}  # not every example deletes a checkpoint
-        phases = [moments.choice([phase for phase in FIRST if phase in occurring]), *(moments.choice(RECOVERY) for _ in range(kills - 1))]
+        phases = [
+            moments.choice([phase for phase in FIRST if phase in occurring]),
+            *(moments.choice(RECOVERY) for _ in range(kills - 1)),
+        ]
         for phase in phases:
             moment = draw(moments, whole[1], phase, signal.SIGKILL)
             status = runs.run(directory, moment)
