@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "collectives": ("Collective",),
+    "contracts": ("BoundedByProcessors", "CompilesWithFlags"),
     "flops": ("FlopCount", "count_flops"),
     "memory": ("Memory",),
     "preset": ("Preset", "load_preset", "presets", "save_preset"),
