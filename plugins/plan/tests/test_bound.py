@@ -3,6 +3,7 @@
 import pytest
 
 from estimator_core.errors import BackendUnavailableError
+from estimator_plan import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.bound import exchanged_bytes
 from estimator_plan.cards import has_product, largest_array, more_than_processors, not_stored, parts_kept
 from estimator_plan.hlo import read_module
@@ -175,3 +176,12 @@ def test_a_plan_without_a_compiler_takes_no_flags_of_cards(monkeypatch):
 
     monkeypatch.setattr(LentCPUs, "compiler_options", unknown, raising=False)
     assert planned("lostx1").memory.at_most is None
+
+
+@pytest.mark.plugins
+def test_the_backend_of_cards_keeps_the_optional_contracts():
+    from estimator_backends_gpu import GPUBackend
+
+    assert isinstance(GPUBackend(), CompilesWithFlags)
+    assert isinstance(GPUBackend(), BoundedByProcessors)
+    assert not isinstance(LentCPUs(), CompilesWithFlags | BoundedByProcessors)

@@ -17,7 +17,7 @@ from estimator_core.inputs import Batch
 from estimator_core.lowering import TracedStep, trace_step
 from estimator_plan.bound import temporaries_on_processors
 from estimator_plan.collectives import Collective, find_collectives
-from estimator_plan.compiling import CompiledStep, compile_step
+from estimator_plan.compiling import CompiledStep, compile_step, program_text
 from estimator_plan.contracts import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
@@ -157,7 +157,7 @@ def plan_training(
     options = backend.compiler_options() if compiles and isinstance(backend, CompilesWithFlags) else None
     compiled = compile_step(step, options) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes, bound)
-    collectives, traffic = _of_program(compiled, step, topology, notes)
+    collectives, traffic = _of_program(compiled, step, topology, options, notes)
     if step.examples % step.placement.batch_parts:
         notes.append(
             f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
@@ -199,12 +199,16 @@ def _busy_devices(step: TracedStep) -> int:
 
 
 def _of_program(
-    compiled: CompiledStep | None, step: TracedStep, topology: Topology, notes: list[str]
+    compiled: CompiledStep | None,
+    step: TracedStep,
+    topology: Topology,
+    options: Mapping[str, str | bool] | None,
+    notes: list[str],
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
     try:
-        text: str = compiled.program.as_text()
+        text = program_text(step, compiled.program, options)
     except jax.errors.JaxRuntimeError as error:  # libtpu is newer than jaxlib, which reads its programs
         notes.append(f"Traffic and collectives are not known: jaxlib cannot read the compiled program ({error}).")
         return None, None
