@@ -11,6 +11,9 @@ from estimator_plan.liveness import Lifetimes, fused, lifetimes, written_in_plac
 
 _CONSTANT = frozenset({"iota", "broadcast"})
 _LAYOUT = frozenset({"copy", "transpose"})
+_CONVERSION = frozenset({"convert"})
+#: The attribute that names the computation of a loop or a call.
+_BODY = {"while": "body", "call": "to_apply"}
 #: Operations without work of their own.
 _FREE = ("parameter", "constant", "bitcast", "partition-id")
 #: Operations that read a value as they compute their own. Products, exchanges and loops need it stored.
@@ -138,15 +141,16 @@ def _most(module: Module, computation: str, cards: _Cards | None = None) -> int:
     inner = None if cards is None else _Cards(module=module, extra=0)
     most = 0
     for each, now, more in zip(held.instructions, held.held(), beside, strict=True):
-        called = each.called({"while": "body", "call": "to_apply"}.get(each.opcode, "")) if each.opcode else None
-        inside = _most(module, called, inner) if called in module.computations and called is not None else 0
+        key = _BODY.get(each.opcode)
+        called = None if key is None else each.called(key)
+        inside = 0 if called is None or called not in module.computations else _most(module, called, inner)
         most = max(most, now + more + inside)
     return most
 
 
 def _computed_again(module: Module, each: Instruction, users: list[Instruction]) -> bool:
     work = _operations(module, each)
-    if not users or not work or not (work <= _CONSTANT or work == {"convert"}):
+    if not users or not work or not (work <= _CONSTANT or work == _CONVERSION):
         return False
     return all(
         user.opcode in _READS_A_VALUE
