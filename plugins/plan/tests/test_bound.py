@@ -3,8 +3,11 @@
 import pytest
 
 from estimator_core.errors import BackendUnavailableError
-from estimator_plan.bound import exchanged_bytes, in_float16, largest_array
+from estimator_plan import BoundedByProcessors, CompilesWithFlags
+from estimator_plan.bound import exchanged_bytes
+from estimator_plan.cards import has_product, largest_array, more_than_processors, not_stored, parts_kept
 from estimator_plan.hlo import read_module
+from estimator_plan.lowered_text import in_float16, with_multiplications
 from plugins.plan.tests.lent_cpus import LentCPUs, planned
 
 LOOP = """
@@ -44,16 +47,100 @@ ENTRY %main (a: f32[1000], b: f32[8]) -> f32[100] {
 
 def test_exchanges_of_a_round_go_on_during_the_next_one():
     # The largest single one has 64 numbers, and a round has 64 and 8, as operands and as results.
-    assert exchanged_bytes(read_module(LOOP)) == 4 * (64 + 2 * (64 + 8))
+    assert exchanged_bytes(read_module(LOOP)) == (4 * 64, 4 * 2 * (64 + 8))
 
 
 def test_outside_of_loops_one_exchange_is_beside_other_work():
     text = LOOP.replace("while(%t), condition=%goes_on, body=%round", "copy(%t)")
-    assert exchanged_bytes(read_module(text)) == 4 * 16
+    assert exchanged_bytes(read_module(text)) == (4 * 16, 0)
 
 
 def test_the_largest_array_is_one_that_an_operation_computes_and_no_stack():
     assert largest_array(read_module(LOOP)) == 4 * 100
+
+
+# A sum of which a part is read, a converted array, a range, a copy for a product, and a product that reads all.
+UNSTORED = """
+%part (a: f32[800], n: s32[]) -> f32[100] {
+  %a = f32[800]{0} parameter(0)
+  %n = s32[] parameter(1)
+  ROOT %slice = f32[100]{0} dynamic-slice(%a, %n), dynamic_slice_sizes={100}
+}
+
+%widened (a: f16[800]) -> f32[800] {
+  %a = f16[800]{0} parameter(0)
+  ROOT %convert = f32[800]{0} convert(%a)
+}
+
+ENTRY %main (x: f32[20,40], h: f16[800], n: s32[]) -> f32[100] {
+  %x = f32[20,40]{1,0} parameter(0)
+  %h = f16[800]{0} parameter(1)
+  %n = s32[] parameter(2)
+  %range = f32[800]{0} iota(), iota_dimension=0
+  %wide = f32[800]{0} fusion(%h), kind=kLoop, calls=%widened
+  %flipped = f32[20,40]{0,1} copy(%x)
+  %both = f32[800]{0} add(%range, %wide)
+  %summed = f32[800]{0} all-reduce(%both), to_apply=%add
+  %mine = f32[100]{0} fusion(%summed, %n), kind=kLoop, calls=%part
+  %product = f32[20,20]{1,0} dot(%x, %flipped), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT %out = f32[100]{0} negate(%mine)
+}
+"""
+
+
+def test_what_cards_compute_again_or_read_in_any_layout_is_not_stored():
+    module = read_module(UNSTORED)
+    assert not_stored(module, "main") == {"range", "wide", "flipped"}
+    # A product must read an array, so its conversion is stored.
+    stored = UNSTORED.replace("dot(%x, %flipped)", "dot(%wide, %flipped)")
+    assert not_stored(read_module(stored), "main") == {"range", "flipped"}
+
+
+def test_a_part_of_a_sum_is_kept_where_parts_alone_are_read():
+    assert parts_kept(read_module(UNSTORED), "main") == {"summed": 400}
+    whole = UNSTORED.replace("ROOT %out = f32[100]{0} negate(%mine)", "ROOT %out = f32[800]{0} negate(%summed)")
+    assert parts_kept(read_module(whole), "main") == {}
+
+
+def test_cards_hold_less_by_what_they_do_not_store():
+    # Processors hold 3,200 bytes four times when they add. Cards hold them once, and then a part of the sum. Their
+    # largest array of a layout of its own is the product, which counts once more.
+    processors, cards = 4 * 3200, 3200 + 400 + 1600
+    assert more_than_processors(read_module(UNSTORED)) == cards - processors
+
+
+@pytest.mark.parametrize(("read", "beside"), [("x", 800), ("more", 700)])
+def test_an_exchange_continues_beside_what_comes_neither_before_nor_after_it(read, beside):
+    module = read_module(f"""
+ENTRY %main (x: f32[8]) -> f32[300] {{
+  %x = f32[8]{{0}} parameter(0)
+  %gathered = f32[800]{{0}} all-gather(%x), dimensions={{0}}
+  %late = f32[8]{{0}} dot(%gathered, %x), lhs_contracting_dims={{0}}
+  %more = f32[300]{{0}} negate(%late)
+  %wide = f32[700]{{0}} negate(%{read})
+  ROOT %out = f32[300]{{0}} add(%more, %wide)
+}}
+""")
+    # At the end, 300 and 700 numbers are held. The exchange has 800, the largest array of a layout of its own 700.
+    assert more_than_processors(module) == 4 * (300 + 700 + beside) - 4 * (300 + 700)
+
+
+def test_a_workspace_is_counted_for_products_alone():
+    assert has_product(read_module(UNSTORED))
+    assert not has_product(read_module(UNSTORED.replace(" dot(", " add(")))
+
+
+def test_products_that_sum_over_nothing_are_multiplied():
+    line = (
+        "%86 = stablehlo.dot_general %84, %21, batching_dims = [0] x [0], contracting_dims = [] x [], precision = "
+        "[DEFAULT, DEFAULT] : (tensor<9x4xf32>, tensor<9x8xf32>) -> tensor<9x4x8xf32>"
+    )
+    left, right, product = with_multiplications(line).splitlines()
+    assert left.startswith("%left86 = stablehlo.broadcast_in_dim %84, dims = [0, 1] :")
+    assert right.startswith("%right86 = stablehlo.broadcast_in_dim %21, dims = [0, 2] :")
+    assert product == "%86 = stablehlo.multiply %left86, %right86 : tensor<9x4x8xf32>"
+    for kept in (line.replace("[] x []", "[1] x [1]"), line.replace("9x4x8xf32", "9x4x8xf64")):
+        assert with_multiplications(kept) == kept
 
 
 @pytest.mark.parametrize("shape", ["bf16", "8x4xbf16", "?xbf16"])
@@ -89,3 +176,12 @@ def test_a_plan_without_a_compiler_takes_no_flags_of_cards(monkeypatch):
 
     monkeypatch.setattr(LentCPUs, "compiler_options", unknown, raising=False)
     assert planned("lostx1").memory.at_most is None
+
+
+@pytest.mark.plugins
+def test_the_backend_of_cards_keeps_the_optional_contracts():
+    from estimator_backends_gpu import GPUBackend
+
+    assert isinstance(GPUBackend(), CompilesWithFlags)
+    assert isinstance(GPUBackend(), BoundedByProcessors)
+    assert not isinstance(LentCPUs(), CompilesWithFlags | BoundedByProcessors)

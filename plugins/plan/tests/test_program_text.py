@@ -54,6 +54,18 @@ def test_collectives_of_a_gpu_program():
     }
 
 
+@pytest.mark.parametrize(
+    ("devices", "groups"),
+    [
+        ("", [[0, 1, 2, 3], [4, 5, 6, 7]]),
+        (", device_ids=([2,4]T(1,0))", [[0, 4, 1, 5], [2, 6, 3, 7]]),
+        (", device_ids=(7,6,5,4,3,2,1,0)", [[7, 6, 5, 4], [3, 2, 1, 0]]),
+    ],
+)
+def test_a_mesh_in_an_order_of_its_own_has_the_groups_of_that_order(devices, groups):
+    assert replica_groups(f"replica_groups=mesh['a'=2,'b'=4]{devices} {{'b'}}, dimensions={{0}}", 8) == groups
+
+
 def test_groups_that_span_machines_are_told():
     found = find_collectives(read_module(GPU), eight(joined=4))
     crossing = {each.kind: each.crosses_groups for each in found}

@@ -24,7 +24,7 @@ def found(memory):
     return Found(topology=backend.topology("cpu", (8,)), backend=backend)
 
 estimator = ec.Estimator(layers_model_fn, config=ec.RunConfig())
-ranked = search_plans(estimator, batch(), found(2**30), dollars_per_device_hour=3.6)
+ranked = search_plans(estimator, batch(), found(2**30), meshes=0, dollars_per_device_hour=3.6)
 by_name = {each.preset.name: each for each in ranked}
 assert set(by_name) == {"data", "zero1", "fsdp"}
 assert [each.seconds for each in ranked] == sorted(each.seconds for each in ranked)
@@ -40,20 +40,20 @@ assert f"Best: {ranked[0].preset.name}, bound by" in text
 
 # What the least of them needs fits nobody but the least, without and with rematerialisation.
 least = min(each.plan.memory.needed for each in ranked)
-tight = search_plans(estimator, batch(), found(least))
+tight = search_plans(estimator, batch(), found(least), meshes=0)
 assert tight[0].plan.memory.needed == least and tight[0].seconds < float("inf")
 assert {each.preset.remat for each in tight} == {"none"}
-none = search_plans(estimator, batch(), found(1000), accumulate_steps=(1,))
+none = search_plans(estimator, batch(), found(1000), meshes=0, accumulate_steps=(1,))
 assert len(none) == 6 and {each.preset.remat for each in none} == {"none", "full"}
 assert "None of them is known to fit." in search_report(none)
 
 # Where nothing fits, micro-batches are tried last, and only then.
-parts = search_plans(estimator, batch(), found(1000), remats=("none",), accumulate_steps=(1, 2))
+parts = search_plans(estimator, batch(), found(1000), meshes=0, remats=("none",), accumulate_steps=(1, 2))
 assert sorted(each.preset.accumulate_steps for each in parts) == [1, 1, 1, 2, 2, 2]
 assert {each.preset.accumulate_steps for each in ranked} == {1}
 
 # Batches are compared by the time of an example.
-sizes = search_plans(estimator, batch(), found(2**30), batch_sizes=(64, 512))
+sizes = search_plans(estimator, batch(), found(2**30), meshes=0, batch_sizes=(64, 512))
 assert len(sizes) == 6 and {each.plan.examples for each in sizes} == {64, 512}
 assert sizes[0].plan.examples == 512 and sizes[0].seconds > sizes[-1].seconds / 8
 times = [each.seconds / each.plan.examples for each in sizes]
@@ -62,12 +62,36 @@ assert times == sorted(times)
 # An axis that the rules of the program name is tried with several sizes.
 config = ec.RunConfig(mesh={"data": -1, "model": 2}, logical_axis_rules={"mlp": "model"})
 named = ec.Estimator(layers_model_fn, config=config)
-meshes = [dict(each.preset.mesh) for each in search_plans(named, batch(), found(2**30))]
+meshes = [dict(each.preset.mesh) for each in search_plans(named, batch(), found(2**30), meshes=0)]
 for size in (2, 4):
     assert {"data": -1, "model": size} in meshes and {"data": 1, "fsdp": -1, "model": size} in meshes
 assert len(meshes) == 7
 print("checked")
 """
+
+FREE = """
+import sys; sys.path.insert(0, sys.argv[1])
+import estimator_core as ec
+from estimator_plan import Found, search_plans, search_report
+from plugins.plan.tests.lent_cpus import LentCPUs, batch, layers_model_fn
+
+backend = LentCPUs()
+found = Found(topology=backend.topology("cpu", (8,)), backend=backend)
+estimator = ec.Estimator(layers_model_fn, config=ec.RunConfig())
+ranked = search_plans(estimator, batch(), found, meshes=1)
+best = ranked[0]
+# A network joins two groups of four. No preset keeps the variables of a group off the network.
+assert (best.preset.name, best.plan.mesh) == ("data=2 fsdp=4", {"data": 2, "fsdp": 4})
+assert len(ranked) == 4 and best.seconds < 0.5 * ranked[1].seconds
+across = sum(each.sent_bytes for each in best.plan.collectives if each.crosses_groups)
+assert across < best.sent_bytes / 8
+assert "among 4 devices, and the gradients of one part in 4 among 2." in search_report(ranked)
+print("checked")
+"""
+
+
+def test_the_search_finds_a_mesh_that_no_preset_has():
+    assert run_with_devices(8, FREE, str(ROOT)).endswith("checked")
 
 
 def test_the_search_ranks_the_presets_by_time_and_memory():

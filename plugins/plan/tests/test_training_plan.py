@@ -8,7 +8,7 @@ import pytest
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.testing import run_with_devices
-from estimator_plan import report
+from estimator_plan import compiling, report
 from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, LentCPUs, planned
 
 PARAMETERS = LAYERS * WIDTH * WIDTH * 4
@@ -149,11 +149,21 @@ def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
     assert there.state / 8 < split.at_most < plan.memory.at_most
 
 
-def test_a_program_that_jaxlib_cannot_read_leaves_the_figures_that_need_no_text(monkeypatch):
-    def refused(self):
-        raise jax.errors.JaxRuntimeError("INTERNAL: async-update instruction should have 1 operands")
+def unreadable(self):
+    raise jax.errors.JaxRuntimeError("INTERNAL: async-update instruction should have 1 operands")
 
-    monkeypatch.setattr(jax.stages.Compiled, "as_text", refused)
+
+def test_a_program_that_jaxlib_cannot_read_is_written_by_its_compiler(monkeypatch):
+    readable = planned("cpux1")
+    monkeypatch.setattr(jax.stages.Compiled, "as_text", unreadable)
+    plan = planned("cpux1")
+    assert (plan.collectives, plan.traffic, plan.notes) == (readable.collectives, readable.traffic, readable.notes)
+    assert plan.traffic > 0
+
+
+def test_a_program_that_nobody_writes_leaves_the_figures_that_need_no_text(monkeypatch):
+    monkeypatch.setattr(jax.stages.Compiled, "as_text", unreadable)
+    monkeypatch.setattr(compiling, "compile_step", lambda step, options: None)
     plan = planned("cpux1")
     assert (plan.collectives, plan.traffic) == (None, None)
     assert plan.memory.compiled

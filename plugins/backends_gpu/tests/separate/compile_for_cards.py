@@ -23,8 +23,10 @@ from plugins.backends_gpu.tests.separate.random_programs import random_program
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "examples"))
 LENGTH = 128
-#: Programs whose bound is more than 1.5 times the need: docs/plan.md says why.
-LOOSE = ("conv_pool", "unet", "unet_bf16", "towers_bf16", "experts")
+#: Below this need, the workspace of cuBLAS and one more array weigh more in programs by chance.
+SMALL = 150 * 2**20
+#: The one by chance that has nothing but norms: processors store what cards compute again.
+NORMS = 36
 
 
 def batch(features: dict[str, np.ndarray]) -> Batch:
@@ -115,13 +117,13 @@ def bound_by_need(program: Program) -> tuple[float, int]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_bound_of_who_has_no_compiler_holds(name: str) -> None:
     ratio, _ = bound_by_need(PROGRAMS[name])
-    assert 1 <= ratio <= (3 if name in LOOSE else 1.5)
+    assert 1 <= ratio <= 1.5
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("RANDOM_PROGRAMS", "30"))))
 def test_the_bound_holds_for_programs_by_chance(seed: int) -> None:
     ratio, needed = bound_by_need(random_program(seed))
-    assert 1 <= ratio <= (1.5 if needed > 200 * 2**20 else 2.5)
+    assert 1 <= ratio <= (2.5 if seed == NORMS else 2 if needed < SMALL else 1.5)
 
 
 def test_the_plan_compiles_with_the_flags_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "collectives": ("Collective",),
+    "contracts": ("BoundedByProcessors", "CompilesWithFlags"),
     "flops": ("FlopCount", "count_flops"),
     "kept_program": ("KeptProgram", "keep_program", "kept_programs"),
     "memory": ("Memory",),

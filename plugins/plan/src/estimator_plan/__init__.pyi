@@ -1,6 +1,8 @@
 """The public names, typed; `__init__.py` imports each when it is first used."""
 
 from estimator_plan.collectives import Collective as Collective
+from estimator_plan.contracts import BoundedByProcessors as BoundedByProcessors
+from estimator_plan.contracts import CompilesWithFlags as CompilesWithFlags
 from estimator_plan.flops import FlopCount as FlopCount
 from estimator_plan.flops import count_flops as count_flops
 from estimator_plan.kept_program import KeptProgram as KeptProgram

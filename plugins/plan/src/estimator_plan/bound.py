@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,31 +11,34 @@ import numpy as np
 
 from estimator_core.errors import EstimatorError
 from estimator_core.lowering import TracedStep
+from estimator_plan.cards import has_product, more_than_processors
 from estimator_plan.collectives import KINDS
 from estimator_plan.hlo import Instruction, Module, read_module
+from estimator_plan.lowered_text import in_float16, with_multiplications
 
 #: Passes of the processors' compiler that change what a device holds, and that cards do not have: one reduces gradients
 #: together which cards reduce one after the other, one computes products of 16 bits in 32.
 _NOT_ON_CARDS = ("xla_disable_hlo_passes", "cpu-all-reduce-combiner,change-op-data-type")
-#: Names for arrays that are stored elsewhere, and loops, whose arrays their bodies name.
-_NO_ARRAY = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call")
 
 
-def temporaries_on_processors(trace: Callable[[Sequence[Any]], TracedStep], count: int) -> int | None:
+def temporaries_on_processors(
+    trace: Callable[[Sequence[Any]], TracedStep], count: int, workspace: int = 0
+) -> int | None:
     """Bytes of temporaries on one of several CPU devices, as XLA compiles the step for them; nothing runs.
 
-    The step is divided as on the devices of the plan. It is compiled in two ways, and the lower bound of both counts:
+    The step is divided as on the devices of the plan. It is compiled as it is, and as it is lowered for cards, with
+    float16 in the place of bfloat16, which processors store as float32. The lowest of these bounds counts:
 
-    - As it is. Processors keep more at once than cards do: they join fewer operations into one, and store as float32
-      what is bfloat16.
-    - As it is lowered for cards, with float16 in the place of bfloat16. Processors store float16 as it is. Cards may
-      hold one array more than they do, so the largest one counts twice.
+    - Of the first program: all that processors hold. They join fewer operations into one than cards do.
+    - Of both: the same, without what cards do not store. See `more_than_processors`. Arrays leave gaps, so a part in
+      64 is added.
 
-    Both count the arrays that cards hold while they exchange them beside other work: see `exchanged_bytes`.
+    All count the arrays that cards hold while they exchange them beside other work: see `exchanged_bytes`.
 
     Args:
         trace: traces the step for devices.
         count: the number of devices.
+        workspace: what a library takes for products of matrices, if the program has any.
 
     Returns:
         The bytes; None if this jax cannot pretend to have that many devices, or the step does not compile for them.
@@ -53,51 +55,35 @@ def temporaries_on_processors(trace: Callable[[Sequence[Any]], TracedStep], coun
         try:
             with step.placement.context():
                 lowered = step.traced.lower(lowering_platforms=("cuda",)) if for_cards else step.traced.lower()
-            text: str = lowered.as_text()
+            text = with_multiplications(lowered.as_text())
             program = _compiled(xla, client, in_float16(text) if for_cards else text, count)
             module = read_module(program.hlo_modules()[0].to_string())
             size = int(program.get_compiled_memory_stats().temp_size_in_bytes)
         except (AttributeError, TypeError, ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
             continue
-        found.append(size + exchanged_bytes(module) + (largest_array(module) if for_cards else 0))
+        size += workspace if has_product(module) else 0
+        once, rounds = exchanged_bytes(module)
+        found.append(size + more_than_processors(module) + rounds + size // 64)
+        if not for_cards:
+            found.append(size + once + rounds)
     return min(found, default=None)
 
 
-def in_float16(text: str) -> str:
-    """A lowered program with float16 in the place of bfloat16.
-
-    Example:
-        >>> in_float16("%0 = stablehlo.convert %bf16 : (tensor<8xf32>) -> tensor<8xbf16>")
-        '%0 = stablehlo.convert %bf16 : (tensor<8xf32>) -> tensor<8xf16>'
-    """
-    return re.sub(r"(?<=[<x])bf16(?=[>,])", "f16", text)
-
-
-def exchanged_bytes(module: Module) -> int:
+def exchanged_bytes(module: Module) -> tuple[int, int]:
     """Bytes of results that cards hold while they exchange them beside other work, and processors do not.
 
     Outside of loops that is one exchange, at most the largest. In a loop the exchanges of one round continue during the
     next one. Then all of its exchanges have an operand and a result more.
+
+    Returns:
+        The largest single one, and those of the rounds of a loop.
     """
-    single, loops = 0, 0
+    once, rounds = 0, 0
     for name in dict.fromkeys(name for name, _ in module.executions()):
         sizes = [_size(each) for each in module.computations[name].values() if each.opcode in KINDS]
-        single = max([single, *sizes])
-        loops = max(loops, 0 if name == module.entry else 2 * sum(sizes))
-    return single + loops
-
-
-def largest_array(module: Module) -> int:
-    """Bytes of the largest array that one operation of the program computes. Stacks of a loop do not count."""
-    largest = 0
-    for name in dict.fromkeys(name for name, _ in module.executions()):
-        for each in module.computations[name].values():
-            inside = module.computations.get(each.called("calls") or "", {}).values()
-            stacks = any(part.opcode == "dynamic-update-slice" for part in (each, *inside))
-            constant = any(part.root and part.opcode == "broadcast" for part in inside) or each.opcode == "broadcast"
-            if each.opcode not in _NO_ARRAY and not stacks and not constant:
-                largest = max([largest, *(array.bytes for array in each.arrays)])
-    return largest
+        once = max([once, *sizes])
+        rounds = max(rounds, 0 if name == module.entry else 2 * sum(sizes))
+    return once, rounds
 
 
 def _size(instruction: Instruction) -> int:

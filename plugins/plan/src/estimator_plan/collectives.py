@@ -108,6 +108,8 @@ def replica_groups(attributes: str, device_count: int) -> list[list[int]]:
         [[0, 2], [1, 3]]
         >>> replica_groups("replica_groups=mesh['a'=2,'b'=2] {'b'}", 4)
         [[0, 1], [2, 3]]
+        >>> replica_groups("replica_groups=mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}", 4)
+        [[0, 2], [1, 3]]
         >>> replica_groups("source_target_pairs={{0,1},{1,0}}", 2)
         [[0, 1], [1, 0]]
     """
@@ -121,22 +123,43 @@ def replica_groups(attributes: str, device_count: int) -> list[list[int]]:
         if iota[4]:
             devices = devices.transpose([int(axis) for axis in iota[4].split(",")])
         return devices.reshape(int(iota[1]), int(iota[2])).tolist()
-    mesh = re.search(r"replica_groups=mesh\[([^\]]*)\]\s*\{([^}]*)\}", attributes)
+    mesh = re.search(r"replica_groups=mesh\[([^\]]*)\](?:,\s*device_ids=\(([^{]*)\))?\s*\{([^}]*)\}", attributes)
     if mesh:
         sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh[1])}
-        axes = re.findall(r"'([^']*)'", mesh[2])
-        if set(axes) <= set(sizes) and ":" not in mesh[2]:
-            return _over_axes(sizes, axes)
+        axes = re.findall(r"'([^']*)'", mesh[3])
+        devices = _listed_devices(mesh[2], device_count)
+        if set(axes) <= set(sizes) and ":" not in mesh[3] and devices is not None:
+            return [[devices[place] for place in group] for group in groups_over(sizes, axes)]
     return [list(range(device_count))]
 
 
-def _over_axes(sizes: dict[str, int], axes: Sequence[str]) -> list[list[int]]:
+def groups_over(sizes: Mapping[str, int], axes: Sequence[str]) -> list[list[int]]:
+    """The groups of devices along some axes of a mesh.
+
+    Example:
+        >>> groups_over({"data": 2, "model": 2}, ["data"])
+        [[0, 2], [1, 3]]
+    """
     names = list(sizes)
     devices = np.arange(math.prod(sizes.values())).reshape(tuple(sizes.values()))
     moved = devices.transpose(
         [*(names.index(name) for name in names if name not in axes), *(names.index(name) for name in axes)]
     )
     return moved.reshape(-1, math.prod(sizes[name] for name in axes)).tolist()
+
+
+def _listed_devices(text: str | None, device_count: int) -> list[int] | None:
+    """The devices of a mesh in its own order: all in order, numbers, or a transposed range; None for another form."""
+    if text is None:
+        return list(range(device_count))
+    if re.fullmatch(r"[\d,\s]+", text):
+        return [int(item) for item in text.split(",")]
+    ranged = re.fullmatch(r"\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
+    if ranged is None:
+        return None
+    shape = [int(size) for size in ranged[1].split(",")]
+    axes = [int(axis) for axis in ranged[2].split(",")] if ranged[2] else range(len(shape))
+    return np.arange(math.prod(shape)).reshape(shape).transpose(axes).ravel().tolist()
 
 
 def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -58,6 +59,33 @@ def compile_step(
                 raise EstimatorError(f"the training step does not compile for these devices: {error}") from error
             return CompiledStep(program=None, seconds=time.monotonic() - began, needed_bytes=needed)
     return CompiledStep(program=program, seconds=time.monotonic() - began)
+
+
+def program_text(step: TracedStep, program: Any, options: Mapping[str, str | bool] | None = None) -> str:
+    """The text of a compiled program.
+
+    If the compiler is newer than jaxlib, jaxlib may not read its program. Then the step is compiled again, and the
+    compiler itself writes the text.
+
+    Args:
+        step: the traced step.
+        program: the same step, compiled.
+        options: the flags with which it was compiled.
+
+    Raises:
+        JaxRuntimeError: jaxlib cannot read the program, and the compiler does not write it.
+    """
+    try:
+        text: str = program.as_text()
+    except jax.errors.JaxRuntimeError:
+        with tempfile.TemporaryDirectory(prefix="estimator-plan-") as folder:
+            with contextlib.suppress(EstimatorError):
+                compile_step(step, {**(options or {}), "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+            written = sorted(Path(folder).glob("*after_optimizations.txt"), key=lambda file: file.stat().st_size)
+            if not written:
+                raise
+            text = written[-1].read_text(encoding="utf-8")
+    return text
 
 
 def needed_bytes(message: str) -> int | None:

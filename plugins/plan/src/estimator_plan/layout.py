@@ -62,9 +62,10 @@ class Layout:
 def layout_of(mesh: Mesh, topology: Topology) -> Layout:
     """The layout of a program that is compiled for a mesh of a topology's devices."""
     devices = list(mesh.devices.flat)
-    if topology.slice_count > 1:
-        joined = [int(device.slice_index) for device in devices]
+    size = topology.figures.group_size or topology.device_count
+    if topology.slice_count > 1:  # a stand-in has no slice_index
+        size = topology.device_count // topology.slice_count
+        joined = [int(getattr(device, "slice_index", device.id // size)) for device in devices]
     else:
-        size = topology.figures.group_size or topology.device_count
         joined = [device.id // size for device in devices]
     return Layout(axes=dict(mesh.shape), joined=joined)

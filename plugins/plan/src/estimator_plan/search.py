@@ -1,4 +1,4 @@
-"""Compares the plans of the presets: which one fits, and takes the least time by the roofline."""
+"""Compares the plans of presets and of other meshes: which one fits, and takes the least time by the roofline."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
+from estimator_plan.likely import likely_meshes
 from estimator_plan.memory import gib
 from estimator_plan.preset import Preset, Remat, presets, tensor_presets
 from estimator_plan.tables import seconds_text, table
@@ -53,25 +54,26 @@ def search_plans(
     batch: Batch,
     found: Found,
     *,
-    batch_size: int | None = None,
     batch_sizes: Sequence[int] = (),
+    meshes: int = 4,
     remats: Sequence[Remat] = ("none", "full"),
     accumulate_steps: Sequence[int] = (1, 2, 4, 8),
     dollars_per_device_hour: float | None = None,
 ) -> tuple[Candidate, ...]:
-    """Plans every preset with every size of batch, the best first: the least time of an example.
+    """Plans every preset and the most likely other meshes with every size of batch, the least time of an example first.
 
     Each one is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory.
     Where no candidate of a batch fits, they are tried again with rematerialisation, then with more micro-batches. If
     `logical_axis_rules` of the RunConfig name an axis of the mesh, the presets that split layers are tried too, with 2,
-    4 and 8 devices along it.
+    4 and 8 devices along it. The other meshes are all products of `data`, `fsdp` and the axes that the RunConfig
+    names, with the rules that differ on them. A roofline by their shardings chooses those that are compiled.
 
     Args:
         estimator: its model_fn, params and RunConfig are used; its partition rules come before those of a preset.
         batch: one batch of its training input.
         found: the topology and its backend.
-        batch_size: the number of examples of the global batch.
-        batch_sizes: several numbers of examples to compare, in the place of one.
+        batch_sizes: the numbers of examples of the global batch to compare; none: that of the batch.
+        meshes: how many meshes besides the presets are compiled.
         remats: the parts that the backward pass computes again; "full" is tried only if nothing fits without it.
         accumulate_steps: how many times as many micro-batches as in the RunConfig. More than the first are tried only
             if nothing fits with all of `remats`.
@@ -80,11 +82,13 @@ def search_plans(
     parts_of_program = estimator.config.accumulate_steps
     ways = [*((remat, accumulate_steps[0]) for remat in remats), *((remats[-1], n) for n in accumulate_steps[1:])]
     candidates: list[Candidate] = []
-    for size in batch_sizes or (batch_size,):
+    known = _presets(estimator, found)
+    for size in batch_sizes or (None,):
+        others = likely_meshes(estimator, batch, found, known, batch_size=size, count=meshes)
         for remat, parts in ways:
             tried = [
                 _candidate(estimator, batch, found, chosen, size, dollars_per_device_hour)
-                for preset in _presets(estimator, found)
+                for preset in (*known, *others)
                 for chosen in [dataclasses.replace(preset, remat=remat, accumulate_steps=parts_of_program * parts)]
             ]
             candidates += tried

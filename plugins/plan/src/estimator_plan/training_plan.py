@@ -17,7 +17,8 @@ from estimator_core.inputs import Batch
 from estimator_core.lowering import TracedStep, trace_step
 from estimator_plan.bound import temporaries_on_processors
 from estimator_plan.collectives import Collective, find_collectives
-from estimator_plan.compiling import CompiledStep, compile_step
+from estimator_plan.compiling import CompiledStep, compile_step, program_text
+from estimator_plan.contracts import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
 from estimator_plan.layout import layout_of
@@ -145,18 +146,18 @@ def plan_training(
         raise ArgumentError(f"{topology.name} has {len(devices)} devices, its backend says {topology.device_count}.")
     step = trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
     bound = None
-    if not compiles and (workspace := getattr(found.backend, "workspace_bytes", None)) is not None:
+    backend: object = found.backend
+    if not compiles and isinstance(backend, BoundedByProcessors):
 
         def for_processors(devices: Sequence[Any]) -> TracedStep:
             return trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
 
-        temporaries = temporaries_on_processors(for_processors, topology.device_count)
-        bound = None if temporaries is None else temporaries + workspace
+        bound = temporaries_on_processors(for_processors, topology.device_count, backend.workspace_bytes)
     counted = count_flops(step.traced.jaxpr)
-    options: Any = getattr(found.backend, "compiler_options", dict)
-    compiled = compile_step(step, options()) if compiles else None
+    options = backend.compiler_options() if compiles and isinstance(backend, CompilesWithFlags) else None
+    compiled = compile_step(step, options) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes, bound)
-    collectives, traffic = _of_program(compiled, step, topology, notes)
+    collectives, traffic = _of_program(compiled, step, topology, options, notes)
     if step.examples % step.placement.batch_parts:
         notes.append(
             f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
@@ -198,12 +199,16 @@ def _busy_devices(step: TracedStep) -> int:
 
 
 def _of_program(
-    compiled: CompiledStep | None, step: TracedStep, topology: Topology, notes: list[str]
+    compiled: CompiledStep | None,
+    step: TracedStep,
+    topology: Topology,
+    options: Mapping[str, str | bool] | None,
+    notes: list[str],
 ) -> tuple[tuple[Collective, ...] | None, int | None]:
     if compiled is None or compiled.program is None:
         return None, None
     try:
-        text: str = compiled.program.as_text()
+        text = program_text(step, compiled.program, options)
     except jax.errors.JaxRuntimeError as error:  # libtpu is newer than jaxlib, which reads its programs
         notes.append(f"Traffic and collectives are not known: jaxlib cannot read the compiled program ({error}).")
         return None, None

@@ -44,7 +44,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="split the state over the devices: adds the partition rule (.*, FullySharded())",
     )
     parser.add_argument(
-        "--search", action="store_true", help="compare the presets data, zero1, fsdp and their kin, the best first"
+        "--search", action="store_true", help="compare presets and other meshes with their rules, the best first"
+    )
+    parser.add_argument(
+        "--meshes",
+        type=int,
+        metavar="N",
+        help="with --search: so many meshes besides the presets are compiled, the most likely ones (default: 4)",
     )
     parser.add_argument(
         "--dollars", type=float, metavar="PER_DEVICE_HOUR", help="with --search: the price of one device for an hour"
@@ -79,8 +85,8 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, keep_program, parse_mesh, plan_training, report
 
-    if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes)):
-        raise ArgumentError("--save, --dollars and --batch-sizes belong to --search.")
+    if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes, args.meshes)):
+        raise ArgumentError("--save, --dollars, --batch-sizes and --meshes belong to --search.")
     if args.batch_sizes is not None and args.batch_size is not None:
         raise ArgumentError("--batch-size and --batch-sizes exclude each other.")
     if args.search and (args.mesh is not None or args.fully_sharded):
@@ -126,8 +132,8 @@ def _search(args: argparse.Namespace, estimator: Any, batch: Any, found: Any) ->
         estimator,
         batch,
         found,
-        batch_size=args.batch_size,
-        batch_sizes=sizes,
+        batch_sizes=sizes or [size for size in (args.batch_size,) if size is not None],
+        meshes=4 if args.meshes is None else args.meshes,
         dollars_per_device_hour=args.dollars,
     )
     if args.save is not None:
