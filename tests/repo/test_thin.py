@@ -24,13 +24,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 570,  # meshes that follow the hardware, names of axes, and results of a predictor included
     "_builtin_hooks": 515,
-    "_checkpoint": 2624,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
+    "_checkpoint": 2643,  # the catalog, audits (stores too), incremental saves, checkpoints of others, late signals too
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
     "_export": 632,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4415,  # the end of a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
+    "_loop": 4421,  # the end of a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
