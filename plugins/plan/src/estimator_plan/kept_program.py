@@ -16,6 +16,7 @@ from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
 from estimator_core.lowering import trace_step
 from estimator_plan.compiling import compile_step
+from estimator_plan.contracts import CompilesWithFlags
 from estimator_plan.topologies import Found
 from estimator_plan.training_plan import versions
 
@@ -86,8 +87,7 @@ def keep_program(
     config = estimator.config.replace(
         backend="auto", **{name: value for name, value in changes.items() if value is not None}
     )
-    options: Any = getattr(found.backend, "compiler_options", dict)
-    if options():
+    if isinstance(found.backend, CompilesWithFlags) and found.backend.compiler_options():
         raise ArgumentError(
             f"A program for {found.topology.name} is not kept: cards choose their kernels by trying them, and what is "
             "compiled without a card has not tried any. The first run compiles, and its `compile_cache` keeps that."
