@@ -12,13 +12,13 @@ Batches = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def slices(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
-    """Of arrays."""
+    """Batches of arrays."""
     for start in range(0, len(x), batch):
         yield x[start : start + batch], y[start : start + batch]
 
 
 def blocks(path: Path, columns: Sequence[str], batch: int) -> Batches:
-    """Of a CSV or Parquet file: pyarrow reads blocks ahead in a thread; what a block leaves over comes first in the next batch."""
+    """Batches of a CSV or Parquet file, of which pyarrow reads blocks ahead in a thread."""
     left_x, left_y = np.empty((0, len(columns)), np.float32), np.empty(0, np.int32)
     for block in _arrow(path, columns):
         x = np.concatenate([left_x, np.stack([block.column(name).to_numpy() for name in columns], axis=1)])
