@@ -37,6 +37,20 @@ class KeptProgram:
         examples: the examples of the global batch.
         seconds: the time of the compilation.
         versions: of jax and of the compiler.
+
+    Example:
+        >>> kept = KeptProgram(
+        ...     file="jit__step-0a1b-cache",
+        ...     topology="v5e:2x4",
+        ...     kind="TPU v5 lite",
+        ...     devices=8,
+        ...     mesh={"fsdp": 8},
+        ...     examples=64,
+        ...     seconds=12.5,
+        ...     versions={"jax": "0.10.2"},
+        ... )
+        >>> kept.mesh
+        {'fsdp': 8}
     """
 
     file: str
@@ -129,6 +143,10 @@ def kept_programs(folder: str | Path) -> list[KeptProgram]:
 
     Raises:
         ArgumentError: the record in the folder cannot be read.
+
+    Example:
+        >>> kept_programs("a/directory/that/does/not/exist")
+        []
     """
     record = Path(folder) / RECORD
     if not record.is_file():
