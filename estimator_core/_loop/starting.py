@@ -49,7 +49,7 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
 
 
 def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
-    """A copy of an array on the devices."""
+    """A copy on the devices of an array that others may hold and change."""
     where = placement.variables({spec.name: spec})
     if where is None and not _lies_in_packs(value):
         return jnp.array(value, dtype=spec.dtype, copy=True)

@@ -229,3 +229,27 @@ def test_a_path_may_be_a_variable_in_one_mode_only(tmp_path: Path) -> None:
         assert np.array_equal(evaluated_first.variables[name], trained.variables[name])
     with pytest.raises(ec.EstimatorError, match=r"of_prediction.*infer|infer.*of_prediction"):
         next(trained.predict(batches))
+
+
+def test_an_array_of_a_source_is_not_shared_with_the_model(tmp_path: Path) -> None:
+    # XLA's CPU backend takes over memory that lies on a multiple of 64 bytes.
+    memory = np.zeros(2 + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4
+    given = memory[start : start + 2]
+
+    class Given:
+        def initial_values(
+            self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
+        ) -> dict[str, InitialValue]:
+            return {"w": InitialValue(value=given, origin="an array that its owner uses")}
+
+    class Refilled(ec.Hook):
+        """Refills the array before the first step."""
+
+        def after_create(self, run: Any) -> None:
+            given[:] = 7
+            self.found = np.array(run.variables()["w"]).tolist()
+
+    hook = Refilled()
+    estimator(tmp_path, model(), warm_start_from=Given()).train(batches, steps=1, hooks=[hook])
+    assert hook.found == [0, 0]
