@@ -185,7 +185,6 @@ def commit(shelf: Shelf, draft: Draft) -> Path:
             checkpoint is touched.
     """
     step = draft.manifest.step
-    check_finite(step, draft.arrays)
     # A name of its own for each attempt: writes of a failed one may still be under way inside tensorstore.
     work = shelf.begin(step)
     try:
@@ -211,8 +210,12 @@ def _write(work: Path, draft: Draft) -> None:
         for item, named in draft.arrays.items()
     }
     with ThreadPoolExecutor(1, "checksums") as beside:  # the write waits for the disk most of the time
+        finite = beside.submit(check_finite, draft.manifest.step, draft.arrays)
         entries = beside.submit(describe, draft.arrays)
-        orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
+        try:
+            orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
+        finally:
+            finite.result()  # a state that training has ruined is the first thing to say, whatever else fails
     seal(work, replace(draft.manifest, arrays=entries.result()), draft.files)
 
 

@@ -7,8 +7,10 @@ therefore be compared with the previous one, which shows the rows of large array
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,9 @@ from estimator_core.errors import CheckpointError
 LEAST_BYTES = 1 << 20
 #: Bytes compared together, so that the differences stay in the processor's cache.
 _TOGETHER = 1 << 20
+#: Bytes of the parts that threads copy side by side, since one core reaches half of the speed of the memory.
+_PART = 8 << 20
+_THREADS = min(4, os.cpu_count() or 1)
 
 #: Item and name of a host copy.
 Key = tuple[str, str]
@@ -129,10 +134,11 @@ class HostBuffers:
             for value in named.values():
                 if _is_jax_array(value) and value.is_fully_addressable and not _is_key(value):
                     value.copy_to_host_async()
-        copies = {
-            item: {path: self._copy(item, path, value) for path, value in named.items()}
-            for item, named in items.items()
-        }
+        with ThreadPoolExecutor(_THREADS, "copies") as threads:  # they start when the first part is there
+            copies = {
+                item: {path: self._copy(item, path, value, threads) for path, value in named.items()}
+                for item, named in items.items()
+            }
         self._buffers = {(item, path): host.stored for item, named in copies.items() for path, host in named.items()}
         return copies
 
@@ -144,11 +150,11 @@ class HostBuffers:
         """Releases the memory."""
         self._buffers = {}
 
-    def _copy(self, item: str, path: str, value: Any) -> HostArray:
+    def _copy(self, item: str, path: str, value: Any, threads: ThreadPoolExecutor) -> HostArray:
         if not _is_jax_array(value):
             host = _as_numpy(item, path, value)
             self._changes.look((item, path), self._buffers.get((item, path)), host)
-            stored = self._own(item, path, host)
+            stored = self._own(item, path, host, threads)
             return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
         if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
@@ -158,20 +164,26 @@ class HostBuffers:
         if _is_key(value):
             import jax
 
-            stored = self._own(item, path, np.asarray(jax.random.key_data(value)))
+            stored = self._own(item, path, np.asarray(jax.random.key_data(value)), threads)
             key_impl = str(jax.random.key_impl(value))
             return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=key_impl)
         host = np.asarray(value)
         self._changes.look((item, path), self._buffers.get((item, path)), host)
         on_host_already = any(device.platform == "cpu" for device in value.sharding.device_set)
-        stored = self._own(item, path, host) if on_host_already or not host.flags.c_contiguous else host
+        owned = on_host_already or not host.flags.c_contiguous
+        stored = self._own(item, path, host, threads) if owned else host
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
 
-    def _own(self, item: str, path: str, host: np.ndarray) -> np.ndarray:
+    def _own(self, item: str, path: str, host: np.ndarray, threads: ThreadPoolExecutor) -> np.ndarray:
         buffer = self._buffers.get((item, path))
         if buffer is None or buffer.shape != host.shape or buffer.dtype != host.dtype or not buffer.flags.writeable:
-            return np.array(host, order="C", copy=True)
-        np.copyto(buffer, host)
+            buffer = np.empty(host.shape, host.dtype)
+        if host.nbytes < 2 * _PART or not host.flags.c_contiguous:
+            np.copyto(buffer, host)
+            return buffer
+        into, source, step = buffer.reshape(-1), host.reshape(-1), _PART // host.itemsize
+        for start in range(0, source.size, step):
+            threads.submit(np.copyto, into[start : start + step], source[start : start + step])
         return buffer
 
 

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import importlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -133,8 +134,18 @@ def _of_record(text: str) -> Iterator[str]:
 
 def _of_sources(folders: Iterable[Path | None]) -> Iterator[str]:
     for folder in filter(None, folders):
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
-            inner = path.relative_to(folder.parent)
-            hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
-            if path.is_file() and not hidden and path.suffix != ".pyc":
-                yield f"{inner.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+        above = len(str(folder.parent).rstrip(os.sep)) + 1
+        for path in _files_of(str(folder)):
+            with open(path, "rb", buffering=0) as file:
+                digest = hashlib.sha256(file.read())
+            yield f"{path[above:].replace(os.sep, '/')} {digest.hexdigest()}\n"
+
+
+def _files_of(folder: str) -> Iterator[str]:
+    """Files that are not hidden, no compiled ones. A package has hundreds, so no `Path` is made for each."""
+    if not os.path.isdir(folder):
+        yield folder
+    for root, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
+        shown = (name for name in files if not name.startswith(".") and not name.endswith(".pyc"))
+        yield from (path for name in shown if os.path.isfile(path := os.path.join(root, name)))

@@ -11,6 +11,7 @@ import pytest
 
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
 from estimator_core._checkpoint import commit as commit_module
+from estimator_core._checkpoint import host_copy as host_copy_module
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import (
     ArgumentError,
@@ -54,6 +55,22 @@ def test_the_copy_is_taken_before_save_returns(tmp_path):
     assert not items.variables["x"].any()
     assert items.hooks["H"]["best"] == [1.0]
     assert not items.hooks["H"]["seen"].any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_large_arrays_are_copied_in_parts(tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(host_copy_module, "_PART", 1000)
+    arrays = {rows: np.arange(rows * 3).reshape(rows, 3).astype(dtype) for rows in (100, 777, 778)}
+    live = {str(rows): array.copy() for rows, array in arrays.items()} | {"t": arrays[777].copy().T}
+    with CheckpointStore(tmp_path) as store:
+        for step in (1, 2):  # into fresh memory, and into that of the copy before
+            saved = store.save(step, CheckpointItems(clock=clock(step), variables=live))
+            found = read_checkpoint(saved.path).variables
+            for rows, array in arrays.items():
+                np.testing.assert_array_equal(found[str(rows)], array)
+                live[str(rows)] += 1
+                array += 1
+            np.testing.assert_array_equal(found["t"], live["t"])
 
 
 @pytest.mark.parametrize("saves", [1, 2])
