@@ -32,7 +32,7 @@ from estimator_core.checkpoint import CheckpointItems, CheckpointStore
 
 @dataclass(frozen=True)
 class Way:
-    """One way to save: starts a save of the state under a number, and gives the function that waits for it."""
+    """One way to save: starts a save of the state under a number, and returns the function that waits for it."""
 
     start: Callable[[int], Callable[[], Any]]
     is_done: Callable[[], bool]
