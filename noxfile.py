@@ -208,10 +208,14 @@ PARALLEL = ("-n", str(min(os.cpu_count() or 1, 4)), "--dist=worksteal")
 
 
 def pytest(
-    session: nox.Session, *arguments: str, env: dict[str, str | None] = ISOLATED, runner: tuple[str, ...] = ()
+    session: nox.Session,
+    *arguments: str,
+    env: dict[str, str | None] = ISOLATED,
+    runner: tuple[str, ...] = (),
+    report: str = "",
 ) -> None:
-    """Runs pytest and leaves its counts for the summary of `.ci/run`."""
-    report = REPORTS / (re.sub(r"[^\w.-]+", "-", session.name).strip("-") + ".xml")
+    """Runs pytest and leaves its counts for the summary of `.ci/run`; a session that runs it again names the `report`."""
+    report = str(REPORTS / (re.sub(r"[^\w.-]+", "-", report or session.name).strip("-") + ".xml"))
     options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
     session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=env, external=bool(runner))
 
@@ -287,21 +291,23 @@ def wheels(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST)
-@nox.parametrize("kind", [*KINDS, *DEFINED])
-def template(session: nox.Session, kind: str) -> None:
-    """A package made by `estimator new-plugin`: built, installed beside core and kit alone, tested, examined."""
-    packages = ("estimator_core", *DEFINED.get(kind, ()))
+@nox.parametrize("kinds", [",".join(KINDS), *DEFINED])
+def template(session: nox.Session, kinds: str) -> None:
+    """Packages made by `estimator new-plugin`: each built, installed alone beside core and kit, tested, examined."""
+    packages = ("estimator_core", *DEFINED.get(kinds, ()))
     session.install("--no-sources", *map(wheel, packages), *map(wheel, TOOLS))
     session.run("python", CHECK_INSTALLED, *packages, "--tools", *TOOLS, env=ISOLATED)
-    name = f"acme-{kind.replace('_', '-')}"
-    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
-        session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
-        session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)
-        (built,) = Path("wheels").glob("*.whl")
-        session.install("--no-sources", f"{built.resolve()}[test]")  # its extra names the kit, which is there
-        shutil.copytree(Path(name, "tests"), "tests")
-        pytest(session, "--import-mode=importlib", "tests")
-        session.run("estimator", "plugins", "doctor", name, env=ISOLATED)
+    for kind in kinds.split(","):
+        name = f"acme-{kind.replace('_', '-')}"
+        with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+            session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
+            session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)
+            (built,) = Path("wheels").glob("*.whl")
+            session.install("--no-sources", f"{built.resolve()}[test]")  # its extra names the kit, which is there
+            shutil.copytree(Path(name, "tests"), "tests")
+            pytest(session, "--import-mode=importlib", "tests", report=f"template-{kind}")
+            session.run("estimator", "plugins", "doctor", name, env=ISOLATED)
+            session.run(UV, "pip", "uninstall", "--quiet", name, external=True)
 
 
 @nox.session(python=OLDEST)
