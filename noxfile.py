@@ -214,7 +214,7 @@ def pytest(
     runner: tuple[str, ...] = (),
     report: str = "",
 ) -> None:
-    """Runs pytest and leaves its counts for the summary of `.ci/run`; a session that runs it again names the `report`."""
+    """Runs pytest and leaves its counts for the summary of `.ci/run`. A session with several names each."""
     report = str(REPORTS / (re.sub(r"[^\w.-]+", "-", report or session.name).strip("-") + ".xml"))
     options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
     session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=env, external=bool(runner))
