@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec
 
 from estimator_core.errors import ArgumentError
 from estimator_core.model import WholeTable, is_in_host_memory
-from estimator_tables.cache import WAYS, CachedRows, CachedTable, cached_rows_of, updated
+from estimator_tables.cache import WAYS, CachedRows, CachedTable, found_rows, updated
 from estimator_tables.exchange import answers, delivered, questions
 from estimator_tables.rows import applied, on_host, rows_of, summed_by_row, with_rows
 from estimator_tables.split import BATCH_AXES, Split, current_split
@@ -95,20 +95,18 @@ class AllToAll:
         """The rows of integer ids of any shape; zeros for ids out of range."""
         if self.cached_rows and self.cached_rows >= table.shape[0]:
             raise ArgumentError(
-                f"AllToAll(cached_rows={self.cached_rows}): the table has {table.shape[0]} rows, so it is in the memory "
-                "of each device as a whole. Leave out memory and cached_rows, or keep fewer rows."
+                f"AllToAll(cached_rows={self.cached_rows}): the table has {table.shape[0]} rows, which all fit into "
+                "the memory of the device then. Leave out memory and cached_rows, or keep fewer rows."
             )
         split = current_split(table.shape[0], self.axes)
+        if self.memory is not None and not isinstance(table, CachedTable):
+            table = on_host(table)
         if split is None or not all(isinstance(size, int) for size in ids.shape):  # an export has sizes without a value
-            if isinstance(table, CachedTable):
-                return cached_rows_of(table._replace(host=on_host(table.host)), ids)
-            return _WHOLE.read(table, ids) if self.memory is None else rows_of(on_host(table), ids)
-        if isinstance(table, CachedTable):
-            table = table._replace(host=on_host(table.host))
-        else:
-            table = table if self.memory is None else on_host(table)
+            if self.memory is not None or isinstance(table, CachedTable):
+                return found_rows(table, ids)
+            return _WHOLE.read(table, ids)
 
-        def of_device(part: jax.Array, ids: jax.Array) -> jax.Array:
+        def of_device(part: jax.Array | CachedTable, ids: jax.Array) -> jax.Array:
             asked = questions(ids, split)
             return answers(part, asked, split, self._room(ids.size, split))[asked.places]
 

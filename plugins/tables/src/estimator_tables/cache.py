@@ -120,17 +120,19 @@ class CachedRows:
         return mesh.mesh, () if found is None else found.axes
 
 
-def cached_rows_of(part: CachedTable, numbers: jax.Array) -> jax.Array:
-    """Rows of a device's part; zeros for a number out of range.
+def found_rows(part: jax.Array | CachedTable, numbers: jax.Array) -> jax.Array:
+    """Rows of a device's part, from its cache where it has one; zeros for a number out of range.
 
     Args:
         part: of the table.
         numbers: int32, of any shape.
     """
+    if not isinstance(part, CachedTable):
+        return rows_of(part, numbers)
     count = part.shape[0]
     flat = jnp.where((numbers >= 0) & (numbers < count), numbers, count).reshape(-1)
     distinct, places = jnp.unique(flat, size=flat.size, fill_value=count, return_inverse=True)
-    found = _taken((part.host,), (part.rows,), part.ids, distinct)[0]
+    found = _taken((on_host(part.host),), (part.rows,), part.ids, distinct)[0]
     return found[places.reshape(-1)].reshape(*numbers.shape, part.shape[1])
 
 
@@ -161,6 +163,33 @@ def updated(
     values = new, *_by_rows(changed, rows)
     hosts, caches, state = by_device(_put)(hosts, caches, state, numbers, values)
     return CachedTable(hosts[0], caches[0], *state), CachedSlots(_with(changed, rows, hosts[1:]), tuple(caches[1:]))
+
+
+def overwritten(
+    table: CachedTable, opt_state: CachedSlots, numbers: jax.Array, rows: jax.Array, slots: Any
+) -> tuple[CachedTable, CachedSlots]:
+    """The form with other values in some rows, and in their slots.
+
+    Args:
+        table: all rows.
+        opt_state: their slots.
+        numbers: int32[n], not negative, of the whole table; each row once; others are left out.
+        rows: [n, columns].
+        slots: an optimizer state of n rows.
+    """
+    count, parts = table.shape[0], table.clock.size
+    part, sets = count // parts, table.ids.shape[0] // parts
+    chosen = jnp.minimum(numbers // part, parts - 1) * sets + numbers % part % sets
+    same = table.ids[chosen] == (numbers % part)[:, None]
+    there = same.any(axis=1) & (numbers < count)
+    places = jnp.where(there, chosen * WAYS + jnp.argmax(same, axis=1), table.rows.shape[0])
+    values = rows, *_by_rows(slots, rows)
+    hosts = table.host, *_by_rows(opt_state.slots, table)
+    table_rows, *hosts = (with_rows(host, numbers, new) for host, new in zip(hosts, values, strict=True))
+    caches = (table.rows, *opt_state.rows)
+    cached_rows, *caches = (cache.at[places].set(new, mode="drop") for cache, new in zip(caches, values, strict=True))
+    changed = table._replace(host=table_rows, rows=cached_rows)
+    return changed, CachedSlots(_with(opt_state.slots, table, hosts), tuple(caches))
 
 
 def _taken(

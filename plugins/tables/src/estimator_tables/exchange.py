@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from estimator_tables.cache import CachedTable, cached_rows_of
-from estimator_tables.rows import rows_of, summed_by_row
+from estimator_tables.cache import CachedTable, found_rows
+from estimator_tables.rows import summed_by_row
 from estimator_tables.split import Split
 
 
@@ -53,12 +53,11 @@ def answers(part: jax.Array | CachedTable, asked: Questions, split: Split, room:
         split: of the table.
         room: rows of a message.
     """
-    read = cached_rows_of if isinstance(part, CachedTable) else rows_of
 
     def one_round(number: int | jax.Array, found: jax.Array) -> jax.Array:
         places, rows = _message(asked, split, room, number * room)
         wanted = lax.all_to_all(rows, split.axes, 0, 0)
-        answer = lax.all_to_all(read(part, wanted), split.axes, 0, 0)
+        answer = lax.all_to_all(found_rows(part, wanted), split.axes, 0, 0)
         return found.at[places].set(answer, mode="drop")
 
     nothing = jnp.zeros((asked.rows.size, part.shape[1]), part.dtype)

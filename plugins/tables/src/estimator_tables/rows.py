@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from estimator_core.model import computed_by_host, is_in_host_memory
 
@@ -83,10 +84,17 @@ def applied(
     extra: dict[str, jax.Array],
 ) -> tuple[Any, Any]:
     """New rows and slots by an optimizer, with the same bits wherever the rows come from and go to."""
-    # Otherwise the compiler merges this arithmetic with its surroundings, and rounds by them.
-    rows, slots, gradients = lax.optimization_barrier((rows, slots, gradients))
-    updates, changed = transformation.update(gradients, slots, rows, **extra)
-    return lax.optimization_barrier((optax.apply_updates(rows, updates), changed))
+
+    def step(rows: jax.Array, slots: Any, gradients: jax.Array, extra: dict[str, jax.Array]) -> tuple[Any, Any]:
+        updates, changed = transformation.update(gradients, slots, rows, **extra)
+        return optax.apply_updates(rows, updates), changed
+
+    def by_itself(*arguments: Any) -> tuple[Any, Any]:
+        # Otherwise the compiler for CPUs merges this arithmetic with its surroundings, and they decide how it rounds.
+        with set_xla_metadata(inlineable="false"):
+            return jax.jit(step)(*arguments)
+
+    return lax.platform_dependent(rows, slots, gradients, extra, cpu=by_itself, default=step)
 
 
 def on_host(array: jax.Array) -> jax.Array:
