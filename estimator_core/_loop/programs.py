@@ -116,7 +116,7 @@ class Programs:
     def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Carrying:
         """How the training program carries a state; None: as it is."""
         plain = devices.placement.plain(discovery.specs)
-        forms = {} if plain or not isinstance(discovery.train_op, Group) else forms_of(discovery.tables)
+        forms = forms_of(discovery.tables) if isinstance(discovery.train_op, Group) else {}
         if devices.config.debug or not (plain or forms):
             return None
         key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))

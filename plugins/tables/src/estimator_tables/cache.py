@@ -30,7 +30,7 @@ WAYS = 8
 #: Steps for which one occurrence keeps a row, and the most that many occurrences do.
 STEPS, MOST_STEPS = 64, 4096
 #: Rows that are not in the cache travel in rounds of this part of a batch's distinct rows, and of no fewer than this.
-PART_OF_BATCH, LEAST = 8, 128
+PART_OF_BATCH, LEAST = 16, 128
 _EMPTY = -1
 
 
