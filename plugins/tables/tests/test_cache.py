@@ -72,8 +72,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
 def test_a_run_continues_with_a_cache_with_another_one_and_without(plain: ec.Estimator, tmp_path: Path) -> None:
     """Checkpoints hold the table alone, also those with only the changed rows."""
     for until, cached_rows in ((3, 0), (6, 16), (9, 64), (11, 0), (STEPS, 8)):
-        settings = {"save_checkpoints_steps": 1, "full_checkpoint_every": 4}
-        estimator = estimator_in(str(tmp_path), cached_rows, **settings)
+        estimator = estimator_in(str(tmp_path), cached_rows, save_checkpoints_steps=1, full_checkpoint_every=4)
         estimator.train(input_fn(STEPS), max_steps=until)
     assert saved(tmp_path) == saved(Path(plain.model_dir))
 
@@ -167,14 +166,14 @@ def test_few_rows_travel_where_ids_repeat_from_step_to_step() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"cached_rows": 12}, "cached_rows must be a multiple of 8, or 0 for none, given: 12"),
-        ({"cached_rows": -8}, "given: -8"),
-        ({"cached_rows": 16, "memory": None}, "in the memory of the devices already"),
+        ({"cached_rows": 12, "memory": "pinned_host"}, "cached_rows must be a multiple of 8, or 0 for none, given: 12"),
+        ({"cached_rows": -8, "memory": "pinned_host"}, "given: -8"),
+        ({"cached_rows": 16}, "in the memory of the devices already"),
     ],
 )
 def test_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ec.EstimatorError, match=message):
-        AllToAll(**{"memory": "pinned_host", **arguments})
+        AllToAll(**arguments)
 
 
 def test_a_cache_for_the_whole_table_is_refused_before_the_first_step(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ class CachedRows:
 
     def settled(self, table: CachedTable, opt_state: CachedSlots) -> tuple[CachedTable, CachedSlots]:
         """With the rows of the cache on the host, too."""
-        program = _settling(*self._split(table.host))
         hosts = table.host, *_by_rows(opt_state.slots, table)
+        program = _settling(*self._split(table.host), tuple(host.sharding for host in hosts))
         table_rows, *slots = program(hosts, (table.rows, *opt_state.rows), table.ids)
         return table._replace(host=table_rows), opt_state._replace(slots=_with(opt_state.slots, table, slots))
 
@@ -281,7 +281,7 @@ def _compact(chosen: jax.Array) -> tuple[jax.Array, jax.Array, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _settling(mesh: Mesh, axes: tuple[str, ...]) -> Callable[..., Any]:
+def _settling(mesh: Mesh, axes: tuple[str, ...], where: tuple[Any, ...]) -> Callable[..., Any]:
     """The program that writes the rows of a cache to the host, in place."""
 
     def settled(hosts: tuple[jax.Array, ...], caches: tuple[jax.Array, ...], ids: jax.Array) -> Any:
@@ -295,7 +295,6 @@ def _settling(mesh: Mesh, axes: tuple[str, ...]) -> Callable[..., Any]:
         run = jax.shard_map(settled, mesh=mesh, in_specs=parts, out_specs=parts, check_vma=False) if axes else settled
         return run(tuple(map(on_host, hosts)), caches, ids)
 
-    where = NamedSharding(mesh, parts, memory_kind="pinned_host")
     return jax.jit(program, donate_argnums=0, out_shardings=where)
 
 
