@@ -120,7 +120,7 @@ def after(ids: list[list[int]], cached_rows: int = 16) -> tuple[CachedTable, Any
     cached, slots = form.opened(on_host(table), jax.tree.map(on_host, optimizer.init(table)))
     update = jax.jit(lambda *state: access.update(optimizer, *state), donate_argnums=(0, 1))
     for each in ids:
-        cached, slots = update(cached, slots, jnp.array(each), jnp.ones((len(each), 2)))
+        cached, slots = update(cached, slots, jnp.array(each, int), jnp.ones((len(each), 2)))
     return cached, slots, form
 
 
@@ -146,8 +146,13 @@ def test_frequent_rows_stay_and_rare_ones_pass() -> None:
     assert {44, 45, 46, 47} < set(kept), "what came last takes the place of what came once before"
 
 
-def test_more_rows_than_places_in_one_step() -> None:
-    cached, slots, form = after([list(range(64)), list(range(20, 40))])
+def test_more_rows_than_places_in_one_step_and_none() -> None:
+    cached, slots, form = after([list(range(64)), [], list(range(20, 40))])
+    assert jax.jit(AllToAll(memory="pinned_host", cached_rows=16).read)(cached, jnp.zeros((0, 3), int)).shape == (
+        0,
+        3,
+        2,
+    )
     table, _ = form.closed(*form.settled(cached, slots))
     expected = np.arange(128.0).reshape(64, 2) - 1
     expected[20:40] -= 1.9
@@ -167,6 +172,7 @@ def test_few_rows_travel_where_ids_repeat_from_step_to_step() -> None:
     ("arguments", "message"),
     [
         ({"cached_rows": 12, "memory": "pinned_host"}, "cached_rows must be a multiple of 8, or 0 for none, given: 12"),
+        ({"cached_rows": 16.0, "memory": "pinned_host"}, "given: 16.0"),
         ({"cached_rows": -8, "memory": "pinned_host"}, "given: -8"),
         ({"cached_rows": 16}, "in the memory of the devices already"),
     ],

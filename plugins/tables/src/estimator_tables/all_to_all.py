@@ -75,7 +75,7 @@ class AllToAll:
                 f"AllToAll(memory={self.memory!r}) needs jax {'.'.join(map(str, _HOST_SINCE))}; this is jax "
                 f"{jax.__version__}. Upgrade jax, or leave the table in the memory of the devices."
             )
-        if self.cached_rows < 0 or self.cached_rows % WAYS:
+        if not isinstance(self.cached_rows, int) or self.cached_rows < 0 or self.cached_rows % WAYS:
             raise ArgumentError(
                 f"AllToAll: cached_rows must be a multiple of {WAYS}, or 0 for none, given: {self.cached_rows!r}."
             )

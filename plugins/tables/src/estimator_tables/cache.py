@@ -197,6 +197,8 @@ def _taken(
 ) -> list[jax.Array]:
     """The rows of every array, each number once, from the cache where it has them."""
     count = hosts[0].shape[0]
+    if not numbers.size:
+        return [cache[:0] for cache in caches]
     places, hits = _found(ids, numbers)
     chosen, rounds, room = _compact(~hits & (numbers < count))
 
@@ -219,6 +221,8 @@ def _put(
     """New rows of every array: into the cache, or to the host. Rows that leave the cache go to the host."""
     count, (ids, until, clock) = hosts[0].shape[0], state
     size, now = ids.size, clock[0] + 1
+    if not numbers.size:
+        return hosts, caches, state
     places, hits = _found(ids, numbers)
     known = jnp.minimum(jnp.maximum(until.reshape(-1)[places], now) + STEPS, now + MOST_STEPS)
     until = until.reshape(-1).at[jnp.where(hits, places, size)].set(known, mode="drop")
