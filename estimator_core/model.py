@@ -11,10 +11,11 @@ from estimator_core._model.module import module
 from estimator_core._model.scope import in_model_fn
 from estimator_core._model.tensors import tensor
 from estimator_core._model.variables import VariableSpec
-from estimator_core._step.sparse import RowAccess, WholeTable
+from estimator_core._step.sparse import CarriedForm, RowAccess, WholeTable
 
 __all__ = [
     "Binding",
+    "CarriedForm",
     "InitialValue",
     "InitialValues",
     "ModuleAdapter",

@@ -12,7 +12,8 @@ import numpy as np
 
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.dispatch import Dispatch, Program
-from estimator_core._step.state import FIRST_BAD_STEP, Packed, Packing, TrainState
+from estimator_core._step.carried import CarriedTables
+from estimator_core._step.state import FIRST_BAD_STEP, Packing, TrainState
 from estimator_core.errors import HookError
 
 #: Why a run stops whose input has ended.
@@ -76,7 +77,7 @@ class DeviceState:
         self.checkpoint_step = checkpoint_step
         self.has_slots = has_slots
         self.position: InputPosition | None = None
-        self._packing: Packing | None = None
+        self._packing: Packing | CarriedTables | None = None
         self._unpacked: tuple[Any, TrainState] | None = None  # the packed state and the unpacked one
         self._note_change()
 
@@ -87,9 +88,10 @@ class DeviceState:
     @property
     def state(self) -> TrainState | None:
         """The state. It is unpacked when it is first requested."""
-        if self._packing is None or not isinstance(self.carried, Packed):
+        if self._packing is None or not self._packing.holds(self.carried):
             return self.carried
         if self._unpacked is None or self._unpacked[0] is not self.carried:
+            self.carried = self._packing.settled(self.carried)
             self._unpacked = self.carried, self._packing.unpack(self.carried)
         return self._unpacked[1]
 
@@ -98,7 +100,7 @@ class DeviceState:
         self._note_change()
         self._set(state)
 
-    def carry(self, packing: Packing | None) -> None:
+    def carry(self, packing: Packing | CarriedTables | None) -> None:
         """Packs the state for the training program from now on; None: the program takes it as it is."""
         if packing is not self._packing:
             state = self.ready

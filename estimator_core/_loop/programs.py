@@ -6,7 +6,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from estimator_core._inputs import Batch
 from estimator_core._loop.tuning import GroupTrials
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import BoundModelFn, Discovery, TrainState, TrainStep, discover
+from estimator_core._step.carried import CarriedTables, forms_of
 from estimator_core._step.state import Packing, packing_for
+from estimator_core._step.train_op import Group
 from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from estimator_core._step.predict_step import PredictStep
 
 _log = logging.getLogger("estimator_core")
+#: How a training program carries a state.
+Carrying: TypeAlias = Packing | CarriedTables | None
 
 
 class Programs:
@@ -46,10 +50,10 @@ class Programs:
         self.measured_dispatches: dict[TrainStep, dict[Any, int]] = {}
         self._trials: dict[tuple[str, frozenset[str], Placement], GroupTrials] = defaultdict(GroupTrials)
         self._discoveries: dict[tuple[str, Placement], Discovery] = {}
-        self._train_steps: dict[tuple[frozenset[str], Packing | None, Placement], TrainStep] = {}
+        self._train_steps: dict[tuple[frozenset[str], Carrying, Placement], TrainStep] = {}
         self._eval_steps: dict[tuple[frozenset[str], Placement], EvalStep] = {}
         self._predict_steps: dict[Placement, PredictStep] = {}
-        self._packings: dict[Any, Packing] = {}
+        self._packings: dict[Any, Carrying] = {}
 
     def model_fn(self, devices: Devices) -> BoundModelFn:
         """The model_fn, bound to the config that these devices have."""
@@ -84,7 +88,7 @@ class Programs:
             )
         return self._eval_steps[key]
 
-    def train_step(self, devices: Devices, fetches: frozenset[str], packing: Packing | None = None) -> TrainStep:
+    def train_step(self, devices: Devices, fetches: frozenset[str], packing: Carrying = None) -> TrainStep:
         """The training program for a set of fetched outputs and a way to carry the state, once TRAIN is discovered."""
         config, placement = devices.config, devices.placement
         key = fetches, packing, placement
@@ -92,6 +96,8 @@ class Programs:
             discovery = self._discoveries[ModeKeys.TRAIN, placement]
             if not placement.single and not self._train_steps:
                 _log.info("%s", placement.describe(discovery.specs))
+            shardings = state_shardings(placement, discovery)
+            opened = packing if isinstance(packing, CarriedTables) else None
             self._train_steps[key] = TrainStep(
                 self.model_fn(devices),
                 discovery,
@@ -102,18 +108,20 @@ class Programs:
                 precision=config.precision,
                 remat=config.remat,
                 placement=placement,
-                state_shardings=state_shardings(placement, discovery),
-                packing=packing,
+                state_shardings=opened.shardings(shardings) if opened and shardings else shardings,
+                packing=None if isinstance(packing, CarriedTables) else packing,
             )
         return self._train_steps[key]
 
-    def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Packing | None:
+    def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Carrying:
         """How the training program carries a state; None: as it is."""
-        if devices.config.debug or not devices.placement.plain(discovery.specs):
+        plain = devices.placement.plain(discovery.specs)
+        forms = forms_of(discovery.tables) if isinstance(discovery.train_op, Group) else {}
+        if devices.config.debug or not (plain or forms):
             return None
         key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))
         if key not in self._packings:  # model_fn may declare further variables in another mode
-            self._packings[key] = packing_for(state, discovery.tables)
+            self._packings[key] = CarriedTables(forms) if forms else packing_for(state, discovery.tables)
         return self._packings[key]
 
     def group_trials(self, devices: Devices, mode: str, fetches: Iterable[str] = ()) -> GroupTrials:

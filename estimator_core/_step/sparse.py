@@ -28,10 +28,30 @@ from estimator_core.errors import VariableError
 from estimator_core.modes import ModeKeys
 
 
+class CarriedForm(Protocol):
+    """A form of a table and its slots of which training programs take and return more than the arrays themselves, for
+    example a cache of rows. It is never saved: checkpoints, hooks, evaluation and exports see tables and slots. Its
+    methods take arrays, and not those of a trace. A table in this form has `shape` and `dtype`.
+    """
+
+    def opened(self, table: jax.Array, opt_state: PyTree) -> tuple[PyTree, PyTree]:
+        """The form of a table and of its slots. It may use their arrays."""
+        ...
+
+    def settled(self, table: PyTree, opt_state: PyTree) -> tuple[PyTree, PyTree]:
+        """The same form after it has brought its arrays up to date for `closed`. It may donate them."""
+        ...
+
+    def closed(self, table: PyTree, opt_state: PyTree) -> tuple[jax.Array, PyTree]:
+        """The arrays of a settled form: the table, and its slots. It computes nothing."""
+        ...
+
+
 class RowAccess(Protocol):
     """How a table's rows are read and updated. Packages split tables over devices, or let them grow, with their own.
 
-    It is compared by value: all lookups of a table have the same one.
+    It is compared by value: all lookups of a table have the same one. An access may have a member `carried`, a
+    `CarriedForm` or None. Then `read` and `update` also take that form as table and slots, in training.
     """
 
     @property

@@ -128,6 +128,14 @@ class Packing:
         leaves, structure = jax.tree.flatten(state._replace(clock=None))
         return structure == self._structure and [(leaf.shape, leaf.dtype) for leaf in leaves] == self._shapes
 
+    def holds(self, carried: object) -> bool:
+        """Whether a state is packed."""
+        return isinstance(carried, Packed)
+
+    def settled(self, carried: Packed) -> Packed:
+        """What `unpack` takes."""
+        return carried
+
     def pack(self, state: TrainState) -> Packed:
         """The state, which must fit, in fewer arrays. Large leaves are the same arrays."""
         leaves = jax.tree.leaves(state._replace(clock=None))

@@ -30,15 +30,15 @@ BUDGETS = {
     "_export": 632,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4421,  # the end of a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
+    "_loop": 4430,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, carried tables
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
     "_plugins": 1712,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1392,  # the name of a packed program, and that of a predictor, included
+    "_step": 1444,  # names of programs, and tables in a form of their own in training, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2698,  # what hooks see of steps and seconds, what evaluators publish, faults, model_dir, quick rows
+    "flat": 2699,  # what hooks see of steps and seconds, what evaluators publish, faults, model_dir, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

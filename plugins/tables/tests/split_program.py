@@ -26,6 +26,7 @@ OPTIMIZERS = {
     "adagrad": lambda: optax.adagrad(0.1),
     "adam": lambda: optax.adam(0.05),
     "on_host": lambda: optax.adam(0.05),
+    "cached": lambda: optax.adam(0.05),
     # Mixes the rows of a table: wrong where each device sees its own alone.
     "clipped": lambda: optax.chain(optax.clip_by_global_norm(0.05), optax.sgd(0.5)),
 }
@@ -47,7 +48,8 @@ def batches(*, ragged: bool = False) -> list[Any]:
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
-    access = AllToAll(memory="pinned_host" if params == "on_host" else None)
+    memory = "pinned_host" if params in ("on_host", "cached") else None
+    access = AllToAll(memory=memory, cached_rows=8 if params == "cached" else 0)
 
     def rows() -> jax.Array:
         return ec.sparse_lookup(
@@ -67,7 +69,7 @@ def train(model_dir: str, optimizer: str, until: int, **settings: Any) -> ec.Est
     estimator = estimator_in(model_dir, optimizer, **settings)
     newest = estimator.latest_checkpoint()
     start = int(Path(newest).name) if newest else 0
-    return estimator.train(lambda: batches(ragged=optimizer in ("adam", "on_host"))[start:until])
+    return estimator.train(lambda: batches(ragged=optimizer in ("adam", "on_host", "cached"))[start:until])
 
 
 def estimator_in(model_dir: str, optimizer: str, **settings: Any) -> ec.Estimator:

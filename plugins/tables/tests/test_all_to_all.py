@@ -51,6 +51,13 @@ def test_a_table_in_the_memory_of_the_host_is_the_same(eight: tuple[Path, Any, A
         np.testing.assert_allclose(on_host[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
+def test_a_cache_on_each_device_changes_no_bit(eight: tuple[Path, Any, Any]) -> None:
+    alone, cached = (ec.load_variables(str(eight[0] / name)) for name in ("on_host", "cached"))
+    assert {name: value.tobytes() for name, value in cached.items()} == {
+        name: value.tobytes() for name, value in alone.items()
+    }
+
+
 def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any]) -> None:
     estimator = split_program.estimator_in(str(eight[0] / "adam"), "adam")
     predictions = [each["y"] for each in estimator.predict(lambda: [split_program.batches()[-1][0]])]

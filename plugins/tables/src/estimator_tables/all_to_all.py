@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,9 +15,10 @@ from jax import lax
 from jax.sharding import PartitionSpec
 
 from estimator_core.errors import ArgumentError
-from estimator_core.model import WholeTable
+from estimator_core.model import WholeTable, is_in_host_memory
+from estimator_tables.cache import WAYS, CachedRows, CachedTable, found_rows, updated
 from estimator_tables.exchange import answers, delivered, questions
-from estimator_tables.rows import on_host, rows_of, summed_by_row, with_rows
+from estimator_tables.rows import applied, on_host, rows_of, summed_by_row, with_rows
 from estimator_tables.split import BATCH_AXES, Split, current_split
 
 _WHOLE = WholeTable()
@@ -40,9 +42,12 @@ class AllToAll:
             exchange several messages. Tables in the memory of the host have room for all.
         memory: where each device has its rows and their optimizer slots: `"pinned_host"` is the memory of its host,
             from which only the rows of a batch travel to the device; None is the memory of the device.
+        cached_rows: of a table in the memory of the host, frequent rows that each device keeps in training, with their
+            slots; a multiple of 8. Everybody else sees the table alone; the numbers are the same. 0: none.
 
     Raises:
-        ArgumentError: there are no axes, the room is below 1, or there is no such kind of memory, or not with this jax.
+        ArgumentError: there are no axes, the room is below 1, the number of cached rows cannot be used, or there is no
+            such kind of memory, or not with this jax.
 
     Example:
         >>> import estimator_core as ec
@@ -53,6 +58,7 @@ class AllToAll:
     axes: tuple[str, ...] = BATCH_AXES
     room: float = 2.0
     memory: str | None = None
+    cached_rows: int = 0
     sharding: tuple[tuple[str, ...], None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,16 +75,38 @@ class AllToAll:
                 f"AllToAll(memory={self.memory!r}) needs jax {'.'.join(map(str, _HOST_SINCE))}; this is jax "
                 f"{jax.__version__}. Upgrade jax, or leave the table in the memory of the devices."
             )
+        if not isinstance(self.cached_rows, int) or self.cached_rows < 0 or self.cached_rows % WAYS:
+            raise ArgumentError(
+                f"AllToAll: cached_rows must be a multiple of {WAYS}, or 0 for none, given: {self.cached_rows!r}."
+            )
+        if self.cached_rows and self.memory is None:
+            raise ArgumentError(
+                f"AllToAll(cached_rows={self.cached_rows}): the table is in the memory of the devices already. Pass "
+                'memory="pinned_host", or leave out cached_rows.'
+            )
         object.__setattr__(self, "sharding", (self.axes, None))
 
-    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
-        """The rows of integer ids of any shape; zeros for ids out of range."""
-        split = current_split(table.shape[0], self.axes)
-        if split is None or not all(isinstance(size, int) for size in ids.shape):  # an export has sizes without a value
-            return _WHOLE.read(table, ids) if self.memory is None else rows_of(on_host(table), ids)
-        table = table if self.memory is None else on_host(table)
+    @property
+    def carried(self) -> CachedRows | None:
+        """The form of the table in training: with a cache, or as it is."""
+        return CachedRows(self.cached_rows, self.axes) if self.cached_rows else None
 
-        def of_device(part: jax.Array, ids: jax.Array) -> jax.Array:
+    def read(self, table: jax.Array | CachedTable, ids: jax.Array) -> jax.Array:
+        """The rows of integer ids of any shape; zeros for ids out of range."""
+        if self.cached_rows and self.cached_rows >= table.shape[0]:
+            raise ArgumentError(
+                f"AllToAll(cached_rows={self.cached_rows}): the table has {table.shape[0]} rows, which all fit into "
+                "the memory of the device then. Leave out memory and cached_rows, or keep fewer rows."
+            )
+        split = current_split(table.shape[0], self.axes)
+        if self.memory is not None and not isinstance(table, CachedTable):
+            table = on_host(table)
+        if split is None or not all(isinstance(size, int) for size in ids.shape):  # an export has sizes without a value
+            if self.memory is not None or isinstance(table, CachedTable):
+                return found_rows(table, ids)
+            return _WHOLE.read(table, ids)
+
+        def of_device(part: jax.Array | CachedTable, ids: jax.Array) -> jax.Array:
             asked = questions(ids, split)
             return answers(part, asked, split, self._room(ids.size, split))[asked.places]
 
@@ -88,20 +116,25 @@ class AllToAll:
     def update(
         self,
         transformation: optax.GradientTransformationExtraArgs,
-        table: jax.Array,
+        table: Any,
         opt_state: Any,
         ids: jax.Array,
         gradients: jax.Array,
         **extra: jax.Array,
-    ) -> tuple[jax.Array, Any]:
+    ) -> tuple[Any, Any]:
         """The table and its optimizer state after a step. Each device updates its own rows."""
         split = current_split(table.shape[0], self.axes)
+        if isinstance(table, CachedTable):
+            touched = _touched(ids, gradients, table.shape[0], split)
+            by_device = _alone if split is None else functools.partial(_by_rows, split=split)
+            return updated(transformation, table, opt_state, touched, extra, by_device)
         if split is None and self.memory is None:
             return _WHOLE.update(transformation, table, opt_state, ids, gradients, **extra)
         if self.memory is not None:
             table, opt_state = _to_host(table, opt_state)
         if split is None:
-            return _update(transformation, table, opt_state, summed_by_row(ids, gradients, table.shape[0]), extra)
+            touched = _touched(ids, gradients, table.shape[0], None)
+            return _update(transformation, table, opt_state, touched, extra)
         ids, gradients = _divisible(ids, split, split.rows), _divisible(gradients, split, 0)
         size = ids.size // split.count
         room = self._room(size, split)
@@ -127,6 +160,14 @@ class AllToAll:
 def _to_host(table: jax.Array, opt_state: Any) -> tuple[jax.Array, Any]:
     """Says that the table and its slots are there: a program made of shapes alone does not know."""
     return on_host(table), jax.tree.map(lambda leaf: on_host(leaf) if leaf.shape == table.shape else leaf, opt_state)
+
+
+def _touched(ids: jax.Array, gradients: jax.Array, rows: int, split: Split | None) -> tuple[jax.Array, jax.Array]:
+    """The touched rows, numbered within each part, and their gradients, in one message."""
+    if split is None:
+        return summed_by_row(ids, gradients, rows)
+    ids, gradients = _divisible(ids, split, rows), _divisible(gradients, split, 0)
+    return _delivered(ids, gradients, split, ids.size // split.count)
 
 
 def _most(ids: jax.Array, split: Split) -> jax.Array:
@@ -167,10 +208,17 @@ def _update(
     def scattered(old: jax.Array, new: jax.Array) -> jax.Array:
         return put(old, indices, new) if old.shape == table.shape else new
 
-    rows = gathered(table)
-    updates, row_state = transformation.update(gradients, jax.tree.map(gathered, opt_state), rows, **extra)
+    rows, slots = gathered(table), jax.tree.map(gathered, opt_state)
+    if is_in_host_memory(table):
+        new_rows, row_state = applied(transformation, rows, slots, gradients, extra)
+        return scattered(table, new_rows), jax.tree.map(scattered, opt_state, row_state)
+    updates, row_state = transformation.update(gradients, slots, rows, **extra)
     new_rows: Any = optax.apply_updates(rows, updates)
     return scattered(table, new_rows), jax.tree.map(scattered, opt_state, row_state)
+
+
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
 
 
 def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | None = None) -> Callable[..., Any]:

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from estimator_tables.rows import rows_of, summed_by_row
+from estimator_tables.cache import CachedTable, found_rows
+from estimator_tables.rows import summed_by_row
 from estimator_tables.split import Split
 
 
@@ -43,7 +44,7 @@ def questions(ids: jax.Array, split: Split) -> Questions:
     return Questions(rows, places.reshape(-1), bounds[:-1], counts, lax.pmax(jnp.max(counts), split.axes))
 
 
-def answers(part: jax.Array, asked: Questions, split: Split, room: int) -> jax.Array:
+def answers(part: jax.Array | CachedTable, asked: Questions, split: Split, room: int) -> jax.Array:
     """The asked rows, [n, columns]; zeros in unused places.
 
     Args:
@@ -56,7 +57,7 @@ def answers(part: jax.Array, asked: Questions, split: Split, room: int) -> jax.A
     def one_round(number: int | jax.Array, found: jax.Array) -> jax.Array:
         places, rows = _message(asked, split, room, number * room)
         wanted = lax.all_to_all(rows, split.axes, 0, 0)
-        answer = lax.all_to_all(rows_of(part, wanted), split.axes, 0, 0)
+        answer = lax.all_to_all(found_rows(part, wanted), split.axes, 0, 0)
         return found.at[places].set(answer, mode="drop")
 
     nothing = jnp.zeros((asked.rows.size, part.shape[1]), part.dtype)

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
-from estimator_core.model import RowAccess
+from estimator_core.model import CarriedForm, RowAccess
+from estimator_tables.cache import CachedTable, overwritten
 from estimator_tables.rows import with_rows
 
 
@@ -45,6 +46,11 @@ class FreshRows:
         """That of the access."""
         return self.access.memory
 
+    @property
+    def carried(self) -> CarriedForm | None:
+        """That of the access."""
+        return getattr(self.access, "carried", None)
+
     def first_rows(self, rows: jax.Array, columns: int, dtype: Any) -> jax.Array:
         """First values by row number, [..., columns]."""
         initializer = self.initializer or jax.nn.initializers.truncated_normal(1 / math.sqrt(columns))
@@ -55,7 +61,7 @@ class FreshRows:
 
         return jax.vmap(first)(rows.reshape(-1)).reshape(*rows.shape, columns)
 
-    def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
+    def read(self, table: Any, ids: jax.Array) -> jax.Array:
         """See `RowAccess`."""
         count, columns = table.shape
         fresh, rows = ids >= count, jnp.where(ids >= count, ids - count, ids)
@@ -69,20 +75,22 @@ class FreshRows:
     def update(
         self,
         transformation: optax.GradientTransformationExtraArgs,
-        table: jax.Array,
+        table: Any,
         opt_state: Any,
         ids: jax.Array,
         gradients: jax.Array,
         **extra: jax.Array,
-    ) -> tuple[jax.Array, Any]:
+    ) -> tuple[Any, Any]:
         """See `RowAccess`."""
         count, columns = table.shape
         fresh = ids >= count
 
-        def given_away(_: Any, state: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+        def given_away(_: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
             table, opt_state = state
             first = self.first_rows(ids - count, columns, table.dtype)
             places = jnp.where(fresh, ids - count, count)
+            if isinstance(table, CachedTable):
+                return overwritten(table, opt_state, places, first, transformation.init(first))
 
             def begun(old: jax.Array, new: jax.Array) -> jax.Array:
                 return with_rows(old, places, new) if old.shape == table.shape else old

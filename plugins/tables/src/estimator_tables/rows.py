@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import optax
 from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from estimator_core.model import computed_by_host, is_in_host_memory
 
@@ -70,6 +74,27 @@ def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[ja
     rows, places = jnp.unique(numbers, size=numbers.size, fill_value=count, return_inverse=True)
     sums = jax.ops.segment_sum(values, places.reshape(-1), num_segments=numbers.size)
     return rows, jnp.where((rows < count)[:, None], sums, 0)
+
+
+def applied(
+    transformation: optax.GradientTransformationExtraArgs,
+    rows: jax.Array,
+    slots: Any,
+    gradients: jax.Array,
+    extra: dict[str, jax.Array],
+) -> tuple[Any, Any]:
+    """New rows and slots by an optimizer, with the same bits wherever the rows come from and go to."""
+
+    def step(rows: jax.Array, slots: Any, gradients: jax.Array, extra: dict[str, jax.Array]) -> tuple[Any, Any]:
+        updates, changed = transformation.update(gradients, slots, rows, **extra)
+        return optax.apply_updates(rows, updates), changed
+
+    def by_itself(*arguments: Any) -> tuple[Any, Any]:
+        # Otherwise the compiler for CPUs merges this arithmetic with its surroundings, and they decide how it rounds.
+        with set_xla_metadata(inlineable="false"):
+            return jax.jit(step)(*arguments)
+
+    return lax.platform_dependent(rows, slots, gradients, extra, cpu=by_itself, default=step)
 
 
 def on_host(array: jax.Array) -> jax.Array:

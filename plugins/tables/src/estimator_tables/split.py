@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 from jax.sharding import AbstractMesh, PartitionSpec
@@ -40,11 +41,15 @@ class Split:
 
 
 def current_split(rows: int, axes: tuple[str, ...]) -> Split | None:
+    """The split of a table over the current mesh: see `split_over`."""
+    return split_over(jax.sharding.get_abstract_mesh(), rows, axes)
+
+
+def split_over(mesh: Any, rows: int, axes: tuple[str, ...]) -> Split | None:
     """The split of a table with so many rows; None where each device holds all of them.
 
     That is so outside a mesh, along axes of one device, and for rows that do not divide, as partition rules have it.
     """
-    mesh = jax.sharding.get_abstract_mesh()
     there = tuple(axis for axis in axes if axis in mesh.shape)
     count = math.prod(mesh.shape[axis] for axis in there)
     return None if count == 1 or rows % count else Split(mesh=mesh, axes=there, count=count, rows=rows)
