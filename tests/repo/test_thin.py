@@ -35,7 +35,7 @@ BUDGETS = {
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
     "_plugins": 1712,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1392,  # the name of a packed program, and that of a predictor, included
+    "_step": 1440,  # the name of a packed program and of a predictor, and columns that travel together, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2698,  # what hooks see of steps and seconds, what evaluators publish, faults, model_dir, quick rows
