@@ -277,7 +277,7 @@ class TrainRun:
             step = call.programs.train_step(devices, self._fetches(discovery), packing)
             run.texts = step.texts
             run.count_flops = lambda: _flops(step, live.carried, first)
-            program = _in_debug_mode(step) if config.debug else _compiled(step)
+            program = _in_debug_mode(step) if config.debug else _compiled(step, first)
             remembered = start.items.timers.get("steps_per_dispatch") if start.items and start.unfinished else None
             self._k = steps_per_dispatch(
                 config.steps_per_dispatch,
@@ -409,12 +409,12 @@ def _in_debug_mode(step: TrainStep) -> Callable[[int], Program]:
     return debug.program(step)
 
 
-def _compiled(step: TrainStep) -> Callable[[int], Program]:
-    return lambda count: step.step if count == 1 else step.scan(count)
+def _compiled(step: TrainStep, first: Batch) -> Callable[[int], Program]:
+    return lambda count: step.single(first.features) if count == 1 else step.scan(count)
 
 
 def _flops(step: TrainStep, state: object, batch: Batch) -> float | None:
     """The result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the step."""
     jitted: Any = step.step
-    analysis = jitted.lower(state, batch.features, batch.labels, batch.weights).cost_analysis()
+    analysis = jitted.lower(state, step.gathered(batch.features), batch.labels, batch.weights).cost_analysis()
     return None if not analysis or "flops" not in analysis else float(analysis["flops"])

@@ -17,6 +17,7 @@ from estimator_core._model.initialize import step_key
 from estimator_core._model.scope import Scope, applying
 from estimator_core._model.shared import SharedJit
 from estimator_core._step import precision, sparse
+from estimator_core._step.columns import apart, gathering
 from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
@@ -102,7 +103,22 @@ class TrainStep:
     def direct(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> Callable[..., Any]:
         """`step`, or what is quicker to call, for batches like this one and others."""
         step = self.step
-        return step.direct(state, features, labels, weights) if isinstance(step, SharedJit) else step
+        given = self.gathered(features)
+        step = step.direct(state, given, labels, weights) if isinstance(step, SharedJit) else step
+        return self._gathering(step, features)
+
+    def single(self, features: PyTree) -> Callable[..., Any]:
+        """`step`, for batches like this one and others."""
+        return self._gathering(self.step, features)
+
+    def gathered(self, features: PyTree) -> PyTree:
+        """These features as `single` hands them to `step`."""
+        gather = None if self.packing is None else gathering(features)
+        return features if gather is None else gather(features)
+
+    def _gathering(self, step: Callable[..., Any], features: PyTree) -> Callable[..., Any]:
+        gather = None if self.packing is None else gathering(features)
+        return step if gather is None else lambda state, features, *rest: step(state, gather(features), *rest)
 
     def scan(self, k: int) -> Callable[..., Any]:
         """The step over k stacked batches."""
@@ -125,7 +141,7 @@ class TrainStep:
         @wraps(steps)  # profiles and compile caches name a program by its function
         def packed(carried: PyTree, features: PyTree, labels: PyTree, weights: Mask) -> tuple[PyTree, dict[str, Any]]:
             state = packing.unpack(carried) if isinstance(carried, Packed) else carried
-            state, outputs = steps(state, features, labels, weights)
+            state, outputs = steps(state, apart(features), labels, weights)
             return packing.pack(state) if packing.fits(state) else state, outputs
 
         return packed

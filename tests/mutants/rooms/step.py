@@ -402,4 +402,22 @@ MUTANTS = (
         new="if False:",
         in_cut=False,
     ),
+    Mutant(
+        name="columns-reach-the-model-in-another-order",
+        guarantee="rule 184",
+        file=_ROOM + "columns.py",
+        old="return dict(sorted({**features.rest, **columns}.items()))",
+        new="return {**features.rest, **columns}",
+        tests=("test_training_has_the_bits_of_separate_columns",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="every-column-is-an-argument",
+        guarantee="rule 184",
+        file=_ROOM + "columns.py",
+        old="return gather if groups else None",
+        new="return None",
+        tests=("test_a_step_takes_two_matrices_in_place_of_eleven_columns",),
+        in_cut=False,
+    ),
 )
