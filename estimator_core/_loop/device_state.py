@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,11 @@ import numpy as np
 
 from estimator_core._inputs import InputPosition
 from estimator_core._loop.dispatch import Dispatch, Program
-from estimator_core._step.carried import CarriedTables
 from estimator_core._step.state import FIRST_BAD_STEP, Packing, TrainState
 from estimator_core.errors import HookError
+
+if TYPE_CHECKING:
+    from estimator_core._step.carried import CarriedTables
 
 #: Why a run stops whose input has ended.
 INPUT_ENDED = "the input ended"

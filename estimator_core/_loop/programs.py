@@ -16,18 +16,19 @@ from estimator_core._inputs import Batch
 from estimator_core._loop.tuning import GroupTrials
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step import BoundModelFn, Discovery, TrainState, TrainStep, discover
-from estimator_core._step.carried import CarriedTables, forms_of
+from estimator_core._step.sparse import forms_of
 from estimator_core._step.state import Packing, packing_for
 from estimator_core._step.train_op import Group
 from estimator_core.modes import ModeKeys
 
 if TYPE_CHECKING:
+    from estimator_core._step.carried import CarriedTables
     from estimator_core._step.eval_step import EvalStep
     from estimator_core._step.predict_step import PredictStep
 
 _log = logging.getLogger("estimator_core")
 #: How a training program carries a state.
-Carrying: TypeAlias = Packing | CarriedTables | None
+Carrying: TypeAlias = "Packing | CarriedTables | None"
 
 
 class Programs:
@@ -97,7 +98,7 @@ class Programs:
             if not placement.single and not self._train_steps:
                 _log.info("%s", placement.describe(discovery.specs))
             shardings = state_shardings(placement, discovery)
-            opened = packing if isinstance(packing, CarriedTables) else None
+            opened = None if packing is None or isinstance(packing, Packing) else packing
             self._train_steps[key] = TrainStep(
                 self.model_fn(devices),
                 discovery,
@@ -109,7 +110,7 @@ class Programs:
                 remat=config.remat,
                 placement=placement,
                 state_shardings=opened.shardings(shardings) if opened and shardings else shardings,
-                packing=None if isinstance(packing, CarriedTables) else packing,
+                packing=packing if isinstance(packing, Packing) else None,
             )
         return self._train_steps[key]
 
@@ -121,7 +122,12 @@ class Programs:
             return None
         key = jax.tree.structure(state), tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state))
         if key not in self._packings:  # model_fn may declare further variables in another mode
-            self._packings[key] = CarriedTables(forms) if forms else packing_for(state, discovery.tables)
+            if forms:
+                from estimator_core._step.carried import CarriedTables
+
+                self._packings[key] = CarriedTables(forms)
+            else:
+                self._packings[key] = packing_for(state, discovery.tables)
         return self._packings[key]
 
     def group_trials(self, devices: Devices, mode: str, fetches: Iterable[str] = ()) -> GroupTrials:

@@ -57,12 +57,6 @@ class CarriedTables:
         return table, slots
 
 
-def forms_of(tables: Mapping[str, sparse.RowAccess]) -> dict[str, sparse.CarriedForm]:
-    """The tables that training carries in another form."""
-    forms = {name: getattr(access, "carried", None) for name, access in tables.items()}
-    return {name: form for name, form in forms.items() if form is not None}
-
-
 def _changed(state: TrainState, names: Mapping[str, object], change: _Change) -> TrainState:
     """The state with other tables and slots."""
     variables, members = dict(state.variables), list[Any]()

@@ -32,6 +32,16 @@ class CarriedForm(Protocol):
     """A form of a table and its slots of which training programs take and return more than the arrays themselves, for
     example a cache of rows. It is never saved: checkpoints, hooks, evaluation and exports see tables and slots. Its
     methods take arrays, and not those of a trace. A table in this form has `shape` and `dtype`.
+
+    Example:
+        >>> class Unchanged:
+        ...     def opened(self, table, opt_state):
+        ...         return table, opt_state
+        ...
+        ...     settled = closed = opened
+        >>> form: CarriedForm = Unchanged()
+        >>> form.closed(*form.settled(*form.opened("table", "slots")))
+        ('table', 'slots')
     """
 
     def opened(self, table: jax.Array, opt_state: PyTree) -> tuple[PyTree, PyTree]:
@@ -90,6 +100,12 @@ class RowAccess(Protocol):
             extra: further arguments of the transformation.
         """
         ...
+
+
+def forms_of(tables: Mapping[str, RowAccess]) -> dict[str, CarriedForm]:
+    """The tables that training carries in another form."""
+    forms = {name: getattr(access, "carried", None) for name, access in tables.items()}
+    return {name: form for name, form in forms.items() if form is not None}
 
 
 @dataclass(frozen=True)
