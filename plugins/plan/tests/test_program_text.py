@@ -92,6 +92,24 @@ def test_what_hosts_send_between_slices_of_tpus_counts():
     assert [each.sent_bytes for each in found] == [64, 64]
 
 
+def test_what_a_permute_sends_between_slices_counts():
+    """As libtpu 0.0.42.1 writes `ppermute` between two slices of v5e:2x2: each of five rounds sends to one device."""
+    layout = Layout(axes={"stage": 2, "model": 4}, joined=[0, 0, 0, 0, 1, 1, 1, 1])
+    module = read_module((PROGRAMS / "tpu_permute.txt").read_text())
+    (found,) = find_collectives(module, layout)
+    assert (found.kind, found.group_size, found.axes) == ("collective-permute", 2, ("stage",))
+    assert found.crosses_groups
+    assert (found.count, found.payload_bytes, found.sent_bytes) == (5, 5 * 128 * 128 * 4, 5 * 128 * 128 * 4)
+    assert module.notes == {}
+
+
+def test_a_transfer_between_slices_of_an_unknown_kind_is_said():
+    text = (PROGRAMS / "tpu_permute.txt").read_text().replace("ONE_TO_ONE", "ONE_TO_SOME")
+    module = read_module(text)
+    assert find_collectives(module, Layout(axes={"stage": 8}, joined=[0, 0, 0, 0, 1, 1, 1, 1])) == ()
+    assert [note for note in module.notes if "ONE_TO_SOME" in note] != []
+
+
 def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices():
     """A mesh may hold the devices in any order: the second half of the program's numbers may be the first slice."""
 

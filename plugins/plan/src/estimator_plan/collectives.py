@@ -58,7 +58,7 @@ def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
     slices, network = layout.across()
     for instruction, kind, payload, times in _all(module, len(layout.joined)):
         if instruction.opcode == "send":
-            size, axes, crosses = slices, network, True
+            size, axes, crosses = 2 if kind == "collective-permute" else slices, network, True
             payload *= slices if kind == "all-gather" else 1
         else:
             groups = replica_groups(instruction.attributes, len(layout.joined))
@@ -171,6 +171,8 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
             for instruction in instructions.values():
                 kind = _kind(instruction)
                 if kind is None:
+                    if sent := _between_slices(instruction):
+                        module.notes.setdefault(f"what hosts send between slices as {sent} is not counted")
                     continue
                 # An asynchronous collective of a TPU is spread over several fusions, as links of one chain.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
@@ -194,11 +196,16 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
 
 def _kind(instruction: Instruction) -> str | None:
     """The kind of an instruction, one of `KINDS`. Between slices of TPUs, the host sends the data of a device."""
-    sent = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
-    kind = instruction.opcode.removesuffix("-start")
-    if instruction.opcode == "send" and sent:
-        kind = sent[1].lower().replace("_", "-")
+    sent = _between_slices(instruction)
+    kind = instruction.opcode.removesuffix("-start") if sent is None else sent.lower().replace("_", "-")
+    kind = "collective-permute" if kind == "one-to-one" else kind
     return kind if kind in KINDS else None
+
+
+def _between_slices(instruction: Instruction) -> str | None:
+    """What libtpu calls a transfer that a host sends to another slice, such as "ONE_TO_ONE"; None for anything else."""
+    found = re.search(r'_xla_megascale_transfer_type="(\w+)"', instruction.attributes)
+    return found[1] if found and instruction.opcode == "send" else None
 
 
 def _is_scattered(instructions: Mapping[str, Instruction], reduced: Instruction) -> bool:
