@@ -22,6 +22,8 @@ from estimator_core.errors import ArgumentError
 
 #: Mesh axes over which batches are split; parameters may be split over them too.
 BATCH_AXES = ("data", "fsdp")
+#: The mesh axis along which stages of layers lie.
+STAGES = "stage"
 
 
 #: What splits one axis of an array: an axis of the mesh, several, or None.
@@ -237,7 +239,8 @@ def arranged(devices: Sequence[object], sizes: Mapping[str, int]) -> Mesh:
     """The mesh of these axes over all of the devices.
 
     Neighbours along an axis are neighbours in the hardware where jax knows the topology. Several slices are joined by a
-    network only: one axis crosses it, a batch axis where the slices divide one, and every other axis stays in a slice.
+    network only: one axis crosses it, stages or a batch axis where the slices divide one. Every other axis stays in a
+    slice.
 
     Args:
         devices: as many as the product of the sizes.
@@ -274,15 +277,19 @@ def slice_count(devices: Sequence[object]) -> int:
 
 
 def network_axes(sizes: Mapping[str, int], slices: int) -> dict[str, int]:
-    """The part of each axis that crosses the network: all slices, on the first axis that they divide, batch axes first.
+    """The part of each axis that crosses the network: all slices, on the first axis that they divide.
+
+    Stages of a pipeline come first, since they send least, then batch axes.
 
     Example:
         >>> network_axes({"model": 4, "data": 8}, 2)
         {'model': 1, 'data': 2}
         >>> network_axes({"model": 4, "data": 3}, 2)
         {'model': 2, 'data': 1}
+        >>> network_axes({"data": 2, "stage": 2}, 2)
+        {'data': 1, 'stage': 2}
     """
-    order = sorted(sizes, key=lambda axis: axis not in BATCH_AXES)
+    order = sorted(sizes, key=lambda axis: (axis != STAGES, axis not in BATCH_AXES))
     crossing = next((axis for axis in order if sizes[axis] % slices == 0), None)
     return {axis: slices if axis == crossing else 1 for axis in sizes}
 

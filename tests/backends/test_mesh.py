@@ -50,9 +50,11 @@ def test_neighbours_on_one_axis_are_neighbours_in_the_slice():
         ({"model": 4, "data": 8}, ("data",)),
         ({"fsdp": 2, "model": 16}, ("fsdp",)),
         ({"model": 32}, ("model",)),
+        ({"data": 2, "stage": 2, "model": 8}, ("stage",)),
+        ({"data": 2, "stage": 4, "model": 4}, ("stage",)),
     ],
 )
-def test_one_axis_crosses_the_network_and_it_is_a_batch_axis_where_there_is_one(sizes, crosses):
+def test_one_axis_crosses_the_network_and_it_is_one_of_stages_or_batches_where_there_is_one(sizes, crosses):
     mesh = arranged(chips(4, 4, slices=2), sizes)
     assert crossing_axes(mesh) == crosses
     assert dict(mesh.shape) == sizes

@@ -14,7 +14,7 @@ import estimator_core as ec
 from estimator_core.backends import DeviceFigures, Topology
 from estimator_core.errors import ArgumentError, BackendUnavailableError
 from estimator_core.inputs import Batch, InputPosition
-from estimator_plan import Found, TrainingPlan, plan_training
+from estimator_plan import Found, TrainingPlan, pipelined, plan_training
 
 WIDTH, LAYERS = 64, 12
 
@@ -55,6 +55,14 @@ def layers_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
     """A scan over equal layers: one stacked variable."""
     kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
     hidden = jax.lax.scan(lambda carry, kernel: (jnp.tanh(carry @ kernel), None), features["x"], kernels)[0]
+    loss = jnp.mean((hidden.sum(-1) - labels) ** 2)
+    return ec.EstimatorSpec(mode, loss=loss, predictions={"y": hidden}, train_op=optax.adam(1e-3))
+
+
+def staged_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    """The same layers, as stages where the mesh has some."""
+    kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
+    hidden = pipelined(lambda carry, kernel: jnp.tanh(carry @ kernel), kernels, features["x"])
     loss = jnp.mean((hidden.sum(-1) - labels) ** 2)
     return ec.EstimatorSpec(mode, loss=loss, predictions={"y": hidden}, train_op=optax.adam(1e-3))
 

@@ -147,3 +147,11 @@ def test_the_body_of_a_shard_map_is_that_of_one_device():
     spec = jax.sharding.PartitionSpec("data")
     function = jax.shard_map(lambda x: x @ x.T, mesh=mesh, in_specs=spec, out_specs=spec)
     assert counted(function, array(8, 6)).total == 4 * 2 * 2 * 2 * 6
+
+
+def test_the_body_of_a_shard_map_over_one_of_two_axes_runs_once_for_each_part_of_that_axis():
+    mesh = jax.sharding.AbstractMesh((2, 4), ("stage", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    spec = jax.sharding.PartitionSpec("stage")
+    with jax.sharding.use_abstract_mesh(mesh):
+        function = jax.shard_map(lambda x: x @ x.T, in_specs=spec, out_specs=spec, axis_names={"stage"})
+        assert counted(function, array(8, 6)).total == 2 * 2 * 4 * 4 * 6

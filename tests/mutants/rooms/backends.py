@@ -98,9 +98,9 @@ MUTANTS = (
         name="the-first-axis-crosses-the-network-whatever-it-is",
         guarantee="rule 75",
         file=_ROOM + "partition.py",
-        old="order = sorted(sizes, key=lambda axis: axis not in BATCH_AXES)",
+        old="order = sorted(sizes, key=lambda axis: (axis != STAGES, axis not in BATCH_AXES))",
         new="order = list(sizes)",
-        tests=("test_one_axis_crosses_the_network_and_it_is_a_batch_axis_where_there_is_one",),
+        tests=("test_one_axis_crosses_the_network_and_it_is_one_of_stages_or_batches_where_there_is_one",),
         in_cut=False,
     ),
     Mutant(

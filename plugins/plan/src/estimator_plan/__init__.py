@@ -15,6 +15,7 @@ _HOME = {
     "flops": ("FlopCount", "count_flops"),
     "kept_program": ("KeptProgram", "keep_program", "kept_programs"),
     "memory": ("Memory",),
+    "pipeline": ("pipelined",),
     "preset": ("Preset", "load_preset", "presets", "save_preset"),
     "roofline": ("Roofline",),
     "search": ("Candidate", "search_plans", "search_report"),

@@ -9,6 +9,7 @@ from estimator_plan.kept_program import KeptProgram as KeptProgram
 from estimator_plan.kept_program import keep_program as keep_program
 from estimator_plan.kept_program import kept_programs as kept_programs
 from estimator_plan.memory import Memory as Memory
+from estimator_plan.pipeline import pipelined as pipelined
 from estimator_plan.preset import Preset as Preset
 from estimator_plan.preset import load_preset as load_preset
 from estimator_plan.preset import presets as presets

@@ -85,7 +85,8 @@ def _of_equation(equation: Any, notes: dict[str, None], seen: dict[int, Counter[
     if name == "while" and any(inner):
         notes.setdefault("a while loop with an unknown number of rounds is counted once")
     if name == "shard_map":  # its body is the program of one device
-        mesh, manual = params["mesh"], params.get("manual_axes", params["mesh"].axis_names)
+        mesh = params["mesh"]
+        manual = params.get("newly_manual_axes", params.get("manual_axes", mesh.axis_names))
         return _times(sum(inner, Counter()), math.prod(mesh.shape[axis] for axis in manual))
     if name == "pallas_call":
         grid = params["grid_mapping"].grid

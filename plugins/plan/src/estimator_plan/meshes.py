@@ -9,23 +9,41 @@ from typing import Any
 
 from estimator_core.backends import Topology
 from estimator_core.config import FullySharded, RunConfig
-from estimator_plan.preset import Preset
+from estimator_plan.preset import STAGES, Preset
 
-_BATCH = ("data", "fsdp")
+#: The axes of a mesh over which batches are split.
+BATCH_AXES = ("data", "fsdp")
 
 
 def named_axes(config: RunConfig) -> tuple[str, ...]:
     """The axes of the mesh that a RunConfig names besides those of the batch: its mesh, its rules and its specs.
 
+    Stages of a pipeline are not among them: they have presets of their own.
+
     Example:
         >>> named_axes(RunConfig(mesh={"data": -1, "model": 2}, logical_axis_rules={"expert": ("expert", "data")}))
         ('model', 'expert')
     """
+    return tuple(name for name in _named(config) if name not in (*BATCH_AXES, STAGES))
+
+
+def has_stages(config: RunConfig) -> bool:
+    """Whether a RunConfig names stages of a pipeline.
+
+    Example:
+        >>> has_stages(RunConfig(partition_rules=[("layers/.*", ("stage",))]))
+        True
+    """
+    return STAGES in _named(config)
+
+
+def _named(config: RunConfig) -> dict[str, None]:
+    """All axes of the mesh that a RunConfig names."""
     specs = [spec.base if isinstance(spec, FullySharded) else spec for _, spec in config.partition_rules]
     entries = [config.mesh or (), *(_flat(entry) for entry in config.logical_axis_rules.values())]
     for name in (name for spec in specs for name in _flat(spec)):
         entries.append(() if name in config.logical_axis_rules else (name,))
-    return tuple(dict.fromkeys(name for each in entries for name in each if name not in _BATCH))
+    return dict.fromkeys(name for each in entries for name in each)
 
 
 def factorisations(count: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -63,7 +81,7 @@ def free_meshes(topology: Topology, axes: Sequence[str]) -> list[Preset]:
         ['data=4', 'data=4 slots', 'data=2 fsdp=2', 'data=2 fsdp=2 slots', 'fsdp=4']
     """
     found: list[Preset] = []
-    for sizes in factorisations(topology.device_count, len(_BATCH) + len(axes)):
+    for sizes in factorisations(topology.device_count, len(BATCH_AXES) + len(axes)):
         data, fsdp, *inner = sizes
         if data % topology.slice_count:
             continue
@@ -96,7 +114,7 @@ def _preset(mesh: Mapping[str, int], rule: FullySharded | None) -> Preset:
 def _sends(mesh: Mapping[str, int], rule: FullySharded | None) -> str:
     """What a device sends in a step, in words."""
     parts: list[str] = []
-    inner = math.prod(size for axis, size in mesh.items() if axis not in _BATCH)
+    inner = math.prod(size for axis, size in mesh.items() if axis not in BATCH_AXES)
     of = "" if inner == 1 else f" of one part in {inner}"
     if inner > 1:
         parts.append("the activations between the devices that share a layer")

@@ -14,6 +14,8 @@ from estimator_core.errors import ArgumentError
 
 Remat = Literal["none", "dots", "full"]
 _VERSION = 1
+#: The axis of a mesh along which stages of a pipeline lie, see `pipelined`.
+STAGES = "stage"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +23,7 @@ class Preset:
     """RunConfig fields that belong together.
 
     Attributes:
-        name: "data", "zero1", "fsdp", "tensor", "fsdp+tensor".
+        name: "data", "zero1", "fsdp", "tensor", "fsdp+tensor", "pipeline", "pipeline+tensor".
         mesh: axis sizes by name; -1 for the rest.
         sharded: the rule for all variables that no user rule matches; None: they stay whole.
         remat: the parts that the backward pass computes again.
@@ -113,6 +115,41 @@ def tensor_presets(axis: str, size: int, slices: int = 1) -> dict[str, Preset]:
             sends=f"{between}, and three times the variables of one part",
         ),
     )
+    return {preset.name: preset for preset in found}
+
+
+def pipeline_presets(stages: int, axes: Mapping[str, int]) -> dict[str, Preset]:
+    """The presets with stages of layers, by name with the sizes of their axes.
+
+    The program calls `pipelined`, and a partition rule such as `("layers/.*", ("stage",))` places the layers.
+
+    Args:
+        stages: the number of stages: that of the groups of devices that only a network joins.
+        axes: axes that split a layer inside a stage, and the number of devices along each.
+
+    Example:
+        >>> [preset.mesh for preset in pipeline_presets(2, {"model": 16}).values()]
+        [{'stage': 2, 'data': -1}, {'stage': 2, 'data': -1, 'model': 16}]
+    """
+    between = "the activations of each example between stages, there and back"
+    inside = "the activations between the devices that share a layer"
+    found = [
+        Preset(
+            name=f"pipeline {STAGES}={stages}",
+            mesh={STAGES: stages, "data": -1},
+            sharded=None,
+            sends=f"{between}, and in each round each gradient of a stage, reduced: twice its variables",
+        ),
+        *(
+            Preset(
+                name=f"pipeline+tensor {STAGES}={stages} {axis}={size}",
+                mesh={STAGES: stages, "data": -1, axis: size},
+                sharded=None,
+                sends=f"{between}, {inside}, and in each round each gradient of one part of a stage",
+            )
+            for axis, size in axes.items()
+        ),
+    ]
     return {preset.name: preset for preset in found}
 
 

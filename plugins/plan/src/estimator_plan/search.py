@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import Batch
 from estimator_plan.likely import likely_meshes
 from estimator_plan.memory import gib
-from estimator_plan.preset import Preset, Remat, presets, tensor_presets
+from estimator_plan.meshes import BATCH_AXES, has_stages
+from estimator_plan.preset import STAGES, Preset, Remat, pipeline_presets, presets, tensor_presets
 from estimator_plan.tables import seconds_text, table
 from estimator_plan.topologies import Found
 from estimator_plan.training_plan import TrainingPlan, plan_training
@@ -65,8 +67,10 @@ def search_plans(
     Each one is compiled, so a search takes as long as that many plans. Equal times are ranked by the needed memory.
     Where no candidate of a batch fits, they are tried again with rematerialisation, then with more micro-batches. If
     `logical_axis_rules` of the RunConfig name an axis of the mesh, the presets that split layers are tried too, with 2,
-    4 and 8 devices along it. The other meshes are all products of `data`, `fsdp` and the axes that the RunConfig
-    names, with the rules that differ on them. A roofline by their shardings chooses those that are compiled.
+    4 and 8 devices along it. If it names stages (a rule such as `("layers/.*", ("stage",))`), and a network joins
+    groups of devices, each group is a stage of the presets "pipeline" and "pipeline+tensor". A preset whose stages
+    cannot share the layers is left out. The other meshes are all products of `data`, `fsdp` and the axes that the
+    RunConfig names, with the rules that differ on them. A roofline by their shardings chooses those that are compiled.
 
     Args:
         estimator: its model_fn, params and RunConfig are used; its partition rules come before those of a preset.
@@ -86,11 +90,11 @@ def search_plans(
     for size in batch_sizes or (None,):
         others = likely_meshes(estimator, batch, found, known, batch_size=size, count=meshes)
         for remat, parts in ways:
-            tried = [
-                _candidate(estimator, batch, found, chosen, size, dollars_per_device_hour)
+            chosen = [
+                dataclasses.replace(preset, remat=remat, accumulate_steps=parts_of_program * parts)
                 for preset in (*known, *others)
-                for chosen in [dataclasses.replace(preset, remat=remat, accumulate_steps=parts_of_program * parts)]
             ]
+            tried = list(_tried(estimator, batch, found, chosen, size, dollars_per_device_hour))
             candidates += tried
             if any(each.plan.memory.shortfall == 0 for each in tried):
                 break
@@ -103,12 +107,34 @@ def _presets(estimator: Estimator, found: Found) -> list[Preset]:
     named = [
         [entry] if isinstance(entry, str) else entry or () for entry in estimator.config.logical_axis_rules.values()
     ]
-    axes = dict.fromkeys(axis for each in named for axis in each if axis not in ("data", "fsdp"))
+    axes = dict.fromkeys(axis for each in named for axis in each if axis not in (*BATCH_AXES, STAGES))
     inside = topology.device_count // topology.slice_count
     for axis, size in itertools.product(axes, (2, 4, 8)):
         if inside % size == 0 and size < inside:
             known = {**known, **tensor_presets(axis, size, topology.slice_count)}
+    joined = min(inside, topology.figures.group_size or inside)
+    if has_stages(estimator.config) and joined < topology.device_count:
+        for axis, size in itertools.product(axes or (None,), dict.fromkeys((2, 4, 8, joined))):
+            split = {} if axis is None or joined % size else {axis: size}
+            known = {**known, **pipeline_presets(topology.device_count // joined, split)}
     return list(known.values())
+
+
+def _tried(
+    estimator: Estimator,
+    batch: Batch,
+    found: Found,
+    chosen: Sequence[Preset],
+    batch_size: int | None,
+    price: float | None,
+) -> Iterator[Candidate]:
+    """The plans of presets. Stages are left out if the layers of the program cannot be shared equally by them."""
+    for preset in chosen:
+        try:
+            yield _candidate(estimator, batch, found, preset, batch_size, price)
+        except ArgumentError:
+            if STAGES not in preset.mesh:
+                raise
 
 
 def _candidate(
