@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+#: Mesh axes over which batches are split; parameters may be split over them too.
+BATCH_AXES = ("data", "fsdp")
+#: The mesh axis along which stages of layers lie.
+STAGES = "stage"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Available:

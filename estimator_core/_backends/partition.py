@@ -15,16 +15,11 @@ import numpy as np
 from jax.experimental import mesh_utils
 from jax.sharding import Mesh, PartitionSpec
 
+from estimator_core._backends.contract import BATCH_AXES, STAGES
 from estimator_core._model.variables import VariableSpec
 from estimator_core._types import PyTree
 from estimator_core.config import FullySharded
 from estimator_core.errors import ArgumentError
-
-#: Mesh axes over which batches are split; parameters may be split over them too.
-BATCH_AXES = ("data", "fsdp")
-#: The mesh axis along which stages of layers lie.
-STAGES = "stage"
-
 
 #: What splits one axis of an array: an axis of the mesh, several, or None.
 AxisEntry: TypeAlias = "str | Sequence[str] | None"

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from estimator_core._backends.contract import BATCH_AXES
 from estimator_core._backends.partition import (
-    BATCH_AXES,
     LogicalAxisRules,
     PartitionRules,
     arranged,

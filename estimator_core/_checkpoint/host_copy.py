@@ -134,11 +134,14 @@ class HostBuffers:
             for value in named.values():
                 if _is_jax_array(value) and value.is_fully_addressable and not _is_key(value):
                     value.copy_to_host_async()
-        with ThreadPoolExecutor(_THREADS, "copies") as threads:  # they start when the first part is there
-            copies = {
-                item: {path: self._copy(item, path, value, threads) for path, value in named.items()}
-                for item, named in items.items()
-            }
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        copies = {
+            item: {path: self._copy(item, path, value, parts) for path, value in named.items()}
+            for item, named in items.items()
+        }
+        with ThreadPoolExecutor(_THREADS, "copies") as threads:  # none starts without a part
+            for _ in threads.map(lambda part: np.copyto(*part), parts):
+                pass  # an error of a part is raised here
         self._buffers = {(item, path): host.stored for item, named in copies.items() for path, host in named.items()}
         return copies
 
@@ -150,11 +153,11 @@ class HostBuffers:
         """Releases the memory."""
         self._buffers = {}
 
-    def _copy(self, item: str, path: str, value: Any, threads: ThreadPoolExecutor) -> HostArray:
+    def _copy(self, item: str, path: str, value: Any, parts: list[tuple[np.ndarray, np.ndarray]]) -> HostArray:
         if not _is_jax_array(value):
             host = _as_numpy(item, path, value)
             self._changes.look((item, path), self._buffers.get((item, path)), host)
-            stored = self._own(item, path, host, threads)
+            stored = self._own(item, path, host, parts)
             return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
         if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
@@ -164,17 +167,18 @@ class HostBuffers:
         if _is_key(value):
             import jax
 
-            stored = self._own(item, path, np.asarray(jax.random.key_data(value)), threads)
+            stored = self._own(item, path, np.asarray(jax.random.key_data(value)), parts)
             key_impl = str(jax.random.key_impl(value))
             return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=key_impl)
         host = np.asarray(value)
         self._changes.look((item, path), self._buffers.get((item, path)), host)
         on_host_already = any(device.platform == "cpu" for device in value.sharding.device_set)
         owned = on_host_already or not host.flags.c_contiguous
-        stored = self._own(item, path, host, threads) if owned else host
+        stored = self._own(item, path, host, parts) if owned else host
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
 
-    def _own(self, item: str, path: str, host: np.ndarray, threads: ThreadPoolExecutor) -> np.ndarray:
+    def _own(self, item: str, path: str, host: np.ndarray, parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """The buffer of an array, with its copy; the parts of a large one are left to be copied."""
         buffer = self._buffers.get((item, path))
         if buffer is None or buffer.shape != host.shape or buffer.dtype != host.dtype or not buffer.flags.writeable:
             buffer = np.empty(host.shape, host.dtype)
@@ -182,8 +186,7 @@ class HostBuffers:
             np.copyto(buffer, host)
             return buffer
         into, source, step = buffer.reshape(-1), host.reshape(-1), _PART // host.itemsize
-        for start in range(0, source.size, step):
-            threads.submit(np.copyto, into[start : start + step], source[start : start + step])
+        parts += [(into[start : start + step], source[start : start + step]) for start in range(0, source.size, step)]
         return buffer
 
 

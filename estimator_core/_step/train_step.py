@@ -113,11 +113,14 @@ class TrainStep:
 
     def gathered(self, features: PyTree) -> PyTree:
         """These features as `single` hands them to `step`."""
-        gather = None if self.packing is None else gathering(features)
+        gather = self._gather(features)
         return features if gather is None else gather(features)
 
+    def _gather(self, features: PyTree) -> Callable[[PyTree], PyTree] | None:
+        return None if self.packing is None else gathering(features)
+
     def _gathering(self, step: Callable[..., Any], features: PyTree) -> Callable[..., Any]:
-        gather = None if self.packing is None else gathering(features)
+        gather = self._gather(features)
         return step if gather is None else lambda state, features, *rest: step(state, gather(features), *rest)
 
     def scan(self, k: int) -> Callable[..., Any]:

@@ -7,8 +7,6 @@ trains to a step on all devices.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from own_process import Killed
 
 import estimator_core as ec
 from estimator_tables import AllToAll, GrowingTable, WideIds
@@ -79,17 +78,6 @@ def _config(model_dir: str, **settings: Any) -> ec.RunConfig:
 def input_fn(steps: int) -> Callable[[], list[Any]]:
     """For `train`, which begins where it stopped."""
     return lambda: batches(steps)
-
-
-class Killed(ec.Hook):
-    """Ends the process at a step, as a machine that fails does."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-
-    def after_step(self, run: Any, step: int, out: Any) -> None:
-        if step == self._step:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

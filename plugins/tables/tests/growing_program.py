@@ -5,8 +5,6 @@ python growing_program.py MODEL_DIR STEPS [KILLED_AT]
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import Any
 
@@ -14,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from own_process import Killed
 
 import estimator_core as ec
 from estimator_tables import GrowingTable, WideIds
@@ -39,17 +38,6 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
     if mode == ec.ModeKeys.PREDICT:
         return ec.EstimatorSpec(mode, predictions={"y": y})
     return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.adagrad(0.1))
-
-
-class Killed(ec.Hook):
-    """Ends the process at a step, as a machine that fails does."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-
-    def after_step(self, run: Any, step: int, out: Any) -> None:
-        if step == self._step:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def input_fn(steps: int) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 import optax
 import pytest
 from cached_program import ROWS, batches, estimator_in, growing_in, input_fn
+from own_process import on_devices
 
 import estimator_core as ec
 from estimator_core.checkpoint import read_checkpoint
@@ -188,24 +186,13 @@ def test_a_cache_for_the_whole_table_is_refused_before_the_first_step(tmp_path: 
     assert ec.latest_checkpoint(str(tmp_path)) is None
 
 
-def on_devices(count: int, *arguments: object) -> int:
-    environment = {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    command = [sys.executable, str(Path(cached_program.__file__)), *map(str, arguments)]
-    return subprocess.run(command, env=environment, check=False, timeout=300).returncode
-
-
 @pytest.mark.slow
 def test_a_hundred_steps_killed_and_continued_on_other_devices_with_other_caches(tmp_path: Path) -> None:
     """Killed on eight devices between two saves; resumed with another cache, then on one device without any."""
-    assert on_devices(8, tmp_path / "parts", 16, 100, 37) == -9
-    assert on_devices(8, tmp_path / "parts", 64, 60) == 0
-    assert on_devices(1, tmp_path / "parts", 0, 80) == 0
-    assert on_devices(1, tmp_path / "parts", 128, 100) == 0
+    assert on_devices(8, cached_program.__file__, tmp_path / "parts", 16, 100, 37) == -9
+    assert on_devices(8, cached_program.__file__, tmp_path / "parts", 64, 60) == 0
+    assert on_devices(1, cached_program.__file__, tmp_path / "parts", 0, 80) == 0
+    assert on_devices(1, cached_program.__file__, tmp_path / "parts", 128, 100) == 0
     for devices, until in ((8, 60), (1, 100)):
-        assert on_devices(devices, tmp_path / "plain", 0, until) == 0
+        assert on_devices(devices, cached_program.__file__, tmp_path / "plain", 0, until) == 0
     assert saved(tmp_path / "parts") == saved(tmp_path / "plain")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from own_process import on_devices
 
 import estimator_core as ec
 from estimator_tables import GrowingTable, known_ids
@@ -29,24 +27,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
     return estimator.train(growing_program.input_fn(STEPS), max_steps=STEPS)
 
 
-def on_devices(count: int, *arguments: str) -> int:
-    environment = {
-        **os.environ,
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    command = [sys.executable, str(Path(growing_program.__file__)), *arguments]
-    return subprocess.run(command, env=environment, check=False, timeout=300).returncode
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_with_eight_devices_and_has_the_rows_of_the_whole_run(
     whole: ec.Estimator, tmp_path: Path
 ) -> None:
     """Killed on one device after its checkpoint of step 3, resumed on eight, ended on one."""
-    assert on_devices(1, str(tmp_path), "8", "5") == -9
-    assert on_devices(8, str(tmp_path), "6") == 0
+    assert on_devices(1, growing_program.__file__, tmp_path, 8, 5) == -9
+    assert on_devices(8, growing_program.__file__, tmp_path, 6) == 0
     growing_program.estimator_in(str(tmp_path)).train(growing_program.input_fn(STEPS), max_steps=STEPS)
     parts, expected = ec.load_variables(str(tmp_path)), whole.variables
     for name in ("user/ids", "user/counts", "user/seen", "user/clock"):

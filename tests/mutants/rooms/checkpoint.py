@@ -116,7 +116,7 @@ MUTANTS = (
         name="a-view-of-a-live-array-is-kept",
         guarantee="trap 30",
         file=_ROOM + "host_copy.py",
-        old="stored = self._own(item, path, host, threads) if owned else host",
+        old="stored = self._own(item, path, host, parts) if owned else host",
         new="stored = host",
         tests=("test_saving_leaves_donation_on",),
     ),

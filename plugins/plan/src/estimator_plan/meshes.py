@@ -7,12 +7,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from estimator_core.backends import Topology
+from estimator_core.backends import BATCH_AXES, STAGES, Topology
 from estimator_core.config import FullySharded, RunConfig
-from estimator_plan.preset import STAGES, Preset
-
-#: The axes of a mesh over which batches are split.
-BATCH_AXES = ("data", "fsdp")
+from estimator_plan.preset import Preset
 
 
 def named_axes(config: RunConfig) -> tuple[str, ...]:

@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
+from estimator_core.backends import BATCH_AXES, STAGES
 from estimator_core.errors import ArgumentError
-from estimator_plan.meshes import BATCH_AXES
-from estimator_plan.preset import STAGES
 
 
 def pipelined(

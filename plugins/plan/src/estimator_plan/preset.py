@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from estimator_core.backends import STAGES
 from estimator_core.config import FullySharded
 from estimator_core.errors import ArgumentError
 
 Remat = Literal["none", "dots", "full"]
 _VERSION = 1
-#: The axis of a mesh along which stages of a pipeline lie, see `pipelined`.
-STAGES = "stage"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,13 @@ import optax
 from jax import lax
 from jax.sharding import PartitionSpec
 
+from estimator_core.backends import BATCH_AXES
 from estimator_core.errors import ArgumentError
 from estimator_core.model import WholeTable, is_in_host_memory
 from estimator_tables.cache import WAYS, CachedRows, CachedTable, found_rows, updated
 from estimator_tables.exchange import answers, delivered, questions
 from estimator_tables.rows import applied, on_host, rows_of, summed_by_row, with_rows
-from estimator_tables.split import BATCH_AXES, Split, current_split
+from estimator_tables.split import Split, current_split
 
 _WHOLE = WholeTable()
 #: As JAX names them.

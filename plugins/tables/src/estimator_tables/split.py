@@ -9,9 +9,6 @@ from typing import Any
 import jax
 from jax.sharding import AbstractMesh, PartitionSpec
 
-#: Mesh axes over which batches, and tables without axes of their own, are split.
-BATCH_AXES = ("data", "fsdp")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
