@@ -110,6 +110,21 @@ def test_a_transfer_between_slices_of_an_unknown_kind_is_said():
     assert [note for note in module.notes if "ONE_TO_SOME" in note] != []
 
 
+def test_a_program_of_slices_numbers_the_devices_of_one():
+    """As libtpu 0.0.42.1 writes a step for two slices of v5e:2x2, where the last axis crosses the network; cut down."""
+    text = (PROGRAMS / "tpu_slices.txt").read_text()
+    layout = Layout(axes={"fsdp": 4, "stage": 2}, joined=[0, 1] * 4)
+    for groups in ("{{0,1,2,3}}", "[1,4]<=[4]", "{}"):
+        module = read_module(text.replace("{{0,1,2,3}}", groups))
+        found = find_collectives(module, layout)
+        part, whole = 64 * 512, 256 * 512
+        assert {(each.kind, each.group_size, each.axes, each.crosses_groups, each.payload_bytes) for each in found} == {
+            ("all-reduce", 4, ("fsdp",), False, 4 * whole),
+            ("all-gather", 4, ("fsdp",), False, 2 * whole),
+            ("all-reduce", 2, ("stage",), True, 4 * part),
+        }
+
+
 def test_numbers_of_a_program_count_through_its_mesh_and_not_through_the_devices():
     """A mesh may hold the devices in any order: the second half of the program's numbers may be the first slice."""
 

@@ -455,6 +455,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="numbers-of-a-slice-are-those-of-the-mesh",
+        guarantee="rule 178",
+        file="plugins/plan/src/estimator_plan/layout.py",
+        old="if any(len(devices) != device_count for devices in slices.values()):",
+        new="if device_count:",
+        tests=("test_a_program_of_slices_numbers_the_devices_of_one",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-plan-compiles-without-flags",
         guarantee="rule 170",
         file="plugins/plan/src/estimator_plan/training_plan.py",

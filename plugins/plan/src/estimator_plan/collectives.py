@@ -56,12 +56,13 @@ def find_collectives(module: Module, layout: Layout) -> tuple[Collective, ...]:
     """
     totals: dict[tuple[str, int, tuple[str, ...], bool], list[int]] = {}
     slices, network = layout.across()
-    for instruction, kind, payload, times in _all(module, len(layout.joined)):
+    numbered = module.device_count or len(layout.joined)
+    for instruction, kind, payload, times in _all(module, numbered):
         if instruction.opcode == "send":
             size, axes, crosses = 2 if kind == "collective-permute" else slices, network, True
             payload *= slices if kind == "all-gather" else 1
         else:
-            groups = replica_groups(instruction.attributes, len(layout.joined))
+            groups = layout.of_mesh(replica_groups(instruction.attributes, numbered), numbered)
             size = max((len(group) for group in groups), default=1)
             axes, crosses = layout.spanned(groups), layout.crosses(groups)
         if size == 1:

@@ -75,11 +75,13 @@ class Module:
     Attributes:
         computations: instructions by computation.
         entry: the computation that runs first.
+        device_count: how many devices it numbers; None if its text does not say.
         notes: the parts that could not be read, once each.
     """
 
     computations: Mapping[str, Mapping[str, Instruction]]
     entry: str
+    device_count: int | None = None
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def executions(self) -> Iterator[tuple[str, int]]:
@@ -159,7 +161,9 @@ def read_module(text: str) -> Module:
             instruction = _read_instruction(line)
             if instruction is not None:
                 current[instruction.name] = instruction
-    return Module(computations=computations, entry=entry)
+    first = text[: text.find("\n")] if text.startswith("HloModule") else ""
+    sizes = re.findall(r"\b(?:num_partitions|replica_count)=(\d+)", first)
+    return Module(computations=computations, entry=entry, device_count=math.prod(map(int, sizes)) if sizes else None)
 
 
 def _read_instruction(line: str) -> Instruction | None:

@@ -13,7 +13,7 @@ from estimator_core.backends import Topology
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The devices of a program, by the numbers that its text uses.
+    """The devices of a mesh, by their numbers in it.
 
     Attributes:
         axes: the axes of the mesh: sizes by name. The numbers count through them, the last axis fastest.
@@ -22,6 +22,27 @@ class Layout:
 
     axes: dict[str, int]
     joined: Sequence[int]
+
+    def of_mesh(self, groups: Sequence[Sequence[int]], device_count: int) -> Sequence[Sequence[int]]:
+        """Groups of devices as a program numbers them, by the numbers of the mesh.
+
+        libtpu compiles one program for all slices. It numbers the devices of a slice alone, in the mesh's order.
+
+        Args:
+            groups: the groups, by the numbers of the program.
+            device_count: how many devices the program numbers: all, or those of one slice.
+
+        Example:
+            >>> layout = Layout(axes={"fsdp": 2, "stage": 2}, joined=[0, 1, 0, 1])
+            >>> layout.of_mesh([[0, 1]], 2), layout.of_mesh([[0, 1], [2, 3]], 4)
+            ([[0, 2], [1, 3]], [[0, 1], [2, 3]])
+        """
+        slices: dict[int, list[int]] = {}
+        for number, joined in enumerate(self.joined):
+            slices.setdefault(joined, []).append(number)
+        if any(len(devices) != device_count for devices in slices.values()):
+            return groups
+        return [[devices[number] for number in group] for devices in slices.values() for group in groups]
 
     def spanned(self, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
         """The axes along which members of one group differ, in the mesh's order.
