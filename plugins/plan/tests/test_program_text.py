@@ -45,6 +45,17 @@ def test_collectives_of_a_tpu_program():
     }
 
 
+def test_two_chains_of_one_channel_are_two_collectives():
+    """As libtpu writes the gathers of a `shard_map`, which share a channel."""
+    second = TPU.replace('chain_id="0"', 'chain_id="1"').splitlines()[4].replace("%all-gather.1 =", "%all-gather.3 =")
+    lines = TPU.splitlines()
+    assert 'chain_id="1"' in second
+    twice = by_kind("\n".join([*lines[:5], second, *lines[5:]]))
+    assert [twice["all-gather", 8], by_kind(TPU)["all-gather", 8]] == [
+        (times, times * 256 * 256 * 2, times * 256 * 256 * 2 * 7 // 8) for times in (24, 12)
+    ]
+
+
 def test_collectives_of_a_gpu_program():
     whole = 256 * 256 * 4
     assert by_kind(GPU) == {

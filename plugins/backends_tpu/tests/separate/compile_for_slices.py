@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from plugins.backends_tpu.tests.separate.steps import EXAMPLES, LENGTH, planned
+from plugins.backends_tpu.tests.separate.transformer import SHAPES, sent_by_estimator, sent_by_hand
 
 SLICES = {"v5e:2x4": 8, "v5e:8x8": 64, "v5e:16x16": 256, "v5p:4x4x4": 64}
 MODELS = ("digits", "bert_base")
@@ -71,6 +73,15 @@ def test_data_parallel_steps_reduce_each_gradient_once() -> None:
     assert [each.kind for each in plan.collectives] == ["all-reduce"]
     reduced = sum(each.payload_bytes for each in plan.collectives)
     assert plan.memory.variables <= reduced < plan.memory.variables + 64
+
+
+def test_a_transformer_sends_little_more_than_fully_sharded_by_hand() -> None:
+    """1.2 billion variables over 16 chips: each is gathered for two passes, and its gradient is reduced."""
+    by_hand, found = sent_by_hand("v5e:4x4", 64), sent_by_estimator("v5e:4x4", 64)
+    variables = sum(math.prod(shape) for shape in SHAPES.values())
+    least = (2 * 2 + 4) * variables * 15 // 16  # in bfloat16 for two passes, and in float32
+    assert least <= found <= 1.3 * by_hand
+    assert by_hand < 1.6 * least  # this libtpu reduces gradients on all devices, which sends them twice
 
 
 def test_a_step_that_does_not_fit_is_told_so() -> None:

@@ -166,7 +166,7 @@ def _listed_devices(text: str | None, device_count: int) -> list[int] | None:
 def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, int, int]]:
     """Every collective with its kind, its payload in bytes and how often it runs."""
     for computation, times in module.executions():
-        started: set[str] = set()
+        started: set[tuple[str, str]] = set()
         for place in (computation, *module.fused(computation)):
             instructions = module.computations[place]
             for instruction in instructions.values():
@@ -176,11 +176,13 @@ def _all(module: Module, device_count: int) -> Iterator[tuple[Instruction, str, 
                         module.notes.setdefault(f"what hosts send between slices as {sent} is not counted")
                     continue
                 # An asynchronous collective of a TPU is spread over several fusions, as links of one chain.
+                # Those that a program writes itself (`shard_map`) may share one channel.
                 number = re.search(r"channel_id=(\d+)", instruction.attributes)
-                if number and "chain_id=" in instruction.attributes:
-                    if number[1] in started:
+                chain = re.search(r'chain_id="(\d+)"', instruction.attributes)
+                if number and chain:
+                    if (number[1], chain[1]) in started:
                         continue
-                    started.add(number[1])
+                    started.add((number[1], chain[1]))
                 read = sum(
                     array.bytes
                     for name in instruction.operands
