@@ -50,6 +50,27 @@ def test_exchanges_of_a_round_go_on_during_the_next_one():
     assert exchanged_bytes(read_module(LOOP)) == (4 * 64, 4 * 2 * (64 + 8))
 
 
+def test_an_exchange_between_two_products_of_a_round_stays_in_it():
+    # It waits for one product, and the other one for it. The first can begin a round early, the last end a round late.
+    products = """  %before = f32[8]{0} dot(%x, %gathered), lhs_contracting_dims={0}
+  %between = f32[40]{0} all-gather(%before), dimensions={0}
+  %widened = f32[40]{0} negate(%between)
+  %after = f32[8]{0} fusion(%widened), kind=kOutput, calls=%multiplied
+"""
+    inside = """
+%multiplied (a: f32[40]) -> f32[8] {
+  %a = f32[40]{0} parameter(0)
+  ROOT %product = f32[8]{0} dot(%a, %a), lhs_contracting_dims={0}
+}
+"""
+    line = "  %reduced = f32[8]{0} all-reduce(%x)"
+    text = inside + LOOP.replace(line, products + line.replace("%x", "%after"))
+    assert exchanged_bytes(read_module(text)) == (4 * 64, 4 * 2 * (64 + 8))
+    # Where nothing waits for its product, the round ends with it, and it may go on.
+    alone = text.replace("dot(%a, %a), lhs_contracting_dims={0}", "add(%a, %a)")
+    assert exchanged_bytes(read_module(alone)) == (4 * 64, 4 * 2 * (64 + 40 + 8))
+
+
 def test_outside_of_loops_one_exchange_is_beside_other_work():
     text = LOOP.replace("while(%t), condition=%goes_on, body=%round", "copy(%t)")
     assert exchanged_bytes(read_module(text)) == (4 * 16, 0)
@@ -123,6 +144,23 @@ ENTRY %main (x: f32[8]) -> f32[300] {{
 """)
     # At the end, 300 and 700 numbers are held. The exchange has 800, the largest array of a layout of its own 700.
     assert more_than_processors(module) == 4 * (300 + 700 + beside) - 4 * (300 + 700)
+
+
+@pytest.mark.parametrize(("end", "more"), [("x", 200), ("part", 8)])
+def test_an_exchange_that_is_held_anyway_counts_once_and_what_it_reads_is_held_longer(end, more):
+    module = read_module(f"""
+ENTRY %main (x: f32[8]) -> f32[8] {{
+  %x = f32[8]{{0}} parameter(0)
+  %part = f32[300]{{0}} negate(%x)
+  %gathered = f32[800]{{0}} all-gather(%part), dimensions={{0}}
+  %beside = f32[200]{{0}} negate(%x)
+  %last = f32[8]{{0}} dot(%gathered, %beside), lhs_contracting_dims={{0}}
+  ROOT %out = f32[8]{{0}} dot(%last, %{end}), lhs_contracting_dims={{0}}
+}}
+""")
+    # Processors hold 300 and 800 numbers, then 800 and 200. Cards may hold all three. If the 300 are read at the end,
+    # both hold them, and cards one more array of a layout of its own.
+    assert more_than_processors(module) == 4 * more
 
 
 def test_a_workspace_is_counted_for_products_alone():

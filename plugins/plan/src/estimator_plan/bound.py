@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core.errors import EstimatorError
 from estimator_core.lowering import TracedStep
-from estimator_plan.cards import has_product, more_than_processors
+from estimator_plan.cards import between_products, has_product, more_than_processors
 from estimator_plan.collectives import KINDS
 from estimator_plan.hlo import Instruction, Module, read_module
 from estimator_plan.lowered_text import in_float16, with_multiplications
@@ -73,16 +73,19 @@ def exchanged_bytes(module: Module) -> tuple[int, int]:
     """Bytes of results that cards hold while they exchange them beside other work, and processors do not.
 
     Outside of loops that is one exchange, at most the largest. In a loop the exchanges of one round continue during the
-    next one. Then all of its exchanges have an operand and a result more.
+    next one, or begin during the one before. Then such exchanges have an operand and a result more. An exchange that
+    waits for a product of its round, and for which another product of that round waits, does neither.
 
     Returns:
         The largest single one, and those of the rounds of a loop.
     """
     once, rounds = 0, 0
     for name in dict.fromkeys(name for name, _ in module.executions()):
-        sizes = [_size(each) for each in module.computations[name].values() if each.opcode in KINDS]
-        once = max([once, *sizes])
-        rounds = max(rounds, 0 if name == module.entry else 2 * sum(sizes))
+        sizes = {each.name: _size(each) for each in module.computations[name].values() if each.opcode in KINDS}
+        once = max([once, *sizes.values()])
+        if name != module.entry:
+            inside = between_products(module, name)
+            rounds = max(rounds, 2 * sum(size for each, size in sizes.items() if each not in inside))
     return once, rounds
 
 

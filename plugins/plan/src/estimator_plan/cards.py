@@ -104,7 +104,10 @@ class _Cards:
                 held.sizes[place] = min(held.sizes[place], parts[place[0]])
 
     def beside(self, computation: str, held: Lifetimes) -> Iterator[int]:
-        """Bytes that may be held beside the arrays of each moment: an exchange that continues, or `extra`."""
+        """Bytes that may be held beside the arrays of each moment: an exchange that continues, or `extra`.
+
+        Where the result of the exchange is held at that moment anyway, only what it reads is held longer.
+        """
         parts, places = parts_kept(self.module, computation), dict[str, int]()
         before = list[int]()  # for each instruction, the set of those that come before it in any order, as bits
         for position, each in enumerate(held.instructions):
@@ -114,21 +117,18 @@ class _Cards:
                     seen |= before[places[name]] | 1 << places[name]
             before.append(seen)
             places[each.name] = position
-        exchanges = sorted(
-            (
-                (min(sum(array.bytes for array in each.arrays), parts.get(each.name, 1 << 62)), places[each.name])
-                for each in held.instructions
-                if each.opcode in KINDS
-            ),
-            reverse=True,
-        )
+        exchanges = [
+            (places[each.name], min(sum(array.bytes for array in each.arrays), parts.get(each.name, 1 << 62)), each)
+            for each in held.instructions
+            if each.opcode in KINDS
+        ]
         for position in range(len(held.instructions)):
             free = (
-                size
-                for size, at in exchanges
+                held.absent(position, each.operands) if held.holds(position, each.name) else size
+                for at, size, each in exchanges
                 if at != position and not before[at] >> position & 1 and not before[position] >> at & 1
             )
-            yield max(self.extra, next(free, 0))
+            yield max(self.extra, *free, 0)
 
 
 def _most(module: Module, computation: str, cards: _Cards | None = None) -> int:
@@ -210,6 +210,24 @@ def _operations(module: Module, each: Instruction) -> frozenset[str]:
 def _has(module: Module, each: Instruction, *opcodes: str) -> bool:
     inside = fused(module, each)
     return any(part.opcode in opcodes or _has(module, part, *opcodes) for part in inside)
+
+
+def between_products(module: Module, computation: str) -> frozenset[str]:
+    """The instructions that read from a product or loop of their computation, and from which another one reads."""
+    inside = list(module.computations[computation].values())
+    works = {each.name for each in inside if each.opcode in _BODY or _has_work(module, each)}
+    after, before = set[str](), set[str]()
+    for each in inside:
+        if not works.union(after).isdisjoint(each.operands):
+            after.add(each.name)
+    for each in reversed(inside):
+        if each.name in works or each.name in before:
+            before.update(each.operands)
+    return frozenset(after & before)
+
+
+def _has_work(module: Module, each: Instruction) -> bool:
+    return each.opcode in ("dot", "convolution") or _has(module, each, "dot", "convolution")
 
 
 def _users(module: Module, computation: str) -> dict[str, list[Instruction]]:

@@ -37,6 +37,15 @@ class Lifetimes:
         for places in self.arrays.get(name, ()):
             yield from places
 
+    def holds(self, position: int, name: str) -> bool:
+        """Whether the result of an instruction is held at a moment."""
+        return any(place in self.sizes and self.born[place] <= position <= self.last[place] for place in self.of(name))
+
+    def absent(self, position: int, names: Sequence[str]) -> int:
+        """Bytes of results that are not held at a moment."""
+        places = {place for name in names for place in self.of(name) if place in self.sizes}
+        return sum(self.sizes[place] for place in places if not self.born[place] <= position <= self.last[place])
+
     def held(self) -> list[int]:
         """Bytes at the moment of each instruction."""
         changes = [0] * (len(self.instructions) + 1)
