@@ -482,6 +482,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="exchanges-of-one-channel-count-as-one",
+        guarantee="rule 178",
+        file="plugins/plan/src/estimator_plan/collectives.py",
+        old="started.add((number[1], chain[1]))",
+        new="started.update((number[1], str(one)) for one in range(9))",
+        tests=("test_two_chains_of_one_channel_are_two_collectives",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-plan-compiles-without-flags",
         guarantee="rule 170",
         file="plugins/plan/src/estimator_plan/training_plan.py",
