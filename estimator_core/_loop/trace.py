@@ -18,6 +18,8 @@ from estimator_core._inputs.contract import Batch, InputPosition
 from estimator_core._loop.programs import Programs, state_shardings
 from estimator_core._loop.run import LoopRun
 from estimator_core._step import Discovery, TrainState, bind_model_fn
+from estimator_core._step.carried import CarriedTables
+from estimator_core._step.sparse import forms_of
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.hooks import Run
@@ -54,6 +56,8 @@ class TracedStep:
     Attributes:
         traced: what `jax.jit(step).trace(...)` returned.
         state: shapes, dtypes and shardings of the train state.
+        carried: the same of what the program takes: the state, with tables in their form of training.
+        lookups: the shapes of the rows that a step looks up, `"<table>#<n>"` by row-sparse lookup.
         batch: shapes, dtypes and shardings of features, labels and the padding mask.
         placement: the mesh and its rules.
         examples: the examples of the global batch.
@@ -61,6 +65,8 @@ class TracedStep:
 
     traced: Any
     state: TrainState
+    carried: TrainState
+    lookups: Mapping[str, Any]
     batch: Any
     placement: Placement
     examples: int
@@ -107,15 +113,20 @@ def trace_step(
     shapes = _resized(batch, examples)
     discovery = programs.discovery(lent, ModeKeys.TRAIN, shapes)
     with placement.context():
-        step = programs.train_step(lent, frozenset())
         state = _abstract_state(placement, discovery)
+        tables = CarriedTables(forms_of(discovery.tables))
+        carried = tables.pack(state)
+        step = programs.train_step(lent, frozenset(), tables)
         inputs = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placement.batch_sharding(leaf.shape)),
             (shapes.features, shapes.labels, shapes.weights),
         )
         jitted: Any = step.step
-        traced = jitted.trace(state, *inputs)
-    return TracedStep(traced=traced, state=state, batch=inputs, placement=placement, examples=examples)
+        traced = jitted.trace(carried, *inputs)
+    rows = {key: shape for key, (shape, _) in discovery.lookups.items()}
+    return TracedStep(
+        traced=traced, state=state, carried=carried, lookups=rows, batch=inputs, placement=placement, examples=examples
+    )
 
 
 def _abstract_state(placement: Placement, discovery: Discovery) -> TrainState:

@@ -45,7 +45,9 @@ class CarriedForm(Protocol):
     """
 
     def opened(self, table: jax.Array, opt_state: PyTree) -> tuple[PyTree, PyTree]:
-        """The form of a table and of its slots. It may use their arrays."""
+        """The form of a table and of its slots. It may use their arrays. For each `jax.ShapeDtypeStruct` with a
+        sharding, which planners pass, it returns the same.
+        """
         ...
 
     def settled(self, table: PyTree, opt_state: PyTree) -> tuple[PyTree, PyTree]:

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 632,  # words of host transforms, and two formats that take one export, included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4436,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, carried tables
+    "_loop": 4445,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, planned tables
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,

@@ -14,6 +14,7 @@ from estimator_core.lowering import TracedStep
 from estimator_plan.collectives import Collective, groups_over, sent_by_ring
 from estimator_plan.flops import count_flops
 from estimator_plan.layout import Layout, layout_of
+from estimator_plan.memory import in_host_memory, on_one_device
 from estimator_plan.roofline import Roofline, roofline
 
 
@@ -51,7 +52,7 @@ def estimate(step: TracedStep, topology: Topology) -> Estimate:
     """
     layout, batch_axes = layout_of(step.placement.mesh, topology), step.placement.batch_axes
     flops = count_flops(step.traced.jaxpr)
-    variables: Mapping[str, Any] = step.state.variables
+    variables = {name: each for name, each in step.state.variables.items() if not in_host_memory(each)}
     tokens = _tokens(flops.total, variables)
     found: list[Collective] = []
     for variable in variables.values():
@@ -67,8 +68,8 @@ def estimate(step: TracedStep, topology: Topology) -> Estimate:
         width = math.prod(variable.shape) // math.prod(lengths) if inner else 0
         rows = tokens / step.placement.batch_parts
         found += _collective(layout, "all-reduce", inner, int(rows * width) * variable.dtype.itemsize)
-    held = sum(map(_held, jax.tree.leaves(step.state)))
-    gradients = sum(map(_held, variables.values()))
+    held = on_one_device(step.carried)
+    gradients = on_one_device(variables)
     devices = step.placement.mesh.size
     busy = devices if step.examples % step.placement.batch_parts == 0 else devices // step.placement.batch_parts
     times = roofline(flops.by_dtype, 2 * held + 4 * gradients, found, topology.figures, busy)
@@ -105,10 +106,6 @@ def _split_axes(spec: Any) -> list[tuple[str, ...]]:
 
 def _parts(layout: Layout, axes: tuple[str, ...]) -> int:
     return math.prod(layout.axes[axis] for axis in axes)
-
-
-def _held(leaf: Any) -> int:
-    return _bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype)
 
 
 def _bytes(shape: tuple[int, ...], dtype: Any) -> int:

@@ -19,8 +19,11 @@ class Memory:
 
     Attributes:
         limit: the bytes that programs can use.
-        variables, model_state, slots, batch: their parts by their shardings; `slots` is the optimizer's state.
-        whole_state: all variables and slots, on all devices together, each counted once.
+        variables, model_state, slots, batch: their parts by their shardings; `slots` is the optimizer's state. Tables
+            in the memory of the host do not count.
+        cache: what training keeps on the device of such tables, for example frequent rows and their slots.
+        host: such tables and their slots, in the memory of the host, of each device.
+        whole_state: all variables and slots, on all devices together, each counted once; without tables of the host.
         temporary: activations and other intermediate arrays; None if nothing was compiled.
         code: the program itself; None if nothing was compiled.
         donated: the part of the state that the step overwrites in place; None if nothing was compiled.
@@ -35,6 +38,8 @@ class Memory:
     model_state: int
     slots: int
     batch: int
+    cache: int
+    host: int
     whole_state: int
     temporary: int | None
     code: int | None
@@ -45,8 +50,8 @@ class Memory:
 
     @property
     def state(self) -> int:
-        """Variables, model state and slots on one device."""
-        return self.variables + self.model_state + self.slots
+        """Variables, model state, slots and caches on one device."""
+        return self.variables + self.model_state + self.slots + self.cache
 
     @property
     def shortfall(self) -> int:
@@ -73,16 +78,20 @@ def measure_memory(
         temporaries_at_most: an upper bound of the temporaries if nothing was compiled; None: there is none.
     """
     parts = {
-        "variables": _on_one_device(step.state.variables),
-        "model_state": _on_one_device(step.state.model_state),
-        "slots": _on_one_device(step.state.opt_state),
-        "batch": _on_one_device(step.batch),
+        "variables": on_one_device(step.state.variables),
+        "model_state": on_one_device(step.state.model_state),
+        "slots": on_one_device(step.state.opt_state),
+        "batch": on_one_device(step.batch),
+        "cache": on_one_device(step.carried) - on_one_device(step.state),
     }
-    whole = sum(_bytes(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(step.state))
+    leaves = [leaf for leaf in jax.tree.leaves(step.state) if not in_host_memory(leaf)]
+    whole = sum(_bytes(leaf.shape, leaf.dtype) for leaf in leaves)
+    host = on_one_device(step.state, host=True)
     if compiled is None:
         return Memory(
             limit=limit,
             **parts,
+            host=host,
             whole_state=whole,
             temporary=None,
             code=None,
@@ -97,6 +106,7 @@ def measure_memory(
         return Memory(
             limit=limit,
             **parts,
+            host=host,
             whole_state=whole,
             temporary=None,
             code=None,
@@ -115,6 +125,7 @@ def measure_memory(
     return Memory(
         limit=limit,
         **parts,
+        host=host,
         whole_state=whole,
         temporary=told.temp_size_in_bytes,
         code=told.generated_code_size_in_bytes,
@@ -185,8 +196,20 @@ def gib(size: float) -> str:
     return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
 
 
-def _on_one_device(tree: Any) -> int:
-    return sum(_bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in jax.tree.leaves(tree))
+def on_one_device(tree: Any, *, host: bool = False) -> int:
+    """The bytes of a tree of shapes with shardings, on one device.
+
+    Args:
+        tree: the shapes.
+        host: of the arrays in the memory of its host, in place of those in its own.
+    """
+    leaves = (leaf for leaf in jax.tree.leaves(tree) if in_host_memory(leaf) is host)
+    return sum(_bytes(leaf.sharding.shard_shape(leaf.shape), leaf.dtype) for leaf in leaves)
+
+
+def in_host_memory(leaf: Any) -> bool:
+    """Whether an array is in the memory of the host, by its sharding."""
+    return leaf.sharding.memory_kind in ("pinned_host", "unpinned_host")
 
 
 def _bytes(shape: Sequence[int], dtype: Any) -> int:

@@ -8,6 +8,18 @@ from estimator_core.backends import Topology
 
 
 @dataclass(frozen=True)
+class _Memory:
+    kind: str
+
+
+class _Client:
+    """Of process 0, which plans."""
+
+    def process_index(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
 class StandIn:
     """A device of which only the figures are known: enough to trace a program, not to compile one."""
 
@@ -16,6 +28,15 @@ class StandIn:
     device_kind: str
     platform: str = "stand_in"
     num_cores: None = None
+    client = _Client()
+
+    def default_memory(self) -> _Memory:
+        """Its own memory."""
+        return _Memory("device")
+
+    def addressable_memories(self) -> list[_Memory]:
+        """Its own memory and that of its host, which tables may be in."""
+        return [_Memory(kind) for kind in ("device", "pinned_host", "unpinned_host")]
 
 
 def stand_ins(topology: Topology) -> list[StandIn]:

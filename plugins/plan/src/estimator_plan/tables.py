@@ -21,6 +21,11 @@ def _lines(plan: TrainingPlan) -> Iterator[str]:
     yield ""
     yield from _columns("memory of one device", "", _memory_rows(memory))
     yield ""
+    if plan.host_rows is not None:
+        rows = plan.host_rows
+        yield f"tables in the memory of the host: {gib(memory.host)} beside each device"
+        yield f"  a device reads rows of at most {gib(rows.read)} in a step, and writes {gib(rows.written)}"
+        yield ""
     yield _verdict(memory)
     yield from (f"  - {line}" for line in plan.advice)
     yield ""
@@ -71,6 +76,7 @@ def _memory_rows(memory: Memory) -> list[tuple[str, str, str]]:
         ("variables", memory.variables),
         ("model state", memory.model_state),
         ("optimizer slots", memory.slots),
+        *([("cache of tables", memory.cache)] if memory.cache else []),
         ("batch", memory.batch),
         ("temporaries", memory.temporary),
         ("program", memory.code),

@@ -21,6 +21,7 @@ from estimator_plan.compiling import CompiledStep, compile_step, program_text
 from estimator_plan.contracts import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
+from estimator_plan.host_tables import HostRows, host_rows
 from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
@@ -46,6 +47,7 @@ class TrainingPlan:
         advice: what to change if the step does not fit.
         collectives: the collectives of a step; None if nothing was compiled.
         traffic: bytes between one device and its memory in a step; None if nothing was compiled.
+        host_rows: the rows of tables that travel between a device and its host; None without tables there.
         times: the roofline.
         compile_seconds: the time of the compilation; None if nothing was compiled.
         versions: the versions of the compiler.
@@ -61,6 +63,7 @@ class TrainingPlan:
     advice: tuple[str, ...]
     collectives: tuple[Collective, ...] | None
     traffic: int | None
+    host_rows: HostRows | None
     times: Roofline
     compile_seconds: float | None
     versions: Mapping[str, str]
@@ -84,6 +87,7 @@ class TrainingPlan:
             "advice": list(self.advice),
             "collectives": _listed(self.collectives),
             "traffic": self.traffic,
+            "host_rows": None if self.host_rows is None else dataclasses.asdict(self.host_rows),
             "seconds": {
                 **dataclasses.asdict(times),
                 "at_least": times.at_least,
@@ -176,6 +180,7 @@ def plan_training(
         ),
         collectives=collectives,
         traffic=traffic,
+        host_rows=host_rows(step),
         times=roofline(counted.by_dtype, traffic, collectives, topology.figures, _busy_devices(step)),
         compile_seconds=None if compiled is None else compiled.seconds,
         versions=versions(),

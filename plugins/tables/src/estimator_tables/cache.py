@@ -91,11 +91,13 @@ class CachedRows:
         mesh, axes = self._split(table)
         count = math.prod(mesh.shape[axis] for axis in axes)
 
-        def beside(value: int, dtype: Any, *shape: int) -> jax.Array:
-            where = NamedSharding(mesh, PartitionSpec(axes))
-            return jnp.full((count * shape[0], *shape[1:]), value, dtype, device=where)
+        def beside(value: int, dtype: Any, *shape: int) -> Any:
+            where, whole = NamedSharding(mesh, PartitionSpec(axes)), (count * shape[0], *shape[1:])
+            if isinstance(table, jax.ShapeDtypeStruct):  # of a plan
+                return jax.ShapeDtypeStruct(whole, dtype, sharding=where)
+            return jnp.full(whole, value, dtype, device=where)
 
-        def places(leaf: jax.Array) -> jax.Array:
+        def places(leaf: jax.Array) -> Any:
             return beside(0, leaf.dtype, self.rows, leaf.shape[1])
 
         ids, until = (beside(value, jnp.int32, self.rows // WAYS, WAYS) for value in (_EMPTY, 0))
