@@ -491,6 +491,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="a-plan-leaves-out-the-cache-of-a-table",
+        guarantee="rule 179",
+        file="plugins/plan/src/estimator_plan/memory.py",
+        old='"cache": on_one_device(step.carried) - on_one_device(step.state),',
+        new='"cache": 0,',
+        tests=("test_a_plan_counts_the_cache_and_the_rows_that_travel",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-plan-compiles-without-flags",
         guarantee="rule 170",
         file="plugins/plan/src/estimator_plan/training_plan.py",
