@@ -117,6 +117,67 @@ def test_what_cards_compute_again_or_read_in_any_layout_is_not_stored():
     assert not_stored(read_module(stored), "main") == {"range", "flipped"}
 
 
+# A scatter whose indices are a sorted order and the numbers of rows, and a product whose result a constant scales.
+FUSED = """
+%indices (order: s32[40,20]) -> s32[800,2] {
+  %order = s32[40,20]{1,0} parameter(0)
+  %rows = s32[40,20,1]{2,1,0} iota(), iota_dimension=0
+  %columns = s32[40,20,1]{2,1,0} bitcast(%order)
+  %both = s32[40,20,2]{2,1,0} concatenate(%rows, %columns), dimensions={2}
+  ROOT %pairs = s32[800,2]{1,0} bitcast(%both)
+}
+
+%scattered (table: f32[40,20], pairs: s32[800,2], x: f32[800]) -> f32[40,20] {
+  %table = f32[40,20]{1,0} parameter(0)
+  %pairs = s32[800,2]{1,0} parameter(1)
+  %x = f32[800]{0} parameter(2)
+  ROOT %sum = f32[40,20]{1,0} scatter(%table, %pairs, %x), to_apply=%add
+}
+
+%scaled (scale: f32[40,40], x: f32[40,20]) -> f32[40,40] {
+  %scale = f32[40,40]{1,0} parameter(0)
+  %x = f32[40,20]{1,0} parameter(1)
+  %product = f32[40,40]{1,0} dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT %by = f32[40,40]{1,0} multiply(%product, %scale)
+}
+
+ENTRY %main (x: f32[800], order: s32[40,20], table: f32[40,20]) -> f32[40,40] {
+  %x = f32[800]{0} parameter(0)
+  %order = s32[40,20]{1,0} parameter(1)
+  %table = f32[40,20]{1,0} parameter(2)
+  %half = f32[] constant(0.5)
+  %sorted = s32[40,20]{1,0} sort(%order), dimensions={1}, to_apply=%less
+  %made = s32[800,2]{1,0} fusion(%sorted), kind=kLoop, calls=%indices
+  %scale = f32[40,40]{1,0} broadcast(%half), dimensions={}
+  %summed = f32[40,20]{1,0} fusion(%table, %made, %x), kind=kLoop, calls=%scattered
+  %out = f32[40,40]{1,0} fusion(%scale, %summed), kind=kCustom, calls=%scaled
+  ROOT %end = f32[40,40]{1,0} negate(%out)
+}
+"""
+
+
+def test_indices_of_a_scatter_and_constants_after_a_product_are_computed_where_they_are_read():
+    assert not_stored(read_module(FUSED), "main") == {"made", "scale"}
+    # What a product or something other than a scatter reads is stored, and so are indices that are computed with work.
+    multiplied = FUSED.replace("dot(%x, %x)", "dot(%x, %scale)")
+    assert not_stored(read_module(multiplied), "main") == {"made"}
+    updates = FUSED.replace("scatter(%table, %pairs, %x)", "scatter(%table, %x, %pairs)")
+    assert not_stored(read_module(updates), "main") == {"scale"}
+    worked = FUSED.replace("bitcast(%order)", "negate(%order)")
+    assert not_stored(read_module(worked), "main") == {"scale"}
+
+
+def test_what_the_indices_of_a_scatter_are_made_of_is_held_until_then():
+    lines = FUSED.splitlines()
+    [late] = [line for line in lines if "%summed = " in line]
+    lines.remove(late)
+    lines.insert(-2, late)
+    module = read_module("\n".join(lines).replace("(%scale, %summed)", "(%scale, %table)"))
+    # Processors hold 1,600 indices, the scale and the scaled product. Cards hold the product, which is also their
+    # largest array of a layout of its own, and the order of 800 numbers.
+    assert more_than_processors(module) == 4 * (2 * 1600 + 800) - 4 * 3 * 1600
+
+
 def test_a_part_of_a_sum_is_kept_where_parts_alone_are_read():
     assert parts_kept(read_module(UNSTORED), "main") == {"summed": 400}
     whole = UNSTORED.replace("ROOT %out = f32[100]{0} negate(%mine)", "ROOT %out = f32[800]{0} negate(%summed)")

@@ -437,6 +437,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="what-indices-are-made-of-is-freed-before-the-scatter",
+        guarantee="rule 160",
+        file="plugins/plan/src/estimator_plan/cards.py",
+        old="not _operations(self.module, each) <= _CONVERSION:",
+        new="_operations(self.module, each) <= _LAYOUT:",
+        tests=("test_what_the_indices_of_a_scatter_are_made_of_is_held_until_then",),
+        in_cut=False,
+    ),
+    Mutant(
         name="an-exchange-that-is-held-anyway-counts-twice",
         guarantee="rule 160",
         file="plugins/plan/src/estimator_plan/cards.py",

@@ -30,10 +30,10 @@ def temporaries_on_processors(
     float16 in the place of bfloat16, which processors store as float32. The lowest of these bounds counts:
 
     - Of the first program: all that processors hold. They join fewer operations into one than cards do.
-    - Of both: the same, without what cards do not store. See `more_than_processors`. Arrays leave gaps, so a part in
-      64 is added.
+    - Of both: the same, without what cards do not store. See `more_than_processors`.
 
-    All count the arrays that cards hold while they exchange them beside other work: see `exchanged_bytes`.
+    All count the arrays that cards hold while they exchange them beside other work: see `exchanged_bytes`. Arrays leave
+    gaps, so a part in 64 is added.
 
     Args:
         trace: traces the step for devices.
@@ -65,7 +65,7 @@ def temporaries_on_processors(
         once, rounds = exchanged_bytes(module)
         found.append(size + more_than_processors(module) + rounds + size // 64)
         if not for_cards:
-            found.append(size + once + rounds)
+            found.append(size + once + rounds + size // 64)
     return min(found, default=None)
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from estimator_plan.collectives import KINDS
 from estimator_plan.hlo import Instruction, Module
-from estimator_plan.liveness import Lifetimes, fused, lifetimes, written_in_place
+from estimator_plan.liveness import Lifetimes, fused, indices_of_scatter, lifetimes, written_in_place
 
 _CONSTANT = frozenset({"iota", "broadcast"})
 _LAYOUT = frozenset({"copy", "transpose"})
 _CONVERSION = frozenset({"convert"})
+_INDICES = frozenset({"concatenate", "iota", "broadcast"})
 #: The attribute that names the computation of a loop or a call.
 _BODY = {"while": "body", "call": "to_apply"}
 #: Operations without work of their own.
@@ -30,6 +31,7 @@ def more_than_processors(module: Module) -> int:
 
     - Cards compute constants, ranges and conversions again in each operation that reads them.
     - Their products read an array in any layout, so no copy is made for one.
+    - Their scatters compute the indices that are put together of ranges and an array, and hold that array.
     - They keep a part of a sum if only parts of it are read.
     - They order, pad and transpose differently, so the largest array that is not read by products alone counts twice.
       An exchange may continue while anything runs that is neither before nor after it; the larger of both counts.
@@ -60,7 +62,9 @@ def not_stored(module: Module, computation: str) -> frozenset[str]:
     return frozenset(
         each.name
         for each in module.computations[computation].values()
-        if _computed_again(module, each, users.get(each.name, [])) or _copied_for_products(module, each, users)
+        if _computed_again(module, each, users.get(each.name, []))
+        or _copied_for_products(module, each, users)
+        or _indices_alone(module, each, users)
     )
 
 
@@ -92,7 +96,7 @@ class _Cards:
         """Leaves out the arrays that are not stored, and cuts the sums of which parts are read."""
         gone = not_stored(self.module, computation)
         for each in reversed(held.instructions):
-            if each.name in gone and _operations(self.module, each) <= _LAYOUT:
+            if each.name in gone and not _operations(self.module, each) <= _CONVERSION:
                 until = max((held.last[place] for place in held.of(each.name)), default=0)
                 for place in (place for name in each.operands for place in held.of(name)):
                     held.last[place] = max(held.last[place], until)
@@ -155,15 +159,38 @@ def _computed_again(module: Module, each: Instruction, users: list[Instruction])
     return all(
         user.opcode in _READS_A_VALUE
         and not user.root
-        and not _has(module, user, "dot", "convolution")
+        and not _feeds_product(module, user, each.name)
         and written_in_place(module, user) != each.name
         for user in users
     )
 
 
+def _feeds_product(module: Module, user: Instruction, name: str) -> bool:
+    """Whether a fusion computes a product of an operand, and not only with the result of a product."""
+    inside = fused(module, user)
+    fed = {part.name for part in inside if part.opcode == "parameter" and user.operands[part.constant or 0] == name}
+    for part in inside:
+        if not fed.isdisjoint(part.operands):
+            fed.add(part.name)
+            if _has_work(module, part):
+                return True
+    return False
+
+
 def _copied_for_products(module: Module, each: Instruction, users: Mapping[str, list[Instruction]]) -> bool:
     work, reads = _operations(module, each), users.get(each.name, [])
     return bool(work) and work <= _LAYOUT and bool(reads) and all(_is_product(module, user) for user in reads)
+
+
+def _indices_alone(module: Module, each: Instruction, users: Mapping[str, list[Instruction]]) -> bool:
+    """Whether an array is put together of ranges and another one, for the indices of scatters alone."""
+    work, reads = _operations(module, each), users.get(each.name, [])
+    return (
+        "concatenate" in work
+        and work <= _INDICES
+        and bool(reads)
+        and all(indices_of_scatter(module, user) == each.name for user in reads)
+    )
 
 
 def _for_products(

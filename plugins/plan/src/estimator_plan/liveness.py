@@ -110,14 +110,24 @@ def _known(
 
 def written_in_place(module: Module, each: Instruction) -> str | None:
     """The operand in which an instruction writes its result: the stack of a loop, or the table of a scatter."""
-    if each.opcode in ("dynamic-update-slice", "scatter"):
-        return each.operands[0]
+    return _operand(module, each, 0, "dynamic-update-slice", "scatter")
+
+
+def indices_of_scatter(module: Module, each: Instruction) -> str | None:
+    """The operand that says where a scatter adds; None for any other instruction."""
+    return _operand(module, each, 1, "scatter")
+
+
+def _operand(module: Module, each: Instruction, place: int, *opcodes: str) -> str | None:
+    """An operand of an operation by its place; the operation may be the result of a fusion."""
+    if each.opcode in opcodes:
+        return each.operands[place]
     inside = fused(module, each)
     by_name = {part.name: part for part in inside}
     found = _source(by_name, next((part for part in inside if part.root), None))
-    if found is None or found.opcode not in ("dynamic-update-slice", "scatter"):
+    if found is None or found.opcode not in opcodes:
         return None
-    base = _source(by_name, by_name.get(found.operands[0]))
+    base = _source(by_name, by_name.get(found.operands[place]))
     if base is None or base.opcode != "parameter" or base.constant is None:
         return None
     return each.operands[base.constant]
