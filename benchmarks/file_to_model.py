@@ -1,7 +1,7 @@
 """From a file with texts to a trained model: wide and deep over an ads-like table, batches of 512, one pass.
 
     uv run python benchmarks/file_to_model.py [--rows 1000448] [--rounds 9] [--kinds csv tfrecord] [--tf-python PYTHON]
-        [--torch-python PYTHON] [--keras-python PYTHON] [--folder FOLDER] [--json FILE]
+        [--torch-python PYTHON] [--keras-python PYTHON] [--row-by-row] [--folder FOLDER] [--json FILE]
 
 Every contestant reads the same file in its order, in a process that has made its imports. It begins with a new model:
 the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). The notes
@@ -109,7 +109,8 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
     }
     if kind == "csv":
         peers["PyTorch"] = (args.torch_python, "_ads_torch.py", "chunks")
-        peers["PyTorch, row by row"] = (args.torch_python, "_ads_torch.py", "rows")
+        if args.row_by_row:
+            peers["PyTorch, row by row"] = (args.torch_python, "_ads_torch.py", "rows")
     found = {f"estimator, {kind}": ours(kind, folder, args.rows, folder / f"estimator, {kind}.jsonl")}
     for name, (python, script, how) in peers.items():
         label = f"{name}, {kind}"
@@ -142,6 +143,7 @@ def main() -> None:
     parser.add_argument("--tf-python")
     parser.add_argument("--torch-python")
     parser.add_argument("--keras-python")
+    parser.add_argument("--row-by-row", action="store_true", help="also PyTorch with the module csv")
     parser.add_argument("--folder", type=Path, help="where the files are, or are written (default: a temporary folder)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
