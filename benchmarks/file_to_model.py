@@ -4,11 +4,11 @@
         [--torch-python PYTHON] [--keras-python PYTHON] [--row-by-row] [--folder FOLDER] [--json FILE]
 
 Every contestant reads the same file in its order, in a process that has made its imports. It begins with a new model:
-the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). The notes
-state the rows a second of the last three quarters of a pass, in which nothing starts, the processor time, and the loss
-on rows that nobody trained on. PYTHON for Keras has keras 3, jax and tensorflow: its FeatureSpace needs tf.data for
-texts. For the linear part and the deep one all use Adagrad. A peer without an interpreter is left out by name.
-The number of rows should be a multiple of 512: a shorter last batch is one more program to compile.
+the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). For the
+last three quarters of a pass, in which nothing starts, the notes state the rows a second. They also state the processor
+time and the loss on rows that nobody trained on. PYTHON for Keras has keras 3, jax and tensorflow: its FeatureSpace
+needs tf.data for texts. For the linear part and the deep one all use Adagrad. A peer without an interpreter is left out
+by name. The number of rows should be a multiple of 512: a shorter last batch is one more program to compile.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def ours(kind: str, folder: Path, rows: int, result: Path) -> Callable[[], None]
 
 
 def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Callable[[], None]]:
-    """By name."""
+    """What is run once a round, by name."""
     peers = {
         "tf.estimator": (args.tf_python, "_ads_tf.py", kind),
         "Keras": (args.keras_python, "_ads_keras.py", kind),
