@@ -1,21 +1,27 @@
 """From a file with texts to a trained model: wide and deep over an ads-like table, batches of 512, one pass.
 
     uv run python benchmarks/file_to_model.py [--rows 1000448] [--rounds 9] [--kinds csv tfrecord] [--tf-python PYTHON]
-        [--torch-python PYTHON] [--keras-python PYTHON] [--row-by-row] [--folder FOLDER] [--json FILE]
+        [--torch-python PYTHON] [--keras-python PYTHON] [--row-by-row] [--new-processes]
+        [--folder FOLDER] [--json FILE]
 
 Every contestant reads the same file in its order, in a process that has made its imports. It begins with a new model:
 the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). For the
 last three quarters of a pass, in which nothing starts, the notes state the rows a second. They also state the processor
 time and the loss on rows that nobody trained on. PYTHON for Keras has keras 3, jax and tensorflow: its FeatureSpace
 needs tf.data for texts. For the linear part and the deep one all use Adagrad. A peer without an interpreter is left out
-by name. The number of rows should be a multiple of 512: a shorter last batch is one more program to compile.
+by name. With --new-processes each round is the first pass of a process: a pass after others in one process may be
+faster (what was compiled is kept) or slower (tf.data). The number of rows should be a multiple of 512: a shorter last
+batch is one more program to compile.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +33,7 @@ from _ads_files import write_table
 from _finished import Finished
 from _peers import peer
 from _report import report, write
-from _side_by_side import compare
+from _side_by_side import compare, compared
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
@@ -111,20 +117,50 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
         peers["PyTorch"] = (args.torch_python, "_ads_torch.py", "chunks")
         if args.row_by_row:
             peers["PyTorch, row by row"] = (args.torch_python, "_ads_torch.py", "rows")
-    found = {f"estimator, {kind}": ours(kind, folder, args.rows, folder / f"estimator, {kind}.jsonl")}
+    name = f"estimator, {kind}"
+    found = {name: ours(kind, folder, args.rows, folder / f"{name}.jsonl")}
+    if args.new_processes:
+        found = {name: process(sys.executable, "_ads_ours.py", kind, folder, name, kind, args)}
     for name, (python, script, how) in peers.items():
         label = f"{name}, {kind}"
-        files = {"train": folder / f"train.{kind}", "held_out": folder / f"held_out.{kind}"}
-        runs = peer(python, script, how, **files, rows=args.rows, result=folder / f"{label}.jsonl")
-        found |= dict(zip([label], runs.values(), strict=False))
+        if python is not None and args.new_processes:
+            found[label] = process(python, script, how, folder, label, kind, args)
+        else:
+            runs = peer(python, script, how, **arguments_of(kind, folder, label, args))
+            found |= dict(zip([label], runs.values(), strict=False))
     return found
+
+
+def arguments_of(kind: str, folder: Path, name: str, args: argparse.Namespace) -> dict[str, object]:
+    """What the process of a contestant is told."""
+    files = {"train": folder / f"train.{kind}", "held_out": folder / f"held_out.{kind}"}
+    return {**files, "rows": args.rows, "result": folder / f"{name}.jsonl"}
+
+
+def process(
+    python: str, script: str, how: str, folder: Path, name: str, kind: str, args: argparse.Namespace
+) -> Callable[[], None]:
+    """A new process each round, which makes its imports before its time begins."""
+
+    def run() -> None:
+        given = [f"{key}={value}" for key, value in arguments_of(kind, folder, name, args).items()]
+        command = [python, str(Path(__file__).with_name(script)), how, *given]
+        quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+        subprocess.run(command, input="go\n", text=True, check=True, capture_output=True, env=quiet)
+
+    return run
+
+
+def noted_in(folder: Path, name: str) -> list[dict[str, float]]:
+    """The rounds of a contestant."""
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
 
 
 def notes_of(folder: Path, names: list[str], warm_up: int) -> list[str]:
     """What each contestant noted: medians over the rounds that count."""
     lines: list[str] = []
     for name in names:
-        found = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()][warm_up:]
+        found = noted_in(folder, name)[warm_up:]
         middle = {key: float(np.median([line[key] for line in found])) for key in found[0]}
         lines.append(
             f"{name}: whole {middle['seconds']:.2f} s, processor {middle['cpu']:.2f} s, later part "
@@ -143,6 +179,7 @@ def main() -> None:
     parser.add_argument("--tf-python")
     parser.add_argument("--torch-python")
     parser.add_argument("--keras-python")
+    parser.add_argument("--new-processes", action="store_true", help="a process for each contestant and round")
     parser.add_argument("--row-by-row", action="store_true", help="also PyTorch with the module csv")
     parser.add_argument("--folder", type=Path, help="where the files are, or are written (default: a temporary folder)")
     parser.add_argument("--json", type=Path)
@@ -163,7 +200,9 @@ def measured(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Any
     contestants = contestants_of(kind, folder, args)
     name, *others = contestants
     pairs = [(name, other) for other in others]
-    results = compare(contestants, rounds=args.rounds, warm_up=args.warm_up, pairs=pairs)
+    compare(contestants, rounds=args.rounds, warm_up=args.warm_up)
+    seconds = {each: [line["seconds"] for line in noted_in(folder, each)[args.warm_up :]] for each in contestants}
+    results = [compared(seconds, *pair) for pair in pairs]
     targets = {(name, f"{other}, {kind}"): wanted[kind] for other, wanted in TARGETS.items() if kind in wanted}
     title = f"From a file to a trained model: {args.rows:,} rows of {kind}, wide and deep, batch {_ads.BATCH}"
     notes = notes_of(folder, list(contestants), args.warm_up)
