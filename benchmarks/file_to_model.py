@@ -40,7 +40,11 @@ import estimator_core as ec
 from estimator_inputs import csv_input_fn, tfrecord_input_fn
 
 KINDS = ("csv", "tfrecord")
-TARGETS = {"tf.estimator": {"csv": 5.0, "tfrecord": 3.0}, "Keras": dict.fromkeys(KINDS, 2.0), "PyTorch": {"csv": 2.0}}
+TARGETS: dict[str, dict[str, float]] = {
+    "tf.estimator": {"csv": 5.0, "tfrecord": 3.0},
+    "Keras": dict.fromkeys(KINDS, 2.0),
+    "PyTorch": {"csv": 2.0},
+}
 
 
 class Later(ec.Hook):
@@ -52,8 +56,8 @@ class Later(ec.Hook):
     def next_step(self, step: int) -> int | None:
         return self._step if step < self._step else None
 
-    def after_step(self, run: ec.Run, step: int, outputs: ec.StepOutputs) -> None:
-        float(outputs["loss"])
+    def after_step(self, run: ec.Run, step: int, out: ec.StepOutputs) -> None:
+        float(out["loss"])
         self._noted.later()
 
 
