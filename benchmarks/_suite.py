@@ -1,7 +1,7 @@
 """Every workload of the documents, one after the other, with its arguments: a JSON file and a plot for each.
 
     uv run python benchmarks/_suite.py [--results FOLDER] [--plots FOLDER] [--only NAME ...] [--rounds N]
-        [--tf-python PYTHON] [--torch-python PYTHON]
+        [--tf-python PYTHON] [--torch-python PYTHON] [--keras-python PYTHON]
 
 Nothing else should run on the machine. A workload that fails is named at the end; the others go on.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from _plot import draw_all
 
 HERE = Path(__file__).parent
-TF, TORCH = "--tf-python", "--torch-python"
+TF, TORCH, KERAS = "--tf-python", "--torch-python", "--keras-python"
 # The result's name: the script and its arguments. An option of a peer's interpreter takes it where it is given.
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
@@ -42,6 +42,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "many_packages": ("many_packages.py",),
     "inputs": ("inputs.py",),
     "inputs_files": ("inputs_files.py", TF),
+    "file_to_model": ("file_to_model.py", TF, TORCH, KERAS),
     "data_statistics": ("data_statistics.py",),
     "checks": ("checks.py",),
     "memory": ("memory.py",),
@@ -81,9 +82,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="of every workload, in the place of its own number")
     parser.add_argument(TF, help="an interpreter with tensorflow 2.15")
     parser.add_argument(TORCH, help="an interpreter with torch, transformers and accelerate")
+    parser.add_argument(KERAS, help="an interpreter with keras 3, jax and tensorflow")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
-    peers = {TF: args.tf_python, TORCH: args.torch_python}
+    peers = {TF: args.tf_python, TORCH: args.torch_python, KERAS: args.keras_python}
     failed: list[str] = []
     for name in args.only:
         print(f"\n==== {name}", flush=True)

@@ -90,6 +90,7 @@ def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
 
 
 def _places(array: np.ndarray) -> int:
-    if array.dtype == object and array.ndim == 1:
+    # A text is one value: np.size of each would cost more than a step.
+    if array.dtype == object and array.ndim == 1 and not set(map(type, array.tolist())) <= {bytes, str, type(None)}:
         return max((np.size(row) for row in array.tolist() if row is not None), default=1)
     return prod(array.shape[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -266,7 +267,7 @@ def _found(rows: Rows, table: Mapping[Any, int], column: Any) -> HostIds:
         given, wanted = ("strings", "integers") if rows.are_text else ("integers", "strings")
         raise FeatureColumnError(f"Feature {column.key!r} of column {column.name!r} must hold {wanted}, given {given}.")
     flat = rows.values.reshape(-1).tolist()
-    ids = np.fromiter((table.get(value, -1) for value in flat), np.int64, len(flat)).reshape(rows.values.shape)
+    ids = np.fromiter(map(table.get, flat, itertools.repeat(-1)), np.int64, len(flat)).reshape(rows.values.shape)
     unknown = (ids == -1) & rows.present
     if column.num_oov_buckets:
         if unknown.any():

@@ -117,8 +117,11 @@ def text_of(rows: Rows) -> Sequence[bytes]:
 def fingerprints_of(rows: Rows) -> np.ndarray:
     """The Fingerprint64 of every value, uint64[batch, values]."""
     texts = text_of(rows)
-    distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    hashes = fingerprint64(list(distinct))
+    words = list(dict.fromkeys(texts))
+    if 2 * len(words) > len(texts):  # few are repeated: finding them would cost more than hashing them again
+        return fingerprint64(texts).reshape(rows.values.shape)
+    distinct = dict(zip(words, range(len(words)), strict=True))
+    hashes = fingerprint64(words)
     places = np.fromiter(map(distinct.__getitem__, texts), np.int64, len(texts))
     return hashes[places].reshape(rows.values.shape)
 
@@ -144,7 +147,10 @@ def _spelled(rows: Rows, key: str, spelling: Spelling) -> Rows:
 
 def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:
     flat = array.reshape(-1).tolist()
-    if flat and all(isinstance(value, (int, np.integer)) for value in flat):
+    kinds = set(map(type, flat))  # a set of types costs a tenth of a look at each value in Python
+    if kinds == {bytes} and array.dtype == object:  # as files bring them: nothing to convert
+        return Rows(array, array != b"")
+    if flat and all(issubclass(kind, (int, np.integer)) for kind in kinds):
         values = array.astype(np.int64)
         return Rows(values, values != -1)
     texts = np.empty(len(flat), object)
@@ -165,8 +171,10 @@ def _bytes(value: Any, key: str, column: str) -> bytes:
 
 
 def _two_axes(array: np.ndarray, key: str, column: str, width: int | None, *, missing: Any) -> np.ndarray:
-    if array.dtype == object and array.ndim == 1 and any(isinstance(row, (list, tuple, np.ndarray)) for row in array):
-        return _padded(array, key, column, width, missing)
+    if array.dtype == object and array.ndim == 1:
+        kinds = set(map(type, array.tolist()))
+        if any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds):
+            return _padded(array, key, column, width, missing)
     return array.reshape(len(array), -1)
 
 

@@ -1,0 +1,62 @@
+"""The table of `file_to_model.py` and the model trained on it: what every contestant reads, in any environment.
+
+Imports only the standard library, so that processes of TensorFlow and PyTorch import it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+BATCH = 512
+NUMBERS = ("price", "position", "clicks", "seconds")
+SITES = tuple(f"site{index:02}" for index in range(50))
+DEVICES = ("phone", "tablet", "desktop", "tv", "watch", "car", "console", "other")
+AGES = (18, 25, 35, 45, 55, 65)
+USER_BUCKETS, CROSS_BUCKETS = 10_000, 1_000
+SITE_WIDTH, USER_WIDTH = 8, 16
+HIDDEN = (64, 32)
+#: Adagrad in both parts of the model; its accumulators begin with 0.1 everywhere.
+RATE = 0.05
+#: The later part of a pass begins after this share of its steps.
+LATER = 0.25
+
+
+def later_step(rows: int) -> int:
+    """The step after which the later part of a pass begins."""
+    return int(rows // BATCH * LATER)
+
+
+def processor_time() -> float:
+    """Seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+class Pass:
+    """Notes the times of one pass: whole call, processor time, and when the later part began."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu, self._later = time.perf_counter(), processor_time(), 0.0
+
+    def later(self) -> None:
+        """The steps up to `later_step` are done."""
+        self._later = time.perf_counter()
+
+    def end(self, rows: int) -> dict[str, float]:
+        """The last step is done."""
+        now, cpu = time.perf_counter(), processor_time() - self._cpu
+        counted = rows - later_step(rows) * BATCH
+        return {"seconds": now - self._wall, "cpu": cpu, "later": counted / (now - self._later)}
+
+
+def answer(result: str | Path, figures: dict[str, float], loss: Callable[[], float]) -> None:
+    """Writes what a pass found; `loss` is of the held-out rows, and is computed once for a file of results."""
+    path = Path(result)
+    lines: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    known = lines[0]["loss"] if lines else loss()
+    with path.open("a") as file:
+        file.write(json.dumps({**figures, "loss": known}) + "\n")
