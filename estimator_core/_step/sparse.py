@@ -21,7 +21,7 @@ import optax
 from jax.typing import DTypeLike
 
 from estimator_core._model.jax_values import is_in_host_memory
-from estimator_core._model.scope import active_scope
+from estimator_core._model.scope import Output, active_scope
 from estimator_core._model.variables import as_computed, make_spec
 from estimator_core._types import Arrays, PyTree
 from estimator_core.errors import VariableError
@@ -63,7 +63,8 @@ class RowAccess(Protocol):
     """How a table's rows are read and updated. Packages split tables over devices, or let them grow, with their own.
 
     It is compared by value: all lookups of a table have the same one. An access may have a member `carried`, a
-    `CarriedForm` or None. Then `read` and `update` also take that form as table and slots, in training.
+    `CarriedForm` or None. Then `read` and `update` also take that form as table and slots, in training. It may have a
+    function `summaries`: of a table, or of its carried form, the numbers that each step writes below the table's name.
     """
 
     @property
@@ -207,11 +208,18 @@ def sparse_lookup(
     if lookups is None:
         return rows
     key = f"{path}#{sum(existing.rpartition('#')[0] == path for existing in lookups.ids)}"
+    if path not in lookups.tables:
+        for tag, value in getattr(access, "summaries", _no_summaries)(table).items():
+            scope.add_output(f"{path}/{tag}", Output("scalar", value))
     if lookups.tables.setdefault(path, access) != access:
         raise VariableError(f"Lookups of {path!r} differ in their access: {lookups.tables[path]} and {access}.")
     lookups.ids[key] = ids
     lookups.shapes[key] = (rows.shape, rows.dtype)
     return rows if lookups.deltas is None else rows + lookups.deltas[key]
+
+
+def _no_summaries(table: PyTree) -> Arrays:
+    return {}
 
 
 def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> Arrays:

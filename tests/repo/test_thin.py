@@ -35,7 +35,7 @@ BUDGETS = {
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1487,  # names of programs, columns that travel together, tables in a form of their own, included
+    "_step": 1492,  # names of programs, columns that travel together, tables in a form of their own, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2702,  # what hooks see of steps and seconds, what evaluators publish, faults, model_dir, quick rows

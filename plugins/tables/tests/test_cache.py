@@ -144,6 +144,46 @@ def test_frequent_rows_stay_and_rare_ones_pass() -> None:
     assert {44, 45, 46, 47} < set(kept), "what came last takes the place of what came once before"
 
 
+class Hits(ec.Hook):
+    """The share of rows that the cache had, as each step shows it."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.found.append(float(out["table/cache_hits"]))
+
+
+def distinct(ids: Any) -> set[int]:
+    return {int(one) for one in ids.ravel() if 0 <= one < ROWS}
+
+
+def test_a_step_shows_which_part_of_the_rows_of_the_one_before_the_cache_had(tmp_path: Path) -> None:
+    """Places for nearly all rows: a row is missing once, when it comes for the first time."""
+    hits = Hits()
+    estimator_in(str(tmp_path), ROWS - 8).train(input_fn(4), hooks=[hits])
+    rows = [distinct(features["ids"]) for features, _ in batches(4)]
+    known = [set[int]().union(*rows[:step]) for step in range(4)]
+    shares = [len(one & before) / len(one) for one, before in zip(rows, known, strict=True)]
+    np.testing.assert_allclose(hits.found, [0, *shares[:3]], rtol=1e-6)
+    assert shares[2] > 0.3
+
+
+def test_tables_without_a_cache_show_no_hits_and_growing_ones_do(tmp_path: Path) -> None:
+    class Names(ec.Hook):
+        found: tuple[str, ...] = ()
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.found = tuple(name for name in out if "cache_hits" in name)
+
+    without, growing = Names(), Names()
+    estimator_in(str(tmp_path / "0"), 0).train(input_fn(1), hooks=[without])
+    users = np.array([[7, 7], [9, 7]])
+    growing_in(str(tmp_path / "1"), 16).train(lambda: [({"user": users}, np.ones(2, np.float32))], hooks=[growing])
+    assert without.found == ()
+    assert growing.found == ("user/rows/cache_hits",)
+
+
 def test_more_rows_than_places_in_one_step_and_none() -> None:
     cached, slots, form = after([list(range(64)), [], list(range(20, 40))])
     assert jax.jit(AllToAll(memory="pinned_host", cached_rows=16).read)(cached, jnp.zeros((0, 3), int)).shape == (

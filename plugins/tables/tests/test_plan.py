@@ -28,7 +28,9 @@ def test_a_plan_counts_the_cache_and_the_rows_that_travel(tmp_path: Any, cached_
     batch = Batch(features, labels, {}, BATCH, InputPosition("none", 0, 0, False, None))
     step = trace_step(estimator.model_fn, estimator.config, batch, jax.devices()[:1])
     memory, row = measure_memory(step, None, 2**30), COLUMNS * 4
-    cache = cached_rows * (3 * row + 8) + 4 if cached_rows else 0  # a row, two slots, its number and time; the clock
+    cache = (
+        cached_rows * (3 * row + 8) + 12 if cached_rows else 0
+    )  # a row, two slots, its number and time; the clock and hits
     kernel = COLUMNS * 4
     assert (memory.variables, memory.slots, memory.cache) == (kernel, 2 * kernel + 2 * 4, cache)
     assert (memory.host, memory.needed) == (3 * ROWS * row, memory.state + memory.batch)

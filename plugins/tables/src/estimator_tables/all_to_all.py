@@ -92,6 +92,12 @@ class AllToAll:
         """The form of the table in training: with a cache, or as it is."""
         return CachedRows(self.cached_rows, self.axes) if self.cached_rows else None
 
+    def summaries(self, table: jax.Array | CachedTable) -> dict[str, jax.Array]:
+        """`cache_hits`: of the distinct rows of the step before, the part that the cache had."""
+        if not self.cached_rows:
+            return {}
+        return {"cache_hits": table.hits if isinstance(table, CachedTable) else jnp.zeros(())}
+
     def read(self, table: jax.Array | CachedTable, ids: jax.Array) -> jax.Array:
         """The rows of integer ids of any shape; zeros for ids out of range."""
         if self.cached_rows and self.cached_rows >= table.shape[0]:

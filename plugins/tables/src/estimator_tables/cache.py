@@ -43,6 +43,7 @@ class CachedTable(NamedTuple):
         ids: int32[sets, WAYS], the number of the row in each place within the device's part; -1: none.
         until: int32[sets, WAYS], the clock up to which the row is kept.
         clock: int32[devices], steps.
+        found: int32[devices, 2], of the last step: distinct rows that the cache had, and those that were touched.
     """
 
     host: jax.Array
@@ -50,6 +51,7 @@ class CachedTable(NamedTuple):
     ids: jax.Array
     until: jax.Array
     clock: jax.Array
+    found: jax.Array
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,6 +62,12 @@ class CachedTable(NamedTuple):
     def dtype(self) -> Any:
         """That of the table."""
         return self.host.dtype
+
+    @property
+    def hits(self) -> jax.Array:
+        """Of the distinct rows of the last step, the part that the cache had; 0 if there were none."""
+        had, touched = self.found.sum(axis=0)
+        return had / jnp.maximum(touched, 1)
 
 
 class CachedSlots(NamedTuple):
@@ -101,7 +109,7 @@ class CachedRows:
             return beside(0, leaf.dtype, self.rows, leaf.shape[1])
 
         ids, until = (beside(value, jnp.int32, self.rows // WAYS, WAYS) for value in (_EMPTY, 0))
-        cached = CachedTable(table, places(table), ids, until, beside(0, jnp.int32, 1))
+        cached = CachedTable(table, places(table), ids, until, beside(0, jnp.int32, 1), beside(0, jnp.int32, 1, 2))
         return cached, CachedSlots(opt_state, tuple(map(places, _by_rows(opt_state, table))))
 
     def settled(self, table: CachedTable, opt_state: CachedSlots) -> tuple[CachedTable, CachedSlots]:
@@ -161,7 +169,7 @@ def updated(
     caches = table.rows, *opt_state.rows
     rows, *slots = by_device(_taken)(hosts, caches, table.ids, numbers)
     new, changed = applied(transformation, rows, _with(opt_state.slots, table, slots), gradients, extra)
-    state = table.ids, table.until, table.clock
+    state = table.ids, table.until, table.clock, table.found
     values = new, *_by_rows(changed, rows)
     hosts, caches, state = by_device(_put)(hosts, caches, state, numbers, values)
     return CachedTable(hosts[0], caches[0], *state), CachedSlots(_with(changed, rows, hosts[1:]), tuple(caches[1:]))
@@ -216,15 +224,15 @@ def _taken(
 def _put(
     hosts: tuple[jax.Array, ...],
     caches: tuple[jax.Array, ...],
-    state: tuple[jax.Array, jax.Array, jax.Array],
+    state: tuple[jax.Array, ...],
     numbers: jax.Array,
     new: tuple[jax.Array, ...],
-) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...], tuple[jax.Array, jax.Array, jax.Array]]:
+) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...], tuple[jax.Array, ...]]:
     """New rows of every array: into the cache, or to the host. Rows that leave the cache go to the host."""
-    count, (ids, until, clock) = hosts[0].shape[0], state
+    count, (ids, until, clock, found) = hosts[0].shape[0], state
     size, now = ids.size, clock[0] + 1
     if not numbers.size:
-        return hosts, caches, state
+        return hosts, caches, (ids, until, clock, jnp.zeros_like(found))
     places, hits = _found(ids, numbers)
     known = jnp.minimum(jnp.maximum(until.reshape(-1)[places], now) + STEPS, now + MOST_STEPS)
     until = until.reshape(-1).at[jnp.where(hits, places, size)].set(known, mode="drop")
@@ -250,7 +258,12 @@ def _put(
     caches = tuple(cache.at[place].set(values, mode="drop") for cache, values in zip(caches, new, strict=True))
     taken = jnp.where(admitted, given, size)
     ids = ids.reshape(-1).at[taken].set(numbers, mode="drop").reshape(ids.shape)
-    return hosts, caches, (ids, until.at[taken].set(now + STEPS, mode="drop").reshape(ids.shape), clock + 1)
+    until = until.at[taken].set(now + STEPS, mode="drop").reshape(ids.shape)
+    return (
+        hosts,
+        caches,
+        (ids, until, clock + 1, jnp.stack([hits.sum(), (hits | misses).sum()])[None].astype(jnp.int32)),
+    )
 
 
 def _found(ids: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -61,6 +61,10 @@ class FreshRows:
 
         return jax.vmap(first)(rows.reshape(-1)).reshape(*rows.shape, columns)
 
+    def summaries(self, table: Any) -> dict[str, jax.Array]:
+        """Those of the access."""
+        return getattr(self.access, "summaries", lambda _: {})(table)
+
     def read(self, table: Any, ids: jax.Array) -> jax.Array:
         """See `RowAccess`."""
         count, columns = table.shape
