@@ -120,20 +120,3 @@ def test_a_load_runs_its_processes_and_ends_them(benchmarks: Path) -> None:
         timeout=60,
     ).stdout
     assert json.loads(printed) == [3, "a loop, 2 spinning, 1 moving memory", "a loop"]
-
-
-@pytest.mark.plugins
-def test_a_model_from_a_file_of_either_kind_is_the_same_and_absent_peers_are_named(
-    benchmarks: Path, tmp_path: Path
-) -> None:
-    """The contestants of the file see the same rows in the same order; nothing but the kind of file differs."""
-    command = [sys.executable, str(benchmarks / "file_to_model.py"), "--rows", "1024", "--rounds", "1"]
-    folders = ["--warm-up", "0", "--folder", str(tmp_path / "files"), "--json", str(tmp_path / "found.json")]
-    done = subprocess.run([*command, *folders], check=True, stdout=subprocess.PIPE, text=True, timeout=120)
-    content: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
-    csv, tfrecord = (table["notes"] for table in content["tables"])
-    assert csv[0].startswith("estimator, csv: whole ")
-    assert csv[0].rpartition("held-out loss ")[2] == tfrecord[0].rpartition("held-out loss ")[2]
-    for kind, peers in {"csv": ("tf.estimator", "Keras", "PyTorch"), "tfrecord": ("tf.estimator", "Keras")}.items():
-        for name in peers:
-            assert f"not measured: estimator, {kind} / {name}, {kind}" in done.stdout

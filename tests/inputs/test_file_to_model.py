@@ -1,0 +1,28 @@
+"""`benchmarks/file_to_model.py`: the framework learns the same from both kinds of file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.plugins
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "file_to_model.py"
+
+
+def test_a_model_from_a_file_of_either_kind_is_the_same_and_absent_peers_are_named(tmp_path: Path) -> None:
+    """The contestants of the file see the same rows in the same order; nothing but the kind of file differs."""
+    command = [sys.executable, str(SCRIPT), "--rows", "1024", "--rounds", "1"]
+    folders = ["--warm-up", "0", "--folder", str(tmp_path / "files"), "--json", str(tmp_path / "found.json")]
+    done = subprocess.run([*command, *folders], check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    content: dict[str, Any] = json.loads((tmp_path / "found.json").read_text())
+    csv, tfrecord = (table["notes"] for table in content["tables"])
+    assert csv[0].startswith("estimator, csv: whole ")
+    assert csv[0].rpartition("held-out loss ")[2] == tfrecord[0].rpartition("held-out loss ")[2]
+    for kind, peers in {"csv": ("tf.estimator", "Keras", "PyTorch"), "tfrecord": ("tf.estimator", "Keras")}.items():
+        for name in peers:
+            assert f"not measured: estimator, {kind} / {name}, {kind}" in done.stdout
