@@ -141,7 +141,8 @@ def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
     assert planned("lostx1").memory.at_most is None
     monkeypatch.setattr(LentCPUs, "workspace_bytes", 4096, raising=False)
     plan, there = planned("lostx1"), planned("cpux1").memory
-    assert plan.memory.at_most == plan.memory.needed + there.temporary + 4096
+    held = there.temporary + 4096
+    assert plan.memory.at_most == plan.memory.needed + held + held // 64  # gaps between arrays
     assert plan.memory.fits is True
     assert "It fits by an upper bound" in report(plan)
     assert planned("lostx1", memory_bytes=plan.memory.at_most - 1).memory.fits is None

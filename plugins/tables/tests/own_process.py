@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -24,11 +25,37 @@ class Killed(ec.Hook):
 
 def on_devices(count: int, program: str, *arguments: object) -> int:
     """Runs the file of a program on CPU devices, and returns its exit status."""
-    environment = {
+    command = [sys.executable, program, *map(str, arguments)]
+    return subprocess.run(command, env=_environment(count), check=False, timeout=300).returncode
+
+
+def joined(devices: int, program: str, *arguments: object) -> tuple[int, str]:
+    """Runs a program in two processes with so many devices each: `program ADDRESS PROCESS ARGUMENTS`.
+
+    Returns:
+        The exit status of the second one, and the last line that it printed.
+    """
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+    environment = _environment(devices) | {"JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo"}
+
+    def begun(process: int) -> subprocess.Popen[str]:
+        command = [sys.executable, program, address, str(process), *map(str, arguments)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    first, second = begun(0), begun(1)
+    printed = second.communicate(timeout=200)[0]
+    if second.returncode < 0:
+        first.kill()  # as a launcher does; by itself it waits 100 seconds for the other one
+    first.communicate(timeout=200)
+    return second.returncode, printed.splitlines()[-1] if printed else ""  # gloo prints, too
+
+
+def _environment(devices: int) -> dict[str, str]:
+    return {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    command = [sys.executable, program, *map(str, arguments)]
-    return subprocess.run(command, env=environment, check=False, timeout=300).returncode

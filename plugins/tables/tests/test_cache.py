@@ -13,7 +13,7 @@ import numpy as np
 import optax
 import pytest
 from cached_program import ROWS, batches, estimator_in, growing_in, input_fn
-from own_process import on_devices
+from own_process import joined, on_devices
 
 import estimator_core as ec
 from estimator_core.checkpoint import read_checkpoint
@@ -236,3 +236,16 @@ def test_a_hundred_steps_killed_and_continued_on_other_devices_with_other_caches
     for devices, until in ((8, 60), (1, 100)):
         assert on_devices(devices, cached_program.__file__, tmp_path / "plain", 0, until) == 0
     assert saved(tmp_path / "parts") == saved(tmp_path / "plain")
+
+
+@pytest.mark.slow
+def test_two_processes_with_a_cache_killed_twice_and_continued_with_another_cache(tmp_path: Path) -> None:
+    """The bits and the loss of two processes without a cache. One of the two is killed after a save, and again."""
+    program = str(Path(__file__).with_name("joined_program.py"))
+    plain, cached = tmp_path / "plain", tmp_path / "cached"
+    status, printed = joined(2, program, plain, 0, 33)
+    assert (status, printed.startswith("loss ")) == (0, True)
+    assert joined(2, program, cached, 16, 33, 17)[0] < 0
+    assert joined(2, program, cached, 32, 33, 25)[0] < 0
+    assert joined(2, program, cached, 8, 33) == (0, printed)
+    assert saved(cached) == saved(plain)
