@@ -260,8 +260,8 @@ for _plugin in PLUGINS:
 def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
     """Everything together, with the libraries of the examples."""
     install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
-    # docs/export.md holds the recipe that reads exports without us.
-    copied = ("tests", "examples", "docs", *(f"plugins/{plugin}/tests" for plugin in PLUGINS))
+    # docs/export.md holds the recipe that reads exports without us; tests/inputs runs a benchmark.
+    copied = ("tests", "examples", "docs", "benchmarks", *(f"plugins/{plugin}/tests" for plugin in PLUGINS))
     with outside(session, *copied) as env:
         if session.python == OLDEST:  # what needs nothing but one package runs in the sessions of that package
             chosen = ("-m=(plugins or libraries) and not slow", "tests", "plugins")
