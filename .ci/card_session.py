@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 from pathlib import Path
 
 import nox
 from export_sessions import House
+from nox.virtualenv import PassthroughEnv
 
 FOLDER = "plugins/backends_gpu/tests"
-#: Steps of a small network and of BERT, beside hand-written loops; the second one beside the Trainer of transformers
-#: too, where `-- PYTHON` names a Python that has it.
-PEERS = (("mlp_steps.py", "--rounds", "7"), ("bert.py", "--size", "mini", "--rounds", "5"))
+TESTS = "tests"
+#: Steps of BERT and of a small network, beside hand-written loops; BERT beside the Trainer of transformers too, where
+#: `-- --torch-python PYTHON` names a Python that has it.
+PEERS = {
+    "bert_base": "bert.py --size base --batch 32 --steps 20 --precision bfloat16 --rounds 5",
+    "bert_base_full": "bert.py --size base --batch 32 --steps 20 --precision bfloat16 --rounds 5 --texts full",
+    "bert_mini": "bert.py --size mini --rounds 5",
+    "mlp_steps": "mlp_steps.py --rounds 5 --turns 5",
+}
 
 
 def cards() -> list[str]:
@@ -24,30 +32,45 @@ def cards() -> list[str]:
     return told.stdout.splitlines() if told.returncode == 0 else []
 
 
+def options() -> argparse.ArgumentParser:
+    """What may stand after `--`."""
+    parser = argparse.ArgumentParser(prog="nox -s gpu --")
+    parser.add_argument("--torch-python", help="a Python with torch, transformers and accelerate")
+    parts = [TESTS, *PEERS]
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts of the session (default: all)")
+    return parser
+
+
 def define_card_session(house: House, everything: list[str], root: Path) -> None:
     """Adds the session."""
 
     @nox.session(python=house.python, default=False)
     def gpu(session: nox.Session) -> None:
-        """Tests and figures on the cards of this machine; `-- PYTHON` names one with torch and transformers."""
+        """Tests and figures on the cards of this machine; `-- --torch-python PYTHON` has torch and transformers."""
+        args = options().parse_args(session.posargs)
+        session.posargs.clear()  # pytest would take them for its own
         found = cards()
         if not found:
             session.skip("nvidia-smi names no card: the session `gpu` needs one (`gpu_aot` compiles without)")
         session.log(f"cards: {', '.join(found)}")
-        install(session, house, everything)
+        if isinstance(session.virtualenv, PassthroughEnv):
+            session.log("--no-venv: what is installed in this Python is tested")
+        else:
+            install(session, house, everything)
         figures = root / ".nox" / "gpu"
         figures.mkdir(parents=True, exist_ok=True)
-        peers, session.posargs[:] = list(session.posargs), []  # pytest would take them for its own
         with house.outside(session, FOLDER, "benchmarks", "examples") as env:
             seen = {**env, "JAX_PLATFORMS": None, "CARDS_FIGURES": str(figures / "figures.jsonl")}
-            house.pytest(session, f"{FOLDER}/separate/on_cards.py", env=seen)
-            house.pytest(session, f"{FOLDER}/separate/compile_for_cards.py", env=env)
-            house.pytest(session, "-m=not slow", FOLDER, env=env)
-            for script, *options in PEERS:
-                torch = ["--torch-python", peers[0]] if peers and script == "bert.py" else []
-                out = ["--json", str(figures / script.replace(".py", ".json"))]
-                beside = {**seen, "PYTHONPATH": "benchmarks", "PYTHONSAFEPATH": None}
-                session.run("python", f"benchmarks/{script}", *options, *torch, *out, env=beside)
+            if TESTS in args.only:
+                house.pytest(session, f"{FOLDER}/separate/on_cards.py", env=seen)
+                house.pytest(session, "-m=not slow", FOLDER, env=env, report="gpu-plugin")
+            for name, arguments in PEERS.items():
+                if name in args.only:
+                    script, *sizes = arguments.split()
+                    torch = ["--torch-python", args.torch_python] if args.torch_python and script == "bert.py" else []
+                    out = ["--json", str(figures / f"{name}.json")]
+                    beside = {**seen, "PYTHONPATH": "benchmarks", "PYTHONSAFEPATH": None}
+                    session.run("python", f"benchmarks/{script}", *sizes, *torch, *out, env=beside)
         session.log(f"figures of {found[0]} are in {figures}")
 
     _ = gpu

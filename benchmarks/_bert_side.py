@@ -168,7 +168,10 @@ def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = 
         weight_decay=0.01,
         lr_scheduler_type="constant",
         bf16=args.precision == "bfloat16",
+        use_cpu=not torch.cuda.is_available(),
         torch_compile=compiled,
+        # jax multiplies float32 like this by default, where a card can.
+        tf32=True if torch.cuda.is_available() and args.precision == "float32" else None,
         remove_unused_columns=False,
         save_strategy="no",
         logging_strategy="no",
@@ -200,6 +203,22 @@ SIDES: dict[str, Callable[[Sentences, argparse.Namespace], Callable[[], float]]]
 }
 
 
+def peak_mb(side: str) -> float:
+    """Peak memory of the card that the side has used, or of the process where there is none."""
+    if side in ("theirs", "compiled"):
+        import torch
+
+        if torch.cuda.is_available():
+            return torch.cuda.max_memory_allocated() / 2**20
+    else:
+        import jax
+
+        told = jax.devices()[0].memory_stats() or {}
+        if "peak_bytes_in_use" in told:
+            return told["peak_bytes_in_use"] / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> None:
     """Answers that it is ready, then trains for each line it reads, and answers how long that took."""
     args = options().parse_args()
@@ -212,7 +231,7 @@ def main() -> None:
     reply({"ready": True})
     for _ in sys.stdin:
         seconds = train()
-        reply({"seconds": seconds, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
+        reply({"seconds": seconds, "peak_mb": peak_mb(args.side)})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
 All sides train the same weights on the same sentences with AdamW and clipping, dropout 0.1 everywhere, two threads on a
 CPU. `--texts real` are sentences of the help of Python, `full` are rows without padding. Each side runs in a process of
 its own, the Trainer in that of a Python that has PyTorch. They take turns in random order and never run at the same
-time. Peak memory is that of each process. Figures are in docs/bert.md.
+time. Peak memory is that of each process, or of the card where one is used. There, all sides multiply float32 as
+TensorFloat-32. Figures are in docs/bert.md.
 """
 
 from __future__ import annotations
@@ -37,12 +38,18 @@ class Side:
         command = [python, script, "--side", kind, "--weights", directory, "--replies", str(write_end)]
         command += ["--sentences", str(sentences)]
         command += [f"--{name}={getattr(args, name)}" for name in PASSED_ON]
+        # Several processes share a card: none of them takes all of its memory at once.
+        environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **os.environ}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[write_end], text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[write_end],
+            text=True,
+            env=environment,
         )
         os.close(write_end)
         self._replies = os.fdopen(read)
-        self._answer()
         self.seconds: list[float] = []
         self.peak_mb = 0.0
 
@@ -51,6 +58,10 @@ class Side:
         if not line:
             raise SystemExit(f"one side ended with {self._process.wait()}")
         return json.loads(line)
+
+    def wait(self) -> None:
+        """Until it has trained once, to warm up."""
+        self._answer()
 
     def train(self) -> None:
         """Once, and notes the seconds."""
@@ -105,8 +116,10 @@ def measure(args: argparse.Namespace) -> None:
         directory = pretrained(args.size, place)
         sentences = saved(Path(place), args.texts, args.steps * args.batch, args.length, 8000)
         sides = {name: Side(*side, directory, sentences, args) for name, side in chosen(args).items()}
+        for side in sides.values():
+            side.wait()
         order = np.random.default_rng(0)
-        for _ in range(args.rounds):  # each has trained once, to warm up, when it says that it is ready
+        for _ in range(args.rounds):
             for name in order.permutation(list(sides)):
                 sides[name].train()
         for side in sides.values():

@@ -26,6 +26,8 @@ _TOGETHER = 1 << 20
 _PART = 8 << 20
 _THREADS = min(4, os.cpu_count() or 1)
 
+_KINDS_OF_THE_HOST = ("pinned_host", "unpinned_host")
+
 #: Item and name of a host copy.
 Key = tuple[str, str]
 
@@ -172,8 +174,7 @@ class HostBuffers:
             return HostArray(stored=stored, shape=value.shape, dtype=value.dtype.name, key_impl=key_impl)
         host = np.asarray(value)
         self._changes.look((item, path), self._buffers.get((item, path)), host)
-        on_host_already = any(device.platform == "cpu" for device in value.sharding.device_set)
-        owned = on_host_already or not host.flags.c_contiguous
+        owned = is_of_the_host(value.sharding) or not host.flags.c_contiguous
         stored = self._own(item, path, host, parts) if owned else host
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
 
@@ -188,6 +189,16 @@ class HostBuffers:
         into, source, step = buffer.reshape(-1), host.reshape(-1), _PART // host.itemsize
         parts += [(into[start : start + step], source[start : start + step]) for start in range(0, source.size, step)]
         return buffer
+
+
+def is_of_the_host(sharding: Any) -> bool:
+    """Whether arrays are in the memory of the host, where numpy sees them without a copy. An accelerator has such, too.
+
+    Args:
+        sharding: of the arrays.
+    """
+    on_cpu = any(device.platform == "cpu" for device in sharding.device_set)
+    return on_cpu or sharding.memory_kind in _KINDS_OF_THE_HOST
 
 
 def _as_numpy(item: str, path: str, value: object) -> np.ndarray:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ import pytest
 from estimator_core._checkpoint import CheckpointItems, CheckpointStore, latest_checkpoint
 from estimator_core._checkpoint import commit as commit_module
 from estimator_core._checkpoint import host_copy as host_copy_module
+from estimator_core._checkpoint.host_copy import is_of_the_host
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import (
     ArgumentError,
@@ -71,6 +73,16 @@ def test_large_arrays_are_copied_in_parts(tmp_path, monkeypatch, dtype):
                 live[str(rows)] += 1
                 array += 1
             np.testing.assert_array_equal(found["t"], live["t"])
+
+
+@pytest.mark.parametrize(
+    ("platform", "memory", "of_the_host"),
+    [("cpu", "device", True), ("gpu", "device", False), ("gpu", "pinned_host", True), ("tpu", "unpinned_host", True)],
+)
+def test_arrays_that_numpy_sees_without_a_copy_are_known(platform, memory, of_the_host):
+    """Also those of an accelerator in the memory of its host, such as a large table: a view of one stops donation."""
+    sharding = SimpleNamespace(device_set=[SimpleNamespace(platform=platform)], memory_kind=memory)
+    assert is_of_the_host(sharding) is of_the_host
 
 
 @pytest.mark.parametrize("saves", [1, 2])

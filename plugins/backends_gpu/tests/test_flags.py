@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from estimator_backends_gpu import DEFAULT_FLAGS, GPUBackend, settings
-from estimator_backends_gpu.flags import flag_words, known_to_jaxlib
+from estimator_backends_gpu.flags import OPTIONS, compiler_options, flag_words, known_to_jaxlib
 from estimator_core.errors import ArgumentError
 
 NAMES = [flag.name for flag in DEFAULT_FLAGS]
@@ -108,4 +109,19 @@ def test_a_plan_compiles_with_the_flags_that_a_run_sets(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", f"--{DEFAULT_FLAGS[0].name}=false")
     monkeypatch.setattr(settings.SETTINGS, "flags", {DEFAULT_FLAGS[1].name: None, "xla_gpu_autotune_level": 2})
     given = GPUBackend().compiler_options()
-    assert given == {**{flag.name: True for flag in DEFAULT_FLAGS[2:]}, "xla_gpu_autotune_level": "2"}
+    of_today = known_to_jaxlib(OPTIONS.values())
+    assert len(of_today) in (0, len(OPTIONS))
+    names = {OPTIONS[flag.name] if of_today and flag.name in OPTIONS else flag.name for flag in DEFAULT_FLAGS[2:]}
+    assert set(given) == {*names, "xla_gpu_autotune_level"}
+    assert given["xla_gpu_autotune_level"] == "2"
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_the_compiler_takes_the_options_of_a_plan(value):
+    """Compilers of jaxlib 0.11 and later refuse names that XLA_FLAGS may still have."""
+    words = [f"--{flag.name}={value}" for flag in DEFAULT_FLAGS]
+    options = compiler_options(words, known_to_jaxlib(OPTIONS.values()).__contains__)
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+    assert lowered.compile(compiler_options=options)(2.0) == 3.0
+    with pytest.raises(Exception, match="No such compile option"):
+        lowered.compile(compiler_options={**options, "xla_gpu_flag_that_never_was": True})

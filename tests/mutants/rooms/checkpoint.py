@@ -121,6 +121,14 @@ MUTANTS = (
         tests=("test_saving_leaves_donation_on",),
     ),
     Mutant(
+        name="a-view-of-an-accelerators-array-on-the-host-is-kept",
+        guarantee="trap 30",
+        file=_ROOM + "host_copy.py",
+        old="    return on_cpu or sharding.memory_kind in _KINDS_OF_THE_HOST",
+        new="    return on_cpu",
+        tests=("test_arrays_that_numpy_sees_without_a_copy_are_known",),
+    ),
+    Mutant(
         name="a-buffer-of-another-shape-is-used-again",
         guarantee="trap 30",
         file=_ROOM + "host_copy.py",

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimator_backends_gpu.devices import FIGURES
 from estimator_backends_gpu.driver import find_driver
-from estimator_backends_gpu.flags import DEFAULT_FLAGS, flag_words, known_to_jaxlib
+from estimator_backends_gpu.flags import DEFAULT_FLAGS, OPTIONS, compiler_options, flag_words, known_to_jaxlib
 from estimator_backends_gpu.probe import INSTALL, installed_version, probe
 from estimator_backends_gpu.settings import SETTINGS
 from estimator_backends_gpu.targets import TARGETS
@@ -61,9 +61,8 @@ class GPUBackend:
         _log.debug("gpu backend: XLA_FLAGS=%s %s=%s", os.environ["XLA_FLAGS"], _FRACTION, os.environ[_FRACTION])
 
     def compiler_options(self) -> Mapping[str, str | bool]:
-        """The flags that a run would set, by name: a plan compiles with them, since they change what a step holds."""
-        given = (word.removeprefix("--").partition("=") for word in _words())
-        return {name: {"true": True, "false": False}.get(value, value) for name, _, value in given}
+        """The flags that a run would set, as options: a plan compiles with them, as they change what a step holds."""
+        return compiler_options(_words(), known_to_jaxlib(OPTIONS.values()).__contains__)
 
     def devices(self) -> Sequence[Any]:
         """Jax's GPUs, all processes together."""

@@ -78,6 +78,38 @@ def flag_words(changes: Mapping[str, object], environment: str, known: Callable[
     ]
 
 
+#: From jaxlib 0.11 on, XLA reads these flags from the environment only: its compilers take the option beside each.
+OPTIONS = {
+    "xla_gpu_enable_pipelined_all_gather": "xla_gpu_pipeline_all_gather",
+    "xla_gpu_enable_pipelined_reduce_scatter": "xla_gpu_pipeline_reduce_scatter",
+    "xla_gpu_enable_pipelined_all_reduce": "xla_gpu_pipeline_all_reduce",
+}
+_MODES = {"true": "COLLECTIVE_PIPELINING_MODE_ON", "false": "COLLECTIVE_PIPELINING_MODE_DEFAULT"}
+
+
+def compiler_options(words: Iterable[str], known: Callable[[str], bool]) -> dict[str, str | bool]:
+    """The options of a compiler that do what the words in `XLA_FLAGS` do.
+
+    Args:
+        words: as `flag_words` returns them.
+        known: whether this jaxlib knows a name.
+
+    Example:
+        >>> compiler_options(["--xla_gpu_enable_pipelined_all_reduce=true"], lambda name: False)
+        {'xla_gpu_enable_pipelined_all_reduce': True}
+        >>> compiler_options(["--xla_gpu_enable_pipelined_all_reduce=true"], lambda name: True)
+        {'xla_gpu_pipeline_all_reduce': 'COLLECTIVE_PIPELINING_MODE_ON'}
+    """
+    options: dict[str, str | bool] = {}
+    for name, _, value in (word.removeprefix("--").partition("=") for word in words):
+        option = OPTIONS.get(name)
+        if option is not None and known(option):
+            options[option] = _MODES[value]
+        else:
+            options[name] = {"true": True, "false": False}.get(value, value)
+    return options
+
+
 def known_to_jaxlib(names: Iterable[str]) -> frozenset[str]:
     """Which flags the installed jaxlib has: their names stand in its shared library."""
     spec = find_spec("jaxlib")

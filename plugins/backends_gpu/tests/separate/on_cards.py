@@ -23,28 +23,47 @@ from plugins.backends_gpu.tests.separate.card_program import VOCABULARY, batches
 
 CARDS = os.environ.get("CARDS", "gpu")
 SMALL = CARDS != "gpu"
-PROGRAM = "plugins.backends_gpu.tests.separate.card_program"
+PROGRAMS = "plugins.backends_gpu.tests.separate"
 FIGURES_FILE = os.environ.get("CARDS_FIGURES")
+#: Folders of the runs of 30 steps.
+SHORT = {"float32": "32", "bfloat16": "16"}
 needs_card = pytest.mark.skipif(SMALL, reason="only a card can show it: CARDS=gpu")
 
 
 @cache
-def trained(folder: Path, *, precision: str = "float32", flags: str = "on", steps: int = 30) -> dict[str, Any]:
-    """What the program prints, from a process of its own: flags cannot change in one that has started jax."""
-    sizes = ["--width", "64", "--batch", "4"] if SMALL else []
-    arguments = ["--backend", CARDS, "--model-dir", str(folder), "--precision", precision, "--flags", flags]
-    ended = subprocess.run(
-        [sys.executable, "-m", PROGRAM, *arguments, "--steps", str(steps), *sizes],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def printed(program: str, folder: Path, *arguments: str) -> dict[str, Any]:
+    """What a program prints, from a process of its own: flags cannot change in one that has started jax."""
+    command = [sys.executable, "-m", f"{PROGRAMS}.{program}", "--backend", CARDS, "--model-dir", str(folder)]
+    ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout.splitlines()[-1])
+    keep({name: found[name] for name in found if name != "losses"})
+    return found
+
+
+def keep(figures: dict[str, Any]) -> None:
+    """Adds a line to the file of figures, if there is to be one."""
     if FIGURES_FILE:
         with Path(FIGURES_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({name: found[name] for name in found if name != "losses"}) + "\n")
-    return found
+            file.write(json.dumps(figures) + "\n")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for all tests: a run that several of them look at runs once."""
+    return tmp_path_factory.mktemp("runs")
+
+
+def trained(folder: Path, *, precision: str = "float32", flags: str = "on", steps: int = 30) -> dict[str, Any]:
+    """A small language model."""
+    sizes = ["--width", "64", "--batch", "4"] if SMALL else []
+    return printed("card_program", folder, "--precision", precision, "--flags", flags, "--steps", str(steps), *sizes)
+
+
+def with_table(folder: Path, access: str) -> dict[str, Any]:
+    """A table of embeddings on the device, in the memory of the host, or there with a cache on the device."""
+    sizes = ["--rows", "100000", "--batch", "64"] if SMALL else []
+    return printed("card_tables", folder, "--access", access, *sizes)
 
 
 @needs_card
@@ -65,37 +84,51 @@ def test_doctor_finds_no_fault_on_the_cards() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_float32_learns(tmp_path: Path) -> None:
-    losses = trained(tmp_path)["losses"]
+def test_float32_learns(runs: Path) -> None:
+    losses = trained(runs / "32")["losses"]
     assert np.mean(losses[-3:]) < 0.99 * np.mean(losses[:3])
 
 
-def test_bfloat16_learns_as_float32_does(tmp_path: Path) -> None:
-    whole, half = trained(tmp_path / "32"), trained(tmp_path / "16", precision="bfloat16")
+def test_bfloat16_learns_as_float32_does(runs: Path) -> None:
+    whole, half = trained(runs / "32"), trained(runs / "16", precision="bfloat16")
     assert half["losses"] == pytest.approx(whole["losses"], rel=0.05)
     assert half["losses"] != whole["losses"]
 
 
-def test_a_run_that_was_saved_and_restored_ends_like_one_that_was_not(tmp_path: Path) -> None:
-    whole = trained(tmp_path / "whole")
-    half = trained(tmp_path / "parts", steps=15)
-    rest = trained(tmp_path / "parts", steps=30)
+def test_a_run_that_was_saved_and_restored_ends_like_one_that_was_not(runs: Path) -> None:
+    whole = trained(runs / "32")
+    half = trained(runs / "parts", steps=15)
+    rest = trained(runs / "parts", steps=30)
     assert [*half["losses"], *rest["losses"]] == pytest.approx(whole["losses"], rel=1e-3)
     assert rest["weights"] == pytest.approx(whole["weights"], rel=1e-4)
 
 
-def test_flags_change_the_speed_and_not_the_result(tmp_path: Path) -> None:
-    on, off = trained(tmp_path / "on"), trained(tmp_path / "off", flags="off")
+def test_flags_change_the_speed_and_not_the_result(runs: Path) -> None:
+    on, off = trained(runs / "32"), trained(runs / "off", flags="off")
     assert on["losses"] == pytest.approx(off["losses"], rel=1e-3)
     assert on["steps_per_second"] > 0
     assert off["steps_per_second"] > 0
     assert on["device"] == off["device"]
 
 
+def test_a_table_in_the_memory_of_the_host_has_the_numbers_of_one_on_the_card(runs: Path) -> None:
+    on_card, on_host, cached = (with_table(runs / access, access) for access in ("device", "host", "cached"))
+    assert (on_host["memory"], cached["memory"]) == ("pinned_host", "pinned_host")
+    assert on_card["memory"] != "pinned_host"
+    assert on_host["losses"] == pytest.approx(on_card["losses"], rel=1e-5)
+    assert cached["losses"] == pytest.approx(on_host["losses"], rel=1e-5)
+
+
+@needs_card
+def test_a_table_in_the_memory_of_the_host_leaves_the_card_free(runs: Path) -> None:
+    on_card, cached = (with_table(runs / access, access) for access in ("device", "cached"))
+    assert cached["peak_bytes"] < 0.5 * on_card["peak_bytes"]
+
+
 @needs_card
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_step_holds_what_the_plan_says(tmp_path: Path, precision: str) -> None:
-    found = trained(tmp_path, precision=precision)
+def test_a_step_holds_what_the_plan_says(runs: Path, precision: str) -> None:
+    found = trained(runs / SHORT[precision], precision=precision)
     family = next((name for name, target in TARGETS.items() if target.kind == found["device"]), None)
     if family is None:
         pytest.skip(f"the plan does not know {found['device']}")
@@ -105,5 +138,6 @@ def test_a_step_holds_what_the_plan_says(tmp_path: Path, precision: str) -> None
     assert batch is not None
     topology = find_topology(f"{family}x{found['devices']}", lambda name: GPUBackend, ["gpu"])
     plan = plan_training(estimator, batch, topology, batch_size=32 * found["devices"])
+    keep({"device": found["device"], "plan": precision, "needed": plan.memory.needed, "peak": found["peak_bytes"]})
     # Beside the step: the next batch, and the state before it is donated at the start.
     assert plan.memory.needed * 0.8 <= found["peak_bytes"] <= plan.memory.needed * 1.05 + 2 * plan.memory.batch
