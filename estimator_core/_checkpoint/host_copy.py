@@ -135,7 +135,7 @@ class HostBuffers:
         for named in items.values():
             for value in named.values():
                 if _is_jax_array(value) and value.is_fully_addressable and not _is_key(value):
-                    value.copy_to_host_async()
+                    _start_copy(value)
         parts: list[tuple[np.ndarray, np.ndarray]] = []
         copies = {
             item: {path: self._copy(item, path, value, parts) for path, value in named.items()}
@@ -189,6 +189,12 @@ class HostBuffers:
         into, source, step = buffer.reshape(-1), host.reshape(-1), _PART // host.itemsize
         parts += [(into[start : start + step], source[start : start + step]) for start in range(0, source.size, step)]
         return buffer
+
+
+def _start_copy(value: Any) -> None:
+    # Where there is nothing to copy, jax 0.11 keeps a view instead, which stops donation.
+    if not is_of_the_host(value.sharding):
+        value.copy_to_host_async()
 
 
 def is_of_the_host(sharding: Any) -> bool:
