@@ -60,9 +60,9 @@ def trained(folder: Path, *, precision: str = "float32", flags: str = "on", step
     return printed("card_program", folder, "--precision", precision, "--flags", flags, "--steps", str(steps), *sizes)
 
 
-def with_table(folder: Path, access: str) -> dict[str, Any]:
+def with_table(folder: Path, access: str, rows: int = 4_000_000) -> dict[str, Any]:
     """A table of embeddings on the device, in the memory of the host, or there with a cache on the device."""
-    sizes = ["--rows", "100000", "--batch", "64"] if SMALL else []
+    sizes = ["--rows", "100000", "--batch", "64"] if SMALL else ["--rows", str(rows)]
     return printed("card_tables", folder, "--access", access, *sizes)
 
 
@@ -121,8 +121,15 @@ def test_a_table_in_the_memory_of_the_host_has_the_numbers_of_one_on_the_card(ru
 
 @needs_card
 def test_a_table_in_the_memory_of_the_host_leaves_the_card_free(runs: Path) -> None:
-    on_card, cached = (with_table(runs / access, access) for access in ("device", "cached"))
+    on_card, on_host, cached = (with_table(runs / access, access) for access in ("device", "host", "cached"))
+    assert on_host["peak_bytes"] < 0.2 * on_card["peak_bytes"]
     assert cached["peak_bytes"] < 0.5 * on_card["peak_bytes"]
+
+
+@needs_card
+def test_a_step_with_a_table_in_the_memory_of_the_host_does_not_copy_the_table(runs: Path) -> None:
+    small, large = with_table(runs / "small", "host", 400_000), with_table(runs / "host", "host")
+    assert large["steps_per_second"] > 0.5 * small["steps_per_second"]
 
 
 @needs_card
