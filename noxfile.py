@@ -90,6 +90,7 @@ NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # and what only that jax has: mutual TLS.
 ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/modules/tests")
 ON_NEWER_PYTHON += ("plugins/cluster/tests/test_encryption.py", "plugins/backends_gpu/tests/test_flags.py")
+ON_NEWER_PYTHON += ("plugins/plan/tests/test_training_plan.py", "tests/checkpoint/test_store.py")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
 # The conformance kit, with which the core, the plugins and the packages of others are tested.

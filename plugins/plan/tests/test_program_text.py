@@ -213,3 +213,19 @@ def test_a_loop_of_unknown_length_is_said():
     module = read_module(TPU.replace("direction=LT", "direction=NE"))
     assert dict(module.executions())["body"] == 1
     assert [note for note in module.notes if "counted once" in note] != []
+
+
+ELEMENTS = """HloModule jit_step, num_partitions=1
+
+ENTRY %main (pair: (f32[1000], f32[10])) -> f32[10] {
+  %pair = (f32[1000]{0}, f32[10]{0}) parameter(0)
+  ROOT %last = f32[10]{0} negate(%pair#1)
+}
+"""
+
+
+def test_an_element_of_a_tuple_counts_and_not_the_tuple():
+    """Compilers since jaxlib 0.12 have no line for an element."""
+    older = ELEMENTS.replace("  ROOT", "  %element = f32[10]{0} get-tuple-element(%pair), index=1\n  ROOT")
+    older = older.replace("%pair#1", "%element")
+    assert memory_traffic(read_module(ELEMENTS)) == memory_traffic(read_module(older)) == 2 * 10 * 4

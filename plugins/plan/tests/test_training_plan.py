@@ -3,12 +3,15 @@
 import json
 
 import jax
+import jax.numpy as jnp
+import optax
 import pytest
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.testing import run_with_devices
 from estimator_plan import compiling, report
+from plugins.plan.tests import lent_cpus
 from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, LentCPUs, planned
 
 PARAMETERS = LAYERS * WIDTH * WIDTH * 4
@@ -148,6 +151,19 @@ def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
     assert planned("lostx1", memory_bytes=plan.memory.at_most - 1).memory.fits is None
     split = planned("lostx8", partition_rules=[(".*", ec.FullySharded())]).memory
     assert there.state / 8 < split.at_most < plan.memory.at_most
+
+
+def test_a_cumulative_sum_is_bounded(monkeypatch):
+    """From jax 0.11 on, the processors' compiler ends the process at the form that it has for cards."""
+
+    def model_fn(features, labels, mode):
+        y = jnp.cumsum(features["x"] * ec.get_variable("scale", ()), axis=0).sum(-1)
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
+
+    monkeypatch.setattr(LentCPUs, "workspace_bytes", 0, raising=False)
+    monkeypatch.setattr(lent_cpus, "layers_model_fn", model_fn)
+    memory = planned("lostx1").memory
+    assert memory.needed < memory.at_most < memory.needed + 2**20
 
 
 def unreadable(self):

@@ -14,6 +14,7 @@ from split_program import COLUMNS, ROWS, batches
 
 import estimator_core as ec
 from estimator_tables import AllToAll, GrowingTable, WideIds
+from estimator_tables.rows import with_rows
 
 pytestmark = pytest.mark.skipif(jax.__version_info__ < (0, 10, 2), reason="needs jax 0.10.2")
 HOST, SLOTS = "pinned_host", {"mu", "nu"}
@@ -95,3 +96,20 @@ def test_a_growing_table_in_the_memory_of_the_host(tmp_path: Path) -> None:
         found.append(estimator.train(lambda: drawn).variables)
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, rtol=0, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_rows_written_by_the_host_and_by_the_device_are_the_same(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    """A GPU writes the rows itself; processors can do what it does."""
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    where = jax.NamedSharding(mesh, jax.P(), memory_kind=HOST)
+    table = jax.device_put(np.zeros((ROWS, COLUMNS), np.float32), where)
+    new = np.arange(1, 1 + 3 * COLUMNS, dtype=np.float32).reshape(3, COLUMNS)
+    numbers = jnp.array([2, ROWS - 1, ROWS])
+    write = jax.jit(lambda *arguments: with_rows(*arguments), donate_argnums=0, out_shardings=where)
+    lowered = write.lower(table, numbers, new)
+    assert ("_xla_compute_type" in lowered.as_text()) == (backend == "cpu")
+    expected = np.zeros((ROWS, COLUMNS), np.float32)
+    expected[[2, ROWS - 1]] = new[:2]
+    np.testing.assert_array_equal(lowered.compile()(table, numbers, new), expected)

@@ -19,6 +19,8 @@ from estimator_plan.lowered_text import in_float16, with_multiplications
 #: Passes of the processors' compiler that change what a device holds, and that cards do not have: one reduces gradients
 #: together which cards reduce one after the other, one computes products of 16 bits in 32.
 _NOT_ON_CARDS = ("xla_disable_hlo_passes", "cpu-all-reduce-combiner,change-op-data-type")
+#: From jax 0.11 on, cumulative sums are lowered for cards like this; the processors' compiler ends the process at it.
+_ENDS_PROCESS = "chlo.scan"
 
 
 def temporaries_on_processors(
@@ -54,8 +56,11 @@ def temporaries_on_processors(
     for for_cards in (False, True):
         try:
             with step.placement.context():
-                lowered = step.traced.lower(lowering_platforms=("cuda",)) if for_cards else step.traced.lower()
-            text = with_multiplications(lowered.as_text())
+                text = step.traced.lower().as_text()
+                if for_cards:
+                    lowered = step.traced.lower(lowering_platforms=("cuda",)).as_text()
+                    text = text if _ENDS_PROCESS in lowered else lowered
+            text = with_multiplications(text)
             program = _compiled(xla, client, in_float16(text) if for_cards else text, count)
             module = read_module(program.hlo_modules()[0].to_string())
             size = int(program.get_compiled_memory_stats().temp_size_in_bytes)

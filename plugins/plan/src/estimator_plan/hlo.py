@@ -23,7 +23,7 @@ _BITS = {
 _HEADER = re.compile(r"^(?:ENTRY\s+)?%?([\w.\-]+)\s*\(.*->.*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT\s+)?%?([\w.\-]+)\s*=\s*(.*)$")
 _ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([^{}]*)\})?")
-_OPERAND = re.compile(r"%([\w.\-]+)")
+_OPERAND = re.compile(r"%([\w.\-]+(?:#\d+)?)")
 _MEMORY_SPACE = re.compile(r"S\((\d+)\)")
 
 
@@ -160,6 +160,9 @@ def read_module(text: str) -> Module:
         else:
             instruction = _read_instruction(line)
             if instruction is not None:
+                for operand in instruction.operands:
+                    if "#" in operand and operand not in current:
+                        current[operand] = _element(operand, current)
                 current[instruction.name] = instruction
     first = text[: text.find("\n")] if text.startswith("HloModule") else ""
     sizes = re.findall(r"\b(?:num_partitions|replica_count)=(\d+)", first)
@@ -188,6 +191,21 @@ def _read_instruction(line: str) -> Instruction | None:
         attributes=rest[closing:],
         constant=constant,
         root=root is not None,
+    )
+
+
+def _element(operand: str, computation: Mapping[str, Instruction]) -> Instruction:
+    """What compilers since jaxlib 0.12 write as `%tuple#2`, as older ones write it: in a line of its own."""
+    name, _, index = operand.partition("#")
+    arrays = computation[name].arrays if name in computation else ()
+    return Instruction(
+        name=operand,
+        opcode="get-tuple-element",
+        arrays=arrays[int(index) : int(index) + 1],
+        operands=(name,),
+        attributes=f", index={index}",
+        constant=None,
+        root=False,
     )
 
 

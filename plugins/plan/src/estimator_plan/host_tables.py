@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
 from estimator_core.lowering import TracedStep
-from estimator_plan.memory import in_host_memory
+from estimator_plan.memory import HOST_KINDS, in_host_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,11 @@ class HostRows:
 
     read: int
     written: int
+
+
+def has_host_memory(devices: Sequence[Any]) -> bool:
+    """Whether a program for these devices can name the memory of their host; those of absent cards cannot."""
+    return any(memory.kind in HOST_KINDS for memory in devices[0].addressable_memories())
 
 
 def host_rows(step: TracedStep) -> HostRows | None:

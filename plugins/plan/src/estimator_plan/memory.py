@@ -12,6 +12,9 @@ import jax
 from estimator_core.lowering import TracedStep
 from estimator_plan.compiling import CompiledStep
 
+#: What jax calls the memory of the host.
+HOST_KINDS = ("pinned_host", "unpinned_host")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
@@ -209,7 +212,7 @@ def on_one_device(tree: Any, *, host: bool = False) -> int:
 
 def in_host_memory(leaf: Any) -> bool:
     """Whether an array is in the memory of the host, by its sharding."""
-    return leaf.sharding.memory_kind in ("pinned_host", "unpinned_host")
+    return leaf.sharding.memory_kind in HOST_KINDS
 
 
 def _bytes(shape: Sequence[int], dtype: Any) -> int:

@@ -21,7 +21,7 @@ from estimator_plan.compiling import CompiledStep, compile_step, program_text
 from estimator_plan.contracts import BoundedByProcessors, CompilesWithFlags
 from estimator_plan.flops import count_flops
 from estimator_plan.hlo import read_module
-from estimator_plan.host_tables import HostRows, host_rows
+from estimator_plan.host_tables import HostRows, has_host_memory, host_rows
 from estimator_plan.layout import layout_of
 from estimator_plan.memory import Memory, advice, measure_memory
 from estimator_plan.roofline import Roofline, roofline
@@ -148,15 +148,23 @@ def plan_training(
         notes.append(f"Nothing was compiled: {error} Temporaries, traffic and collectives are not known.")
     if len(devices) != topology.device_count:
         raise ArgumentError(f"{topology.name} has {len(devices)} devices, its backend says {topology.device_count}.")
-    step = trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
+
+    def traced_for(devices: Sequence[Any]) -> TracedStep:
+        return trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
+
+    step = traced_for(devices)
+    if compiles and step.lookups and not has_host_memory(devices):
+        on_processors = traced_for(stand_ins(topology))
+        if host_rows(on_processors) is not None:
+            step, compiles = on_processors, False
+            notes.append(
+                f"Nothing was compiled: the compiler for {topology.name} knows no memory of the host here, and a table "
+                "is there. Temporaries, traffic and collectives are not known."
+            )
     bound = None
     backend: object = found.backend
     if not compiles and isinstance(backend, BoundedByProcessors):
-
-        def for_processors(devices: Sequence[Any]) -> TracedStep:
-            return trace_step(estimator.model_fn, config, batch, devices, batch_size=batch_size)
-
-        bound = temporaries_on_processors(for_processors, topology.device_count, backend.workspace_bytes)
+        bound = temporaries_on_processors(traced_for, topology.device_count, backend.workspace_bytes)
     counted = count_flops(step.traced.jaxpr)
     options = backend.compiler_options() if compiles and isinstance(backend, CompilesWithFlags) else None
     compiled = compile_step(step, options) if compiles else None

@@ -56,9 +56,9 @@ def with_rows(array: jax.Array, numbers: jax.Array, rows: jax.Array) -> jax.Arra
     def write(array: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
         return lax.scatter(array, places, rows, _WRITE, mode="drop")
 
-    # Computed by the host of a GPU, this copies the whole array. GPUs themselves reach the rows that they write.
-    by_host = computed_by_host(write)
-    return lax.platform_dependent(array, on_host(numbers[:, None]), on_host(rows), cuda=write, default=by_host)
+    # The host of a GPU would copy the whole array. The GPU itself reaches the rows that it writes.
+    by = write if jax.default_backend() == "gpu" else computed_by_host(write)
+    return by(array, on_host(numbers[:, None]), on_host(rows))
 
 
 def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
