@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 572,  # meshes that follow the hardware, names of axes, and results of a predictor included
     "_builtin_hooks": 515,
-    "_checkpoint": 2665,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts too
+    "_checkpoint": 2665,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
     "_export": 632,  # words of host transforms, and two formats that take one export, included
