@@ -1,4 +1,4 @@
-"""The peers: tf.estimator in a process of its own, and a Keras 3 model on JAX in this one."""
+"""The peers: those in processes of their own, and a Keras 3 model on JAX in this one."""
 
 from __future__ import annotations
 
@@ -19,21 +19,30 @@ def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str,
         workload: a function of `_tf_estimator.py`.
         numbers: its arguments.
     """
-    runs = peer(python, "_tf_estimator.py", workload, **numbers)
-    return dict(zip(["tf.estimator"], runs.values(), strict=False))
+    return peer("tf.estimator", python, "_tf_estimator.py", workload, **numbers)
 
 
-def peer(python: str | None, script: str, workload: str, **arguments: object) -> dict[str, Callable[[], None]]:
-    """`{script: run}`, whose `run()` lets a process of another environment do a workload once; empty without one.
+def torch_peers(python: str | None, network: str, steps: int) -> dict[str, Callable[[], None]]:
+    """PyTorch by hand and Lightning, each in a process of its own; empty without their interpreter."""
+    ways = {"PyTorch": "bare", "Lightning": "lightning"}
+    runs = [peer(name, python, "_torch_networks.py", how, network=network, steps=steps) for name, how in ways.items()]
+    return {name: run for found in runs for name, run in found.items()}
+
+
+def peer(
+    name: str, python: str | None, script: str, workload: str, **arguments: object
+) -> dict[str, Callable[[], None]]:
+    """`{name: run}`, whose `run()` lets a process of another environment do a workload once; empty without one.
 
     Args:
+        name: of the contestant.
         python: its interpreter; None leaves the contestant out.
         script: a file of this folder that does the workload for each line it reads, and answers "done".
         workload: its first argument.
         arguments: the others, as `name=value`.
     """
     if python is None or not Path(python).exists():
-        print(f"{script} is left out: give the interpreter of its environment as --tf-python")
+        print(f"{name} is left out: give the interpreter of its environment (--tf-python, --torch-python, ...)")
         return {}
     child = subprocess.Popen(
         [python, str(Path(__file__).with_name(script)), workload, *(f"{k}={v}" for k, v in arguments.items())],
@@ -53,7 +62,7 @@ def peer(python: str | None, script: str, workload: str, **arguments: object) ->
         if from_child.readline().strip() != "done":
             raise RuntimeError(f"{script} ended during {workload!r} with exit status {child.wait()}")
 
-    return {script: run}
+    return {name: run}
 
 
 def keras_mlp(widths: tuple[int, ...]) -> Any:

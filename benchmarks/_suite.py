@@ -1,9 +1,11 @@
-"""Every workload of the documents, one after the other, with its arguments: a JSON file and a plot for each.
+"""Workloads of the documents, one after the other: a JSON file and a plot for each, and a page about all of them.
 
-    uv run python benchmarks/_suite.py [--results FOLDER] [--plots FOLDER] [--only NAME ...] [--rounds N]
-        [--tf-python PYTHON] [--torch-python PYTHON] [--keras-python PYTHON]
+    uv run python benchmarks/_suite.py [--summary | --part PART ... | --only NAME ...] [--rounds N]
+        [--results FOLDER] [--plots FOLDER] [--page FILE] [--list]
+        [--tf-python PYTHON] [--torch-python PYTHON] [--keras-python PYTHON] [--trees-python PYTHON]
 
-Nothing else should run on the machine. A workload that fails is named at the end; the others go on.
+A part has the full tables of one subject. The summary has a workload for each target, with few rounds. Nothing else
+should run on the machine. A workload that fails is named at the end; the others go on.
 """
 
 from __future__ import annotations
@@ -14,18 +16,19 @@ import sys
 import time
 from pathlib import Path
 
+from _page import page
 from _plot import draw_all
 
 HERE = Path(__file__).parent
-TF, TORCH, KERAS = "--tf-python", "--torch-python", "--keras-python"
+TF, TORCH, KERAS, TREES = "--tf-python", "--torch-python", "--keras-python", "--trees-python"
 # The result's name: the script and its arguments. An option of a peer's interpreter takes it where it is given.
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
     "mlp_steps": ("mlp_steps.py",),
     "mlp_steps_busy": ("mlp_steps.py", "--busy", "1", "2", "4", "--memory-traffic", "1", "--rounds", "9"),
-    "mlp_peers": ("mlp_peers.py", TF),
-    "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792"),
-    "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168"),
+    "mlp_peers": ("mlp_peers.py", TF, TORCH),
+    "convnet_digits": ("convnet.py", "--network", "digits", "--steps", "1792", TORCH),
+    "convnet_mnist": ("convnet.py", "--network", "mnist", "--steps", "168", TORCH),
     "convnet_digits_steps": ("convnet_steps.py", "--network", "digits"),
     "convnet_mnist_steps": ("convnet_steps.py", "--network", "mnist", "--steps", "20", "--turns", "5", "--rounds", "7"),
     "two_tower": ("two_tower.py",),
@@ -42,7 +45,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "many_packages": ("many_packages.py",),
     "inputs": ("inputs.py",),
     "inputs_files": ("inputs_files.py", TF),
-    "file_to_model": ("file_to_model.py", TF, TORCH, KERAS),
+    "file_to_model": ("file_to_model.py", "--rows", "200192", TF, TORCH, KERAS, TREES),
     "data_statistics": ("data_statistics.py",),
     "checks": ("checks.py",),
     "memory": ("memory.py",),
@@ -58,10 +61,42 @@ SUITE: dict[str, tuple[str, ...]] = {
     "many_runs": ("many_runs.py",),
 }
 
+#: The subjects of the full tables.
+PARTS: dict[str, tuple[str, ...]] = {
+    "steps": ("mlp", "mlp_steps", "small_variables", "two_tower", "hooks_cost", "checks"),
+    "busy": ("mlp_steps_busy",),
+    "networks": ("mlp_peers", "convnet_digits", "convnet_mnist", "convnet_digits_steps", "convnet_mnist_steps"),
+    "text": ("bert_tiny", "bert_mini", "bert_mini_full"),
+    "runs": ("train_and_evaluate", "save", "start_up", "many_packages", "object_stores"),
+    "answers": ("predict", "latency", "evaluation", "memory"),
+    "files": ("inputs", "inputs_files", "file_to_model", "data_statistics"),
+    "growth": ("growth", "embedding_table"),
+    "serving": ("serving", "scoring"),
+    "experiments": ("population", "sweep", "folds", "many_runs"),
+}
+#: What the summary changes: fewer rounds and less work, so that all of it ends in half an hour.
+SUMMARY: dict[str, tuple[str, ...]] = {
+    "mlp_steps": ("--rounds", "5", "--turns", "5"),
+    "mlp_peers": ("--rounds", "5"),
+    "convnet_digits": ("--rounds", "5"),
+    "train_and_evaluate": ("--rounds", "5", "--tf-rounds", "2"),
+    "predict": ("--rounds", "3"),
+    "latency": ("--rounds", "5"),
+    "evaluation": ("--rounds", "5"),
+    "save": ("--rounds", "5"),
+    "start_up": ("--rounds", "5"),
+    "inputs": ("--rounds", "3"),
+    "file_to_model": ("--rounds", "3", "--rows", "100352"),
+    "bert_tiny": ("--rounds", "3"),
+    "growth": ("--rounds", "2", "--only", "hooks", "EvalSpecs"),
+}
 
-def command(name: str, results: Path, peers: dict[str, str | None], rounds: int | None) -> list[str]:
+
+def command(
+    name: str, results: Path, peers: dict[str, str | None], rounds: int | None, *, summary: bool = False
+) -> list[str]:
     """How a workload is started."""
-    script, *arguments = SUITE[name]
+    script, *arguments = (*SUITE[name], *(SUMMARY[name] if summary else ()))
     parts = [sys.executable, str(HERE / script)]
     for argument in arguments:
         if argument not in peers:
@@ -78,21 +113,36 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--results", type=Path, default=HERE.parent / ".nox" / "bench")
     parser.add_argument("--plots", type=Path, help="where to draw (default: not)")
-    parser.add_argument("--only", nargs="+", choices=list(SUITE), default=list(SUITE), metavar="NAME")
+    parser.add_argument("--page", type=Path, help="where to write a page with pictures (default: in the results)")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME")
+    chosen.add_argument("--part", nargs="+", choices=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    chosen.add_argument("--summary", action="store_true", help="a workload for each target, with few rounds")
+    parser.add_argument("--list", action="store_true", help="print the names that are chosen, and run nothing")
     parser.add_argument("--rounds", type=int, help="of every workload, in the place of its own number")
     parser.add_argument(TF, help="an interpreter with tensorflow 2.15")
     parser.add_argument(TORCH, help="an interpreter with torch, transformers and accelerate")
     parser.add_argument(KERAS, help="an interpreter with keras 3, jax and tensorflow")
+    parser.add_argument(TREES, help="an interpreter with xgboost, lightgbm and pandas")
     args = parser.parse_args()
+    names = args.only or [name for part in args.part or PARTS for name in PARTS[part]]
+    if args.summary:
+        names = list(SUMMARY)
+    if args.list:
+        print(*names, sep="\n")
+        return
     args.results.mkdir(parents=True, exist_ok=True)
-    peers = {TF: args.tf_python, TORCH: args.torch_python, KERAS: args.keras_python}
+    peers = {TF: args.tf_python, TORCH: args.torch_python, KERAS: args.keras_python, TREES: args.trees_python}
     failed: list[str] = []
-    for name in args.only:
+    for name in names:
         print(f"\n==== {name}", flush=True)
         began = time.monotonic()
-        if subprocess.run(command(name, args.results, peers, args.rounds)).returncode:
+        if subprocess.run(command(name, args.results, peers, args.rounds, summary=args.summary)).returncode:
             failed.append(name)
         print(f"==== {name}: {time.monotonic() - began:.0f} s", flush=True)
+    written: Path = args.page or args.results / "page.html"
+    written.write_text(page(args.results), encoding="utf-8")
+    print(f"\nThe page about all results: {written}")
     if args.plots is not None:
         print(*draw_all(args.plots, args.results), sep="\n")
     if failed:

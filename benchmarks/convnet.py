@@ -1,8 +1,10 @@
 """Convolutional networks: the digits' (8x8x1, batch 32) and MNIST's size (28x28x1, batch 128), Adam.
 
-    uv run python benchmarks/convnet.py [--network digits|mnist] [--rounds 15] [--steps 448] [--json FILE]
+    uv run python benchmarks/convnet.py [--network digits|mnist] [--rounds 15] [--steps 448] [--torch-python PYTHON]
+        [--json FILE]
 
-Two convolutions (the second with a stride of 2), a dense layer and the logits.
+Two convolutions (the second with a stride of 2), a dense layer and the logits. The loop in Flax is written as the MNIST
+example of Flax: `nnx.jit` over a model and an optimizer, and no donation.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 import optax
 from _batches import shuffled_rows
 from _finished import Finished
+from _peers import torch_peers
 from _report import report, write
 from _side_by_side import compare
 
@@ -191,12 +194,46 @@ def keras_fit(network: Network, steps: int) -> Callable[[], None]:
     return lambda: model.fit(x, y, batch_size=network.batch, epochs=epochs, verbose=0)
 
 
+def flax_loop(network: Network, steps: int) -> Callable[[], None]:
+    """The network in Flax NNX, and a loop over its batches."""
+    from flax import nnx
+
+    class Model(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            one, two = network.channels
+            self.first = nnx.Conv(1, one, (3, 3), rngs=rngs)
+            self.second = nnx.Conv(one, two, (3, 3), strides=2, rngs=rngs)
+            self.hidden = nnx.Linear(network.shapes["dense_0"][0], network.hidden, rngs=rngs)
+            self.logits = nnx.Linear(network.hidden, 10, rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            x = nnx.relu(self.second(nnx.relu(self.first(x))))
+            return self.logits(nnx.relu(self.hidden(x.reshape(x.shape[0], -1))))
+
+    @nnx.jit
+    def train_step(model: Model, optimizer: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        loss, gradients = nnx.value_and_grad(lambda model: loss_of(model(x), y))(model)
+        optimizer.update(model, gradients)
+        return loss
+
+    def run() -> None:
+        model = Model(nnx.Rngs(0))
+        optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+        source = batches(network)
+        for _ in range(steps):
+            train_step(model, optimizer, *next(source))
+        jax.block_until_ready(nnx.state(model, nnx.Param))
+
+    return run
+
+
 def main() -> None:
     """Runs the comparison."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--network", choices=list(NETWORKS), default="digits")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=448)
+    parser.add_argument("--torch-python", help="an interpreter with torch and lightning")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     network = NETWORKS[args.network]
@@ -205,8 +242,11 @@ def main() -> None:
         "estimator, default hooks": estimator_loop(network, args.steps),
         "estimator, auto": estimator_loop(network, args.steps, steps_per_dispatch="auto"),
         "Keras": keras_fit(network, args.steps),
+        "loop in Flax": flax_loop(network, args.steps),
+        **torch_peers(args.torch_python, args.network, args.steps),
     }
-    pairs = [("estimator, auto", "estimator, default hooks"), ("estimator, default hooks", "Keras")]
+    pairs = [("estimator, auto", "estimator, default hooks")]
+    pairs += [("estimator, default hooks", peer) for peer in ("Keras", "loop in Flax", "PyTorch", "Lightning")]
     results = compare(contestants, reference="bare loop", rounds=args.rounds, pairs=pairs)
     write(args.json, report(network.title, results, steps=args.steps, targets=TARGETS))
 

@@ -1,17 +1,17 @@
 """From a file with texts to a trained model: wide and deep over an ads-like table, batches of 512, one pass.
 
     uv run python benchmarks/file_to_model.py [--rows 1000448] [--rounds 9] [--kinds csv tfrecord] [--tf-python PYTHON]
-        [--torch-python PYTHON] [--keras-python PYTHON] [--row-by-row] [--new-processes]
+        [--torch-python PYTHON] [--keras-python PYTHON] [--trees-python PYTHON] [--row-by-row] [--new-processes]
         [--folder FOLDER] [--json FILE]
 
 Every contestant reads the same file in its order, in a process that has made its imports. It begins with a new model:
 the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). For the
 last three quarters of a pass, in which nothing starts, the notes state the rows a second. They also state the processor
 time and the loss on rows that nobody trained on. PYTHON for Keras has keras 3, jax and tensorflow: its FeatureSpace
-needs tf.data for texts. For the linear part and the deep one all use Adagrad. A peer without an interpreter is left out
-by name. With --new-processes each round is the first pass of a process: a pass after others in one process may be
-faster (what was compiled is kept) or slower (tf.data). The number of rows should be a multiple of 512: a shorter last
-batch is one more program to compile.
+needs tf.data for texts; PYTHON for trees has xgboost, lightgbm and pandas. For the linear part and the deep one all use
+Adagrad. A peer without an interpreter is left out by name. With --new-processes each round is the first pass of a
+process: a pass after others in one process may be faster (what was compiled is kept) or slower (tf.data). The number of
+rows should be a multiple of 512: a shorter last batch is one more program to compile.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
     }
     if kind == "csv":
         peers["PyTorch"] = (args.torch_python, "_ads_torch.py", "chunks")
+        peers["XGBoost"] = (args.trees_python, "_ads_trees.py", "xgboost")
+        peers["LightGBM"] = (args.trees_python, "_ads_trees.py", "lightgbm")
         if args.row_by_row:
             peers["PyTorch, row by row"] = (args.torch_python, "_ads_torch.py", "rows")
     name = f"estimator, {kind}"
@@ -130,8 +132,7 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
         if python is not None and args.new_processes:
             found[label] = process(python, script, how, folder, label, kind, args)
         else:
-            runs = peer(python, script, how, **arguments_of(kind, folder, label, args))
-            found |= dict(zip([label], runs.values(), strict=False))
+            found |= peer(label, python, script, how, **arguments_of(kind, folder, label, args))
     return found
 
 
@@ -183,6 +184,7 @@ def main() -> None:
     parser.add_argument("--tf-python")
     parser.add_argument("--torch-python")
     parser.add_argument("--keras-python")
+    parser.add_argument("--trees-python")
     parser.add_argument("--new-processes", action="store_true", help="a process for each contestant and round")
     parser.add_argument("--row-by-row", action="store_true", help="also PyTorch with the module csv")
     parser.add_argument("--folder", type=Path, help="where the files are, or are written (default: a temporary folder)")

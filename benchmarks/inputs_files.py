@@ -94,7 +94,9 @@ def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None
 
 def tf_data(python: str | None, folder: Path, kind: str, shuffle: bool, rows: int) -> dict[str, Callable[[], None]]:
     """The same through tf.data, in a process of its own."""
-    return peer(python, "_tf_data.py", kind, folder=str(folder), shuffle=int(shuffle), rows=rows, batch=BATCH)
+    return peer(
+        "tf.data", python, "_tf_data.py", kind, folder=str(folder), shuffle=int(shuffle), rows=rows, batch=BATCH
+    )
 
 
 def features() -> dict[str, Any]:

@@ -92,6 +92,39 @@ def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) ->
         assert f'"{path.name}"' in suite, path.name
 
 
+def listed(benchmarks: Path, *options: str) -> list[str]:
+    """Names of the workloads that the suite would run."""
+    command = [sys.executable, str(benchmarks / "_suite.py"), *options, "--list"]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+
+def test_the_parts_of_the_suite_have_every_workload_once_and_the_summary_some(benchmarks: Path) -> None:
+    whole = listed(benchmarks)
+    assert len(whole) == len(set(whole))
+    assert set(whole) == {line.split('"')[1] for line in suite_lines(benchmarks)}
+    summary = listed(benchmarks, "--summary")
+    assert set(summary) < set(whole)
+    assert {"mlp_steps", "train_and_evaluate", "save", "start_up", "inputs"} <= set(summary)
+    assert listed(benchmarks, "--part", "text") == ["bert_tiny", "bert_mini", "bert_mini_full"]
+
+
+def suite_lines(benchmarks: Path) -> list[str]:
+    """The lines of the table of workloads."""
+    table = (benchmarks / "_suite.py").read_text().partition("SUITE: ")[2].partition("\n}\n")[0]
+    return [line for line in table.splitlines() if line.startswith('    "')]
+
+
+def test_the_page_shows_each_workload_and_counts_its_targets(benchmarks: Path, results: Path, tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    subprocess.run([sys.executable, str(benchmarks / "_page.py"), str(output), str(results)], check=True)
+    shown = output.read_text(encoding="utf-8")
+    (row,) = [line for line in shown.splitlines() if 'href="#one"' in line]
+    # Whole intervals meet both targets; one line has no target.
+    assert [cell.partition("<")[0] for cell in row.split("<td>")[2:5]] == ["2", "", ""]
+    assert shown.count("<svg") == 1
+    assert "A &lt;workload&gt;" in shown
+
+
 WORKS_BESIDE_OTHERS = """
 import json, os, sys
 from _load import Load
