@@ -116,6 +116,12 @@ def test_a_plan_compiles_with_the_flags_that_a_run_sets(monkeypatch):
     assert given["xla_gpu_autotune_level"] == "2"
 
 
+@pytest.mark.parametrize(("value", "mode"), [("1", "ON"), ("0", "DEFAULT"), ("true", "ON"), ("false", "DEFAULT")])
+def test_every_way_to_write_a_flag_has_its_mode(value, mode):
+    options = compiler_options([f"--{name}={value}" for name in OPTIONS], everything)
+    assert options == dict.fromkeys(OPTIONS.values(), f"COLLECTIVE_PIPELINING_MODE_{mode}")
+
+
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_the_compiler_takes_the_options_of_a_plan(value):
     """Compilers of jaxlib 0.11 and later refuse names that XLA_FLAGS may still have."""

@@ -84,7 +84,8 @@ OPTIONS = {
     "xla_gpu_enable_pipelined_reduce_scatter": "xla_gpu_pipeline_reduce_scatter",
     "xla_gpu_enable_pipelined_all_reduce": "xla_gpu_pipeline_all_reduce",
 }
-_MODES = {"true": "COLLECTIVE_PIPELINING_MODE_ON", "false": "COLLECTIVE_PIPELINING_MODE_DEFAULT"}
+_ON, _DEFAULT = "COLLECTIVE_PIPELINING_MODE_ON", "COLLECTIVE_PIPELINING_MODE_DEFAULT"
+_MODES = {"true": _ON, "1": _ON, "false": _DEFAULT, "0": _DEFAULT}
 
 
 def compiler_options(words: Iterable[str], known: Callable[[str], bool]) -> dict[str, str | bool]:
@@ -104,7 +105,7 @@ def compiler_options(words: Iterable[str], known: Callable[[str], bool]) -> dict
     for name, _, value in (word.removeprefix("--").partition("=") for word in words):
         option = OPTIONS.get(name)
         if option is not None and known(option):
-            options[option] = _MODES[value]
+            options[option] = _MODES.get(value, value)
         else:
             options[name] = {"true": True, "false": False}.get(value, value)
     return options
