@@ -95,7 +95,13 @@ def test_every_workload_writes_json_and_stands_in_the_suite(benchmarks: Path) ->
 def listed(benchmarks: Path, *options: str) -> list[str]:
     """Names of the workloads that the suite would run."""
     command = [sys.executable, str(benchmarks / "_suite.py"), *options, "--list"]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    done = subprocess.run(command, env=beside(benchmarks), check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.split()
+
+
+def beside(benchmarks: Path) -> dict[str, str]:
+    """The environment in which an isolated interpreter (PYTHONSAFEPATH) finds the modules beside a script."""
+    return {**os.environ, "PYTHONPATH": str(benchmarks)}
 
 
 def test_the_parts_of_the_suite_have_every_workload_once_and_the_summary_some(benchmarks: Path) -> None:
@@ -116,7 +122,8 @@ def suite_lines(benchmarks: Path) -> list[str]:
 
 def test_the_page_shows_each_workload_and_counts_its_targets(benchmarks: Path, results: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
-    subprocess.run([sys.executable, str(benchmarks / "_page.py"), str(output), str(results)], check=True)
+    command = [sys.executable, str(benchmarks / "_page.py"), str(output), str(results)]
+    subprocess.run(command, env=beside(benchmarks), check=True)
     shown = output.read_text(encoding="utf-8")
     (row,) = [line for line in shown.splitlines() if 'href="#one"' in line]
     # Whole intervals meet both targets; one line has no target.
