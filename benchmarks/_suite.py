@@ -4,7 +4,7 @@
         [--results FOLDER] [--plots FOLDER] [--page FILE] [--list]
         [--tf-python PYTHON] [--torch-python PYTHON] [--keras-python PYTHON] [--trees-python PYTHON]
 
-A part has the full tables of one subject. The summary has a workload for each target, with few rounds. Nothing else
+A part has the full tables of one subject. The summary has some workloads, with few rounds. Nothing else
 should run on the machine. A workload that fails is named at the end; the others go on.
 """
 
@@ -75,7 +75,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "serving": ("serving", "scoring"),
     "experiments": ("population", "sweep", "folds", "many_runs"),
 }
-#: What the summary changes: fewer rounds and less work, so that all of it ends in half an hour.
+#: What the summary changes: fewer rounds and less work. It should end in half an hour, which was not measured.
 SUMMARY: dict[str, tuple[str, ...]] = {
     "mlp_steps": ("--rounds", "5", "--turns", "5"),
     "mlp_peers": ("--rounds", "5"),
@@ -118,7 +118,7 @@ def main() -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME")
     chosen.add_argument("--part", nargs="+", choices=list(PARTS), metavar="PART", help=", ".join(PARTS))
-    chosen.add_argument("--summary", action="store_true", help="a workload for each target, with few rounds")
+    chosen.add_argument("--summary", action="store_true", help="some workloads, with few rounds")
     parser.add_argument("--list", action="store_true", help="print the names that are chosen, and run nothing")
     parser.add_argument("--rounds", type=int, help="of every workload, in the place of its own number")
     parser.add_argument(TF, help="an interpreter with tensorflow 2.15")
