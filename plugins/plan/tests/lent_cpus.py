@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -51,6 +51,19 @@ class LentCPUs:
         return jax.devices()[: topology.device_count]
 
 
+class BoundedCPUs(LentCPUs):
+    """Devices that hold no more than processors do."""
+
+    workspace_bytes = 0
+
+
+class FlaggedCPUs(LentCPUs):
+    """Devices for which a run sets flags of the compiler."""
+
+    def compiler_options(self) -> Mapping[str, str | bool]:
+        return {"xla_allow_excess_precision": False}
+
+
 def layers_model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
     """A scan over equal layers: one stacked variable."""
     kernels = ec.get_variable("layers/kernel", (LAYERS, WIDTH, WIDTH), jax.nn.initializers.lecun_normal())
@@ -73,9 +86,13 @@ def batch(examples: int = 64) -> Batch:
 
 
 def planned(
-    topology: str, memory_bytes: int = 2**30, config: dict[str, Any] | None = None, **given: Any
+    topology: str,
+    memory_bytes: int = 2**30,
+    config: dict[str, Any] | None = None,
+    lender: type[LentCPUs] = LentCPUs,
+    **given: Any,
 ) -> TrainingPlan:
-    backend = LentCPUs(memory_bytes)
+    backend = lender(memory_bytes)
     family, _, count = topology.rpartition("x")
     found = Found(topology=backend.topology(family, (int(count),)), backend=backend)
     estimator = ec.Estimator(layers_model_fn, config=ec.RunConfig(**(config or {})))

@@ -8,7 +8,7 @@ from estimator_plan.bound import exchanged_bytes
 from estimator_plan.cards import has_product, largest_array, more_than_processors, not_stored, parts_kept
 from estimator_plan.hlo import read_module
 from estimator_plan.lowered_text import in_float16, with_multiplications
-from plugins.plan.tests.lent_cpus import LentCPUs, planned
+from plugins.plan.tests.lent_cpus import BoundedCPUs, FlaggedCPUs, LentCPUs, planned
 
 LOOP = """
 %round (p: (s32[], f32[8])) -> (s32[], f32[8]) {
@@ -248,10 +248,10 @@ def test_bfloat16_becomes_float16_in_types_and_nowhere_else(shape):
     assert in_float16(text) == text.replace(f"<{shape}>", f"<{shape.replace('bf16', 'f16')}>")
 
 
-def test_bfloat16_takes_half_of_the_bound_of_float32(monkeypatch):
-    monkeypatch.setattr(LentCPUs, "workspace_bytes", 0, raising=False)
+def test_bfloat16_takes_half_of_the_bound_of_float32():
     whole, half = (
-        planned("lostx1", config={"precision": name}, batch_size=4096).memory for name in ("float32", "bfloat16")
+        planned("lostx1", config={"precision": name}, batch_size=4096, lender=BoundedCPUs).memory
+        for name in ("float32", "bfloat16")
     )
     kept_whole, kept_half = whole.at_most - whole.needed, half.at_most - half.needed
     assert kept_half < 0.75 * kept_whole
@@ -262,19 +262,18 @@ def test_a_plan_compiles_with_the_flags_of_a_run(monkeypatch):
         return {"xla_no_such_flag": "true"}
 
     planned("cpux1")
-    monkeypatch.setattr(LentCPUs, "compiler_options", refused, raising=False)
+    assert planned("cpux1", lender=FlaggedCPUs).memory.compiled
+    monkeypatch.setattr(FlaggedCPUs, "compiler_options", refused)
     with pytest.raises(Exception, match="xla_no_such_flag"):
-        planned("cpux1")
-    monkeypatch.setattr(LentCPUs, "compiler_options", lambda self: {"xla_allow_excess_precision": False})
-    assert planned("cpux1").memory.compiled
+        planned("cpux1", lender=FlaggedCPUs)
 
 
 def test_a_plan_without_a_compiler_takes_no_flags_of_cards(monkeypatch):
     def unknown(self):
         raise BackendUnavailableError("flags are asked of a compiler only. Install it.")
 
-    monkeypatch.setattr(LentCPUs, "compiler_options", unknown, raising=False)
-    assert planned("lostx1").memory.at_most is None
+    monkeypatch.setattr(FlaggedCPUs, "compiler_options", unknown)
+    assert planned("lostx1", lender=FlaggedCPUs).memory.at_most is None
 
 
 @pytest.mark.plugins

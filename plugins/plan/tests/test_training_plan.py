@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.testing import run_with_devices
 from estimator_plan import compiling, report
 from plugins.plan.tests import lent_cpus
-from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, LentCPUs, planned
+from plugins.plan.tests.lent_cpus import LAYERS, WIDTH, BoundedCPUs, planned
 
 PARAMETERS = LAYERS * WIDTH * WIDTH * 4
 FORWARD = LAYERS * 2 * 64 * WIDTH * WIDTH
@@ -142,14 +142,15 @@ def test_eight_devices():
 
 def test_processors_bound_a_step_whose_compiler_is_not_installed(monkeypatch):
     assert planned("lostx1").memory.at_most is None
-    monkeypatch.setattr(LentCPUs, "workspace_bytes", 4096, raising=False)
-    plan, there = planned("lostx1"), planned("cpux1").memory
+    monkeypatch.setattr(BoundedCPUs, "workspace_bytes", 4096)
+    plan, there = planned("lostx1", lender=BoundedCPUs), planned("cpux1").memory
     held = there.temporary + 4096
     assert plan.memory.at_most == plan.memory.needed + held + held // 64  # gaps between arrays
     assert plan.memory.fits is True
     assert "It fits by an upper bound" in report(plan)
-    assert planned("lostx1", memory_bytes=plan.memory.at_most - 1).memory.fits is None
-    split = planned("lostx8", partition_rules=[(".*", ec.FullySharded())]).memory
+    smaller = planned("lostx1", memory_bytes=plan.memory.at_most - 1, lender=BoundedCPUs)
+    assert smaller.memory.fits is None
+    split = planned("lostx8", partition_rules=[(".*", ec.FullySharded())], lender=BoundedCPUs).memory
     assert there.state / 8 < split.at_most < plan.memory.at_most
 
 
@@ -160,9 +161,8 @@ def test_a_cumulative_sum_is_bounded(monkeypatch):
         y = jnp.cumsum(features["x"] * ec.get_variable("scale", ()), axis=0).sum(-1)
         return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
 
-    monkeypatch.setattr(LentCPUs, "workspace_bytes", 0, raising=False)
     monkeypatch.setattr(lent_cpus, "layers_model_fn", model_fn)
-    memory = planned("lostx1").memory
+    memory = planned("lostx1", lender=BoundedCPUs).memory
     assert memory.needed < memory.at_most < memory.needed + 2**20
 
 
