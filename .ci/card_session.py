@@ -16,10 +16,10 @@ TESTS = "tests"
 #: Steps of BERT and of a small network, beside hand-written loops; BERT beside the Trainer of transformers too, where
 #: `-- --torch-python PYTHON` names a Python that has it.
 PEERS = {
-    "bert_base": "bert.py --size base --batch 32 --steps 20 --precision bfloat16 --rounds 5",
-    "bert_base_full": "bert.py --size base --batch 32 --steps 20 --precision bfloat16 --rounds 5 --texts full",
-    "bert_mini": "bert.py --size mini --rounds 5",
-    "mlp_steps": "mlp_steps.py --rounds 5 --turns 5",
+    "bert_base": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9",
+    "bert_base_full": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9 --texts full",
+    "bert_mini": "bert.py --size mini --rounds 9",
+    "mlp_steps": "mlp_steps.py --rounds 9 --turns 5",
 }
 
 

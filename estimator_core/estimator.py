@@ -159,8 +159,7 @@ class Estimator:
     @property
     def variables(self) -> dict[str, np.ndarray]:
         """Copies of all variables of the newest state, by path."""
-        state = self._states.at_hand(self._context(ModeKeys.PREDICT))
-        return {name: np.array(value) for name, value in {**state.variables, **state.model_state}.items()}
+        return {name: np.array(value) for name, value in self._arrays().items()}
 
     @property
     def model_fn(self) -> Callable[..., Any]:
@@ -411,7 +410,11 @@ class Estimator:
         Raises:
             CheckpointNotFoundError: when nothing has been trained.
         """
-        return sorted(self._all_variables())
+        from estimator_core._checkpoint.read import list_variables
+
+        if self._state.state is not None:
+            return sorted(self._arrays())
+        return sorted(list_variables(self._newest_checkpoint()))
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """The value of one variable of the newest state.
@@ -419,10 +422,14 @@ class Estimator:
         Raises:
             ArgumentError: for a name that does not exist.
         """
-        values = self._all_variables()
-        if name not in values:
-            raise ArgumentError(f"There is no variable {name!r}. Variables: {sorted(values)}.")
-        return values[name]
+        from estimator_core._checkpoint.read import load_variables
+
+        names = self.get_variable_names()
+        if name not in names:
+            raise ArgumentError(f"There is no variable {name!r}. Variables: {names}.")
+        if self._state.state is not None:
+            return np.array(self._arrays()[name])
+        return load_variables(self._newest_checkpoint(), [name])[name]
 
     def load_into(self, instance: Any, name: str) -> Any:
         """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the
@@ -571,15 +578,15 @@ class Estimator:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.automatic("backend"))
 
-    def _all_variables(self) -> dict[str, np.ndarray]:
-        from estimator_core._checkpoint.read import load_variables
+    def _arrays(self) -> dict[str, Any]:
+        state = self._states.at_hand(self._context(ModeKeys.PREDICT))
+        return {**state.variables, **state.model_state}
 
-        if self._state.state is not None:
-            return self.variables
+    def _newest_checkpoint(self) -> str:
         newest = self.latest_checkpoint()
         if newest is None:
             raise CheckpointNotFoundError(f"Could not find trained model in model_dir: {self.model_dir}. Train first.")
-        return dict(load_variables(newest))
+        return newest
 
     @staticmethod
     def _check_name(name: Any) -> None:

@@ -90,13 +90,14 @@ class InferenceStates:
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
     def at_hand(self, context: RunContext) -> TrainState:
-        """As `get` without a batch, but one of several processes may ask: it waits for no other."""
-        if context.devices.processes.count == 1:
-            return self.get(context, None, None)
+        """As `get` without a batch, but one of several processes may ask: it waits for no other. Not to be kept: live
+        arrays are given to the next step.
+        """
+        alone = context.devices.processes.count == 1
         newest = None if context.training else latest_checkpoint(self._model_dir)
-        if self._is_live(context, newest) and (context.training or is_readable(self._live.ready)):
+        if self._is_live(context, newest) and (alone or context.training or is_readable(self._live.ready)):
             return self._live.ready
-        return self.get(context.within(devices=context.devices.alone()), None, None)
+        return self.get(context if alone else context.within(devices=context.devices.alone()), None, None)
 
     def _is_live(self, context: RunContext, newest: str | None) -> bool:
         """Whether the live state is there, counts, and can be read without asking other processes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,6 +184,31 @@ def test_variables_are_copies(make_estimator: Any, train_input: Any) -> None:
     kept = estimator.get_variable_value("w").copy()
     estimator.train(train_input, steps=2)
     assert not np.array_equal(estimator.get_variable_value("w"), kept)
+
+
+def test_one_variable_is_copied_alone(make_estimator: Any, train_input: Any) -> None:
+    size = 16 * 2**20
+
+    def with_a_big_variable(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        big = ec.get_variable("big", (size // 4,), jax.nn.initializers.zeros)
+        small = ec.get_variable("small", (), jax.nn.initializers.ones)
+        predictions = small * features["x"][:, 0] + big[0]
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions=predictions)
+        return ec.EstimatorSpec(mode, loss=jnp.mean((labels - predictions) ** 2), train_op=optax.sgd(0.1))
+
+    estimator = make_estimator(with_a_big_variable).train(train_input, steps=1)
+    estimator.get_variable_value("small")  # modules that are imported late are not counted
+    tracemalloc.start()
+    try:
+        value = estimator.get_variable_value("small")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < size / 4
+    again = make_estimator(with_a_big_variable)  # reads the checkpoint
+    assert value == again.get_variable_value("small") != 1
+    assert again.get_variable_names() == estimator.get_variable_names() == ["big", "small"]
 
 
 def test_predict_before_training_then_train(
