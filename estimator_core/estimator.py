@@ -159,7 +159,8 @@ class Estimator:
     @property
     def variables(self) -> dict[str, np.ndarray]:
         """Copies of all variables of the newest state, by path."""
-        return {name: np.array(value) for name, value in self._arrays().items()}
+        values = self._states.at_hand(self._context(ModeKeys.PREDICT)).by_path
+        return {name: np.array(value) for name, value in values.items()}
 
     @property
     def model_fn(self) -> Callable[..., Any]:
@@ -410,11 +411,7 @@ class Estimator:
         Raises:
             CheckpointNotFoundError: when nothing has been trained.
         """
-        from estimator_core._checkpoint.read import list_variables
-
-        if self._state.state is not None:
-            return sorted(self._arrays())
-        return sorted(list_variables(self._newest_checkpoint()))
+        return sorted(self._variables_or_entries())
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """The value of one variable of the newest state.
@@ -424,12 +421,10 @@ class Estimator:
         """
         from estimator_core._checkpoint.read import load_variables
 
-        names = self.get_variable_names()
-        if name not in names:
-            raise ArgumentError(f"There is no variable {name!r}. Variables: {names}.")
-        if self._state.state is not None:
-            return np.array(self._arrays()[name])
-        return load_variables(self._newest_checkpoint(), [name])[name]
+        values = self._variables_or_entries()
+        if name not in values:
+            raise ArgumentError(f"There is no variable {name!r}. Variables: {sorted(values)}.")
+        return np.array(values[name]) if self._state.state is not None else load_variables(self.model_dir, [name])[name]
 
     def load_into(self, instance: Any, name: str) -> Any:
         """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the
@@ -578,15 +573,15 @@ class Estimator:
         plugins = self._plugins
         return select_backend(config.backend, lambda name: plugins.get("backend", name), plugins.automatic("backend"))
 
-    def _arrays(self) -> dict[str, Any]:
-        state = self._states.at_hand(self._context(ModeKeys.PREDICT))
-        return {**state.variables, **state.model_state}
+    def _variables_or_entries(self) -> Mapping[str, Any]:
+        from estimator_core._checkpoint.read import list_variables
 
-    def _newest_checkpoint(self) -> str:
+        if self._state.state is not None:
+            return self._states.at_hand(self._context(ModeKeys.PREDICT)).by_path
         newest = self.latest_checkpoint()
         if newest is None:
             raise CheckpointNotFoundError(f"Could not find trained model in model_dir: {self.model_dir}. Train first.")
-        return newest
+        return list_variables(newest)
 
     @staticmethod
     def _check_name(name: Any) -> None:

@@ -140,7 +140,7 @@ class DeviceState:
             HookError: a path does not exist, or a shape differs.
         """
         state = self.ready
-        known = {**state.variables, **state.model_state}
+        known = state.by_path
         placed: dict[str, Any] = {}
         for path, value in values.items():
             if path not in known:

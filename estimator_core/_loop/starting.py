@@ -162,7 +162,7 @@ def completed(
     }
     if missing:
         values = initialize(missing, clock_seed(state.clock), out_shardings=placement.variables(missing))
-        variables, model_state = _split({**state.variables, **state.model_state, **values}, specs)
+        variables, model_state = _split({**state.by_path, **values}, specs)
         state = state._replace(variables=variables, model_state=model_state)
     if not has_slots:
         shardings = state_shardings(placement, discovery)

@@ -40,6 +40,11 @@ class TrainState(NamedTuple):
     model_state: dict[str, Any]
     opt_state: PyTree
 
+    @property
+    def by_path(self) -> dict[str, Any]:
+        """All variables, trainable or not."""
+        return {**self.variables, **self.model_state}
+
 
 def initial_clock(seed: int, step: int = 0) -> np.ndarray:
     """The clock of a run that starts at `step` with a seed of up to 64 bits."""
