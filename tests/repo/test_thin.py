@@ -35,10 +35,10 @@ BUDGETS = {
     "_model": 1176,  # programs that Estimators share, and two adapters for one module, included
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1495,  # names of programs, variables by path, columns that travel together, tables in a form of their own, included
+    "_step": 1495,  # names of programs, variables by path, joined columns, tables in forms, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2703,  # one variable read alone, what hooks see of steps and seconds, what evaluators publish, faults, model_dir, quick rows
+    "flat": 2703,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
