@@ -52,6 +52,7 @@ SUITE: dict[str, tuple[str, ...]] = {
     "memory": ("memory.py",),
     "hooks_cost": ("hooks_cost.py",),
     "growth": ("growth.py",),
+    "large_model": ("large_model.py",),
     "embedding_table": ("embedding_table.py",),
     "serving": ("serving.py",),
     "object_stores": ("object_stores.py",),
@@ -71,7 +72,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "runs": ("train_and_evaluate", "save", "start_up", "many_packages", "object_stores"),
     "answers": ("predict", "latency", "exports", "evaluation", "memory"),
     "files": ("inputs", "inputs_files", "file_to_model", "data_statistics"),
-    "growth": ("growth", "embedding_table"),
+    "growth": ("growth", "large_model", "embedding_table"),
     "serving": ("serving", "scoring"),
     "experiments": ("population", "sweep", "folds", "many_runs"),
 }

@@ -1,4 +1,5 @@
-"""How cost grows: a step by variables, features and hooks, a batch of an evaluation by metrics, a round by EvalSpecs.
+"""How cost grows: a step by variables, features, hooks and rows of an embedding table, a batch of an evaluation by
+metrics, a round by EvalSpecs, an epoch by rows, a job by processes, the first step of a process by installed packages.
 
     uv run python benchmarks/growth.py [--only NAME ...] [--sizes N ...] [--rounds 5] [--steps 200] [--json FILE]
 
@@ -11,8 +12,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ import optax
 from _finished import Finished
 from _report import report, write
 from _side_by_side import Comparison, compare
+from many_packages import WORK, install, process
 
 import estimator_core as ec
 
@@ -106,13 +111,81 @@ def rounds_of_specs(specs: int) -> Work:
     return run
 
 
-#: By what cost grows: the sizes, and the work of a size in so many steps.
-CURVES: dict[str, tuple[tuple[int, ...], Callable[[int, int], Work]]] = {
-    "variables": ((10, 100, 1000), lambda size, steps: training(steps, variables=size)),
-    "features": ((10, 100, 1000), lambda size, steps: training(steps, features=size)),
-    "hooks": ((1, 10, 50), lambda size, steps: training(steps, hooks=size)),
-    "metrics": ((1, 10, 100), lambda size, steps: evaluation(steps, size)),
-    "EvalSpecs": ((1, 5, 20), lambda size, steps: rounds_of_specs(size)),
+def epoch(rows: int) -> Work:
+    """A call of `train` that reads shuffled rows in memory once."""
+    trained = estimator(model_of(2))
+    x = {"x0": np.ones((rows, 4), np.float32)}
+    input_fn = ec.inputs.numpy_input_fn(x, np.zeros(rows, np.float32), batch_size=256, shuffle=True, seed=1)
+    return lambda: trained.train(input_fn, hooks=[Finished()])
+
+
+def embedding(steps: int, rows: int) -> Work:
+    """A call of `train` that looks up 1,024 ids a step in a table of so many rows of 16 numbers."""
+    import estimator_canned_tabular as tab
+
+    table = tab.embedding_column(tab.categorical_column_with_identity("id", rows), 16)
+    config = ec.RunConfig(tf_random_seed=1, save_checkpoints_steps=None, save_checkpoints_secs=None)
+    trained = tab.DNNClassifier([32], [table], config=config)
+    ids = np.random.default_rng(0).integers(0, rows, (20, 1024, 1))
+    labels = np.zeros((1024, 1), np.int32)
+
+    def drawn() -> Iterator[Any]:
+        return (({"id": ids[step % 20]}, labels) for step in range(steps))
+
+    return lambda: trained.train(drawn, hooks=[Finished()])
+
+
+JOB = """
+from estimator_core.testing import tiny_estimator, tiny_input_fn
+
+tiny_estimator("model").train(tiny_input_fn(), steps=20)
+"""
+
+
+def job(processes: int) -> Work:
+    """`estimator launch` of a program that trains for 20 steps."""
+    command = [sys.executable, "-m", "estimator_core._cli.main", "launch", "--processes", str(processes)]
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory(prefix="bench-growth-") as place:
+            Path(place, "job.py").write_text(JOB)
+            done = subprocess.run(
+                [*command, "--", sys.executable, "job.py"], cwd=place, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise SystemExit(done.stderr)
+
+    return run
+
+
+def beside_packages(packages: int) -> Work:
+    """The first step of a process where so many packages are installed and on the list of allowed ones."""
+    place = Path(tempfile.mkdtemp(prefix="bench-growth-"))
+    (folder := place / "packages").mkdir()
+    allowed = install(folder, packages)
+    return lambda: process(folder, allowed, place / "cache", *WORK["first step"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Work by size, and whether its cost is that of a step or that of the whole call."""
+
+    sizes: tuple[int, ...]
+    work: Callable[[int, int], Work]
+    by_step: bool = True
+
+
+#: By what cost grows; `work` takes a size and the steps of a call.
+CURVES: dict[str, Curve] = {
+    "variables": Curve(sizes=(10, 100, 1000), work=lambda size, steps: training(steps, variables=size)),
+    "features": Curve(sizes=(10, 100, 1000, 5000), work=lambda size, steps: training(steps, features=size)),
+    "hooks": Curve(sizes=(1, 10, 50), work=lambda size, steps: training(steps, hooks=size)),
+    "metrics": Curve(sizes=(1, 10, 100), work=lambda size, steps: evaluation(steps, size)),
+    "embedding rows": Curve(sizes=(10_000, 100_000, 1_000_000), work=lambda size, steps: embedding(steps, size)),
+    "EvalSpecs": Curve(sizes=(1, 5, 20), work=lambda size, steps: rounds_of_specs(size), by_step=False),
+    "rows": Curve(sizes=(10_000, 100_000, 1_000_000), work=lambda size, steps: epoch(size), by_step=False),
+    "processes": Curve(sizes=(1, 2, 4), work=lambda size, steps: job(size), by_step=False),
+    "plugins": Curve(sizes=(10, 100, 400), work=lambda size, steps: beside_packages(size), by_step=False),
 }
 
 
@@ -135,13 +208,12 @@ def main() -> None:
     args = parser.parse_args()
     tables: list[Any] = []
     for name in args.only:
-        known, work = CURVES[name]
-        sizes: list[int] = args.sizes or list(known)
-        results = compare(
-            {str(size): work(size, args.steps) for size in sizes}, reference=str(sizes[0]), rounds=args.rounds
-        )
-        steps = 1 if name == "EvalSpecs" else args.steps
-        tables.append(report(f"Cost by {name}", results, steps=steps, notes=exponents(results, sizes)))
+        curve = CURVES[name]
+        sizes: list[int] = args.sizes or list(curve.sizes)
+        works = {str(size): curve.work(size, args.steps) for size in sizes}
+        results = compare(works, reference=str(sizes[0]), rounds=args.rounds)
+        steps, unit = (args.steps, None) if curve.by_step else (1, ("ms", 1e3))
+        tables.append(report(f"Cost by {name}", results, steps=steps, unit=unit, notes=exponents(results, sizes)))
     write(args.json, *tables)
 
 

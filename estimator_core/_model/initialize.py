@@ -54,7 +54,11 @@ def variable_key(words: object, path: str) -> jax.Array:
         >>> bool((variable_key(words, "a") == variable_key(words, "b")).all())
         False
     """
-    return jax.random.fold_in(_seed_key(words, "variables"), path_hash(path))
+    return _numbered_key(words, path_hash(path))
+
+
+def _numbered_key(words: object, number: Any) -> jax.Array:
+    return jax.random.fold_in(_seed_key(words, "variables"), number)
 
 
 def step_key(words: Any, step: Any) -> jax.Array:
@@ -116,6 +120,8 @@ class ModuleInitializer:
 
 # The program runs once: on CPU, compiling it in full takes three times as long and returns the same bits.
 _QUICK = {"xla_backend_optimization_level": 1}
+#: Fewer variables of a kind are computed with all others: a program of its own takes longer to compile than they do.
+FEWEST_ALIKE = 4
 
 
 def initialize(
@@ -145,13 +151,20 @@ def initialize(
     """
     words = np.array(seed_words(seed), np.uint32)
     computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
-    first, options = functools.partial(_first_values, computed), _QUICK if jax.default_backend() == "cpu" else None
+    groups = _alike(computed, out_shardings)
+    several = {path for paths in groups for path in paths}
+    others = {path: spec for path, spec in computed.items() if path not in several}
+    first, options = functools.partial(_first_values, others), _QUICK if jax.default_backend() == "cpu" else None
     compute: Any = SharedJit(first, compiler_options=options)
     if out_shardings is not None:
-        shardings = {path: out_shardings[path] for path in computed}
+        shardings = {path: out_shardings[path] for path in others}
         compute = jax.jit(first, out_shardings=shardings, compiler_options=options)
     try:
-        values = compute(words) if computed else {}
+        values = compute(words) if others else {}
+        for path, *paths in groups:
+            place = None if out_shardings is None else out_shardings[path]
+            draw = jax.jit(functools.partial(_drawn, computed[path]), out_shardings=place, compiler_options=options)
+            values |= {one: draw(words, np.uint32(path_hash(one))) for one in (path, *paths)}
     except jax.errors.UnexpectedTracerError as error:
         raise _leak(computed, words) from error
     on_host = _first_values({path: spec for path, spec in specs.items() if _is_on_host(spec)}, words)
@@ -159,6 +172,14 @@ def initialize(
         path: values[path] if path in values else _placed(path, on_host.get(path, spec.initializer), out_shardings)
         for path, spec in specs.items()
     }
+
+
+def _alike(specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None) -> list[list[str]]:
+    if len(specs) < FEWEST_ALIKE:
+        return []
+    from estimator_core._model.alike import repeated
+
+    return repeated(specs, places, FEWEST_ALIKE)
 
 
 def _is_on_host(spec: VariableSpec) -> bool:
@@ -189,6 +210,10 @@ def _first_values(specs: Mapping[str, VariableSpec], words: object) -> dict[str,
 def _first(spec: VariableSpec, key: jax.Array) -> Any:
     assert callable(spec.initializer)
     return spec.initializer(key, spec.shape, spec.dtype)
+
+
+def _drawn(spec: VariableSpec, words: object, number: Any) -> Any:
+    return _checked(spec, _first(spec, _numbered_key(words, number)))
 
 
 def _checked(spec: VariableSpec, value: Any) -> Any:

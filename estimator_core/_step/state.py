@@ -79,8 +79,8 @@ SMALL_BYTES = 4096
 FEWEST = 48
 #: If leaves are larger on average than this, the step takes much longer than its dispatch.
 LARGEST_MEAN_BYTES = 32 * 1024
-#: Leaves in one array: XLA takes long to compile the concatenation of hundreds.
-_GROUP = 32
+#: Leaves in one array. XLA compiles a kernel for each combination of place, shape and use: for few places it has few.
+_GROUP = 8
 
 
 class Packed(NamedTuple):
@@ -88,7 +88,7 @@ class Packed(NamedTuple):
 
     Attributes:
         clock: as in TrainState; it is separate because it is read between steps.
-        groups: uint32[n] each, the bits of up to 32 small leaves one after another; none where that gains nothing.
+        groups: uint32[n] each, the bits of up to 8 small leaves one after another; none where that gains nothing.
         rest: the other leaves.
     """
 
@@ -121,6 +121,7 @@ class Packing:
         leaves, self._structure = jax.tree.flatten(state._replace(clock=None))
         self._shapes = [(leaf.shape, leaf.dtype) for leaf in leaves]
         small = [index for index, leaf in enumerate(leaves) if together and _is_small(leaf)]
+        small.sort(key=lambda index: (self._shapes[index][0], str(self._shapes[index][1])))  # alike at the same places
         self._groups = [small[start : start + _GROUP] for start in range(0, len(small), _GROUP)]
         grouped = set(small)
         self._rest = [index for index in range(len(leaves)) if index not in grouped]

@@ -68,11 +68,11 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda: monkeypatch.setattr(packing, "FEWEST", 10**9)
 
 
-def test_sixty_leaves_become_two_arrays(tmp_path: Any) -> None:
+def test_sixty_leaves_become_eight_arrays(tmp_path: Any) -> None:
     trained = estimator(tmp_path).train(train_input(), steps=3)
     state = carried(trained)
     assert isinstance(state, Packed)
-    assert len(state.groups) == 2
+    assert len(state.groups) == 8
     assert [leaf.shape for leaf in state.rest] == [(3, 2000)] * 3
     assert len(jax.tree.leaves(trained._state.state)) == 1 + 63 + 1 + 1  # clock, leaves, Adam's count, `seen`
     assert trained.variables["c3/w"].shape == (3, 4)

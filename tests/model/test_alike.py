@@ -1,0 +1,99 @@
+"""Variables with the same initialiser, shape and dtype: one program draws their first values, with the same bits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.nn import initializers
+
+from estimator_core._model import initialize as initializing
+from estimator_core._model.alike import repeated
+from estimator_core._model.initialize import initialize
+from estimator_core._model.variables import VariableSpec, make_spec
+
+MAKERS = {
+    "default": lambda: None,
+    "normal": lambda: initializers.normal(0.1),
+    "truncated_normal": lambda: initializers.truncated_normal(0.02),
+    "he_uniform": lambda: initializers.he_uniform(),
+    "orthogonal": lambda: initializers.orthogonal(),
+}
+
+
+def alike(make: Any, dtype: Any = jnp.float32, count: int = 6) -> dict[str, VariableSpec]:
+    """Variables of two shapes, an initialiser of its own for each; one more is alone."""
+    shapes = {f"{name}{index}": shape for name, shape in (("a", (3, 5)), ("b", (4, 4))) for index in range(count)}
+    specs = {path: make_spec(path, shape, make(), dtype=dtype) for path, shape in shapes.items()}
+    return specs | {"c": make_spec("c", (2, 7), make(), dtype=dtype)}
+
+
+def bits(values: Mapping[str, jax.Array]) -> dict[str, bytes]:
+    return {path: np.asarray(value).tobytes() for path, value in values.items()}
+
+
+CASES = {
+    f"{name}-{dtype.__name__}": (make, dtype)
+    for name, make in MAKERS.items()
+    for dtype in (jnp.float32, jnp.bfloat16, jnp.float16)
+    if name != "orthogonal" or dtype is jnp.float32  # jax decomposes no matrix of 16 bits
+}
+
+
+@pytest.mark.parametrize(("make", "dtype"), CASES.values(), ids=CASES)
+def test_the_bits_are_those_of_one_program_for_all(monkeypatch: pytest.MonkeyPatch, make: Any, dtype: Any) -> None:
+    specs = alike(make, dtype)
+    assert [len(paths) for paths in repeated(specs, None, 4)] == [6, 6]
+    together = bits(initialize(specs, seed=2**40 + 3))
+    assert list(together) == list(specs)
+    monkeypatch.setattr(initializing, "FEWEST_ALIKE", 100)
+    assert bits(initialize(specs, seed=2**40 + 3)) == together
+    assert len(set(together.values())) == len(specs)
+
+
+def test_each_group_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[str] = []
+    first = initializing._first
+
+    def counted(spec: VariableSpec, key: Any) -> Any:
+        traced.append(spec.name)
+        return first(spec, key)
+
+    monkeypatch.setattr(initializing, "_first", counted)
+    initialize(alike(MAKERS["normal"], count=50), seed=1)
+    assert sorted(traced) == ["a0", "b0", "c"]
+
+
+def test_what_an_initialiser_of_a_user_reads_elsewhere_counts_for_each_variable() -> None:
+    numbers = itertools.count()
+
+    def counting(key: Any, shape: Any, dtype: Any) -> Any:
+        return jnp.full(shape, next(numbers), dtype)
+
+    specs = {f"v{index}": make_spec(f"v{index}", (2,), counting) for index in range(9)}
+    assert repeated(specs, None, 4) == []
+    assert [float(value[0]) for value in initialize(specs, seed=1).values()] == list(range(9))
+
+
+def test_other_numbers_in_an_initialiser_are_another_one() -> None:
+    scales = [0.1] * 4 + [0.2] * 4 + [1.0] * 3 + [1] * 3  # an int draws with another dtype
+    specs = {f"v{at}": make_spec(f"v{at}", (2,), initializers.normal(scale)) for at, scale in enumerate(scales)}
+    assert repeated(specs, None, 4) == [["v0", "v1", "v2", "v3"], ["v4", "v5", "v6", "v7"]]
+    assert repeated({f"w{at}": make_spec(f"w{at}", (2,), initializers.zeros) for at in range(9)}, None, 4) == []
+
+
+def test_a_place_of_its_own_is_another_group() -> None:
+    (device,) = jax.devices()[:1]
+    mesh = jax.sharding.Mesh(np.array([device]), ("data",))
+    split, whole = (jax.sharding.NamedSharding(mesh, jax.P(*axes)) for axes in (("data",), ()))
+    specs = {f"v{at}": make_spec(f"v{at}", (4, 2), initializers.normal(1.0)) for at in range(10)}
+    places = {path: split if at < 6 else whole for at, path in enumerate(specs)}
+    assert [len(paths) for paths in repeated(specs, places, 4)] == [6, 4]
+    values = initialize(specs, seed=1, out_shardings=places)
+    assert all(value.sharding == places[path] for path, value in values.items())
+    assert bits(values) == bits(initialize(specs, seed=1))
