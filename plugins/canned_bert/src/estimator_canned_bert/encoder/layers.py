@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from estimator_canned_bert.encoder.random_bits import bits_of_16
+
 
 def dense(parameters: Mapping[str, Any], path: str, inputs: jax.Array) -> jax.Array:
     """`inputs @ kernel + bias` in the dtype of the inputs, with low-rank additions where there are any.
@@ -38,12 +40,11 @@ def layer_norm(parameters: Mapping[str, Any], path: str, inputs: jax.Array, epsi
 def dropout(inputs: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
     """Sets a share of the values to zero and scales the others up; nothing where there is no key.
 
-    The share is `rate` to within 2**-17: masks are drawn with 16 random bits a value, which halves their cost.
+    The share is `rate` to within 2**-17: masks are drawn with 16 random bits a value.
     """
     if key is None or rate == 0.0:
         return inputs
-    bits = jax.random.bits(key, inputs.shape, jnp.uint16)
-    keep = bits >= jnp.uint16(round(rate * 65536))
+    keep = bits_of_16(key, inputs.shape) >= jnp.uint16(round(rate * 65536))
     return jnp.where(keep, inputs * jnp.asarray(1.0 / (1.0 - rate), inputs.dtype), jnp.zeros((), inputs.dtype))
 
 
