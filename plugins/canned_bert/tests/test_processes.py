@@ -17,8 +17,8 @@ def results(folder, processes, *options):
     """The numbers that the command writes: metrics by name, and a row of probabilities an example."""
     model = folder / str(processes)
     launch = [] if processes == 1 else [*PROGRAM, "launch", "--processes", str(processes), "--"]
-    # Another order of a sum changes the last digit. Adam enlarges that to 1.4e-5 with one of six seeds, in this version and
-    # in the one before. With this seed it does not.
+    # Another order of a sum changes the last digit. Adam enlarges that to 1.4e-5 with one of six seeds, in the version
+    # before, too. With this seed it does not.
     steps = [
         "--seed",
         "1",
