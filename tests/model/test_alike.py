@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -16,6 +17,9 @@ from estimator_core._model import initialize as initializing
 from estimator_core._model.alike import repeated
 from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import VariableSpec, make_spec
+
+#: What an initialiser of a user may read: a function of a module, not of its arguments.
+NUMBERS: list[Iterator[int]] = []
 
 MAKERS = {
     "default": lambda: None,
@@ -69,11 +73,14 @@ def test_each_group_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(traced) == ["a0", "b0", "c"]
 
 
-def test_what_an_initialiser_of_a_user_reads_elsewhere_counts_for_each_variable() -> None:
-    numbers = itertools.count()
+def test_what_an_initialiser_of_a_user_reads_elsewhere_counts_for_each_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "NUMBERS", [itertools.count()])
+    scale = 1.0
 
     def counting(key: Any, shape: Any, dtype: Any) -> Any:
-        return jnp.full(shape, next(numbers), dtype)
+        return jnp.full(shape, scale * next(NUMBERS[0]), dtype)
 
     specs = {f"v{index}": make_spec(f"v{index}", (2,), counting) for index in range(9)}
     assert repeated(specs, None, 4) == []
