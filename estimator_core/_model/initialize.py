@@ -154,17 +154,13 @@ def initialize(
     groups = _alike(computed, out_shardings)
     several = {path for paths in groups for path in paths}
     others = {path: spec for path, spec in computed.items() if path not in several}
-    first, options = functools.partial(_first_values, others), _QUICK if jax.default_backend() == "cpu" else None
-    compute: Any = SharedJit(first, compiler_options=options)
-    if out_shardings is not None:
-        shardings = {path: out_shardings[path] for path in others}
-        compute = jax.jit(first, out_shardings=shardings, compiler_options=options)
+    places = None if out_shardings is None else {path: out_shardings[path] for path in others}
     try:
-        values = compute(words) if others else {}
-        for path, *paths in groups:
-            place = None if out_shardings is None else out_shardings[path]
-            draw = jax.jit(functools.partial(_drawn, computed[path]), out_shardings=place, compiler_options=options)
-            values |= {one: draw(words, np.uint32(path_hash(one))) for one in (path, *paths)}
+        values = _program(functools.partial(_first_values, others), places)(words) if others else {}
+        for paths in groups:
+            place = None if out_shardings is None else out_shardings[paths[0]]
+            draw = _program(functools.partial(_drawn, computed[paths[0]]), place)
+            values |= {path: draw(words, np.uint32(path_hash(path))) for path in paths}
     except jax.errors.UnexpectedTracerError as error:
         raise _leak(computed, words) from error
     on_host = _first_values({path: spec for path, spec in specs.items() if _is_on_host(spec)}, words)
@@ -172,6 +168,13 @@ def initialize(
         path: values[path] if path in values else _placed(path, on_host.get(path, spec.initializer), out_shardings)
         for path, spec in specs.items()
     }
+
+
+def _program(function: Callable[..., Any], places: object) -> Callable[..., Any]:
+    options = _QUICK if jax.default_backend() == "cpu" else None
+    if places is None:
+        return SharedJit(function, compiler_options=options)
+    return jax.jit(function, out_shardings=places, compiler_options=options)
 
 
 def _alike(specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None) -> list[list[str]]:

@@ -104,3 +104,11 @@ def test_a_place_of_its_own_is_another_group() -> None:
     values = initialize(specs, seed=1, out_shardings=places)
     assert all(value.sharding == places[path] for path, value in values.items())
     assert bits(values) == bits(initialize(specs, seed=1))
+
+
+def test_another_estimator_of_the_same_model_compiles_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    specs = alike(MAKERS["truncated_normal"])
+    initialize(specs, seed=1)
+    with jax.log_compiles():
+        initialize(alike(MAKERS["truncated_normal"]), seed=2)
+    assert [record for record in caplog.records if "Compiling" in record.getMessage()] == []
