@@ -58,7 +58,7 @@ def command(files, model_dir, *arguments):
 
 def test_train_evaluate_predict_write(files, pretrained, tmp_path, capsys):
     model = tmp_path / "model"
-    arguments = ["--init-checkpoint", pretrained, "--num-train-epochs", "15", "--do-train", "--do-eval", "--do-predict"]
+    arguments = ["--init-checkpoint", pretrained, "--num-train-epochs", "30", "--do-train", "--do-eval", "--do-predict"]
     assert command(files, model, *arguments, "--export-hugging-face", tmp_path / "out") == 0
     output = capsys.readouterr().out
     assert "predicted 10 examples" in output
