@@ -75,21 +75,23 @@ def put_all(
         found = place(stored, shardings, dtypes)
     for name in values.keys() - stored:
         if shardings is None:
-            found[name] = _put(values[name], dtypes[name])
+            found[name] = _put(values[name], dtypes[name], placement)
         else:
             found[name] = placement.put(np.asarray(values[name], dtypes[name]), shardings[name])
     return {name: found[name] for name in values}
 
 
-def _put(value: object, dtype: np.dtype) -> jax.Array:
+def _put(value: object, dtype: np.dtype, placement: Placement) -> jax.Array:
     if isinstance(value, jax.Array):  # typed random keys
         return jnp.array(value, dtype=dtype, copy=True)
-    return jax.device_put(np.asarray(value, dtype))  # jnp.array would copy it twice
+    # jnp.array would copy it twice. Without the mesh it has another type than what the step returns: a second compile.
+    return jax.device_put(np.asarray(value, dtype), placement.replicated)
 
 
 def clock_on_device(placement: Placement, clock: object) -> jax.Array:
     """A copy of a clock, whole on every device."""
-    return jnp.array(clock, copy=True) if placement.single else placement.replicate(clock)
+    # jnp.array would compile a program for the copy.
+    return jax.device_put(np.array(clock), placement.replicated) if placement.single else placement.replicate(clock)
 
 
 def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt_state: object = ()) -> TrainState:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.extend.core import Literal, jaxpr_as_fun
+from jax.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 from estimator_core._types import PyTree
 
@@ -235,9 +236,16 @@ def _keep(key: object, compiled: PyTree) -> None:
         _known.popitem(last=False)
 
 
+#: Bytes of an array of one number up to which `computed_once` writes it: each such result takes a program three
+#: milliseconds to compile.
+_MOST_WRITTEN = 1 << 20
+
+
 def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
-    """`jax.jit(function)(*args)` for a function that is called once. Its program does not hold results that are numbers
-    known already, so functions that differ in these alone share it.
+    """`jax.jit(function)(*args)` on one device, for a function that is called once, as for an optimizer's first slots.
+
+    Its program holds neither results that are numbers nor smaller arrays of one number. So functions that differ in
+    these alone share it, and where nothing else is left, there is none.
 
     Example:
         >>> rate = 0.1
@@ -245,20 +253,44 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         Array(0.1, dtype=float32)
     """
     traced = jax.jit(function).trace(*args)
-    if _leaks(traced, len(jax.tree.leaves(args))):
+    leaves = jax.tree.leaves(args)
+    if _leaks(traced, len(leaves)):
         return jax.jit(function)(*args)  # raises what jax says of it
     results, structure = traced.jaxpr.jaxpr.outvars, jax.tree.structure(traced.out_info)
-    known = [isinstance(one, Literal) and not getattr(one.aval, "weak_type", False) for one in results]
+    filled = {
+        equation.outvars[0]: equation.invars[0].val
+        for equation in traced.jaxpr.jaxpr.eqns
+        if equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], Literal)
+    }
+    known = [_is_plain(one.aval) and (isinstance(one, Literal) or one in filled) for one in results]
     run = jaxpr_as_fun(traced.jaxpr)
 
     def unknown(*leaves: PyTree) -> list[PyTree]:
         return [value for value, told in zip(run(*leaves), known, strict=True) if not told]
 
-    rest = iter([] if all(known) else SharedJit(unknown)(*jax.tree.leaves(args)))
+    rest = iter([] if all(known) else SharedJit(unknown)(*leaves))
+    place = next((_whole(leaf) for leaf in leaves if isinstance(leaf, jax.Array) and leaf.committed), None)
     values = [
-        jnp.array(one.val, one.aval.dtype) if told else next(rest) for one, told in zip(results, known, strict=True)
+        _full(one.aval, one.val if isinstance(one, Literal) else filled[one], place) if told else next(rest)
+        for one, told in zip(results, known, strict=True)
     ]
     return jax.tree.unflatten(structure, values)
+
+
+def _is_plain(aval: Any) -> bool:
+    """Whether numpy can write such an array. Results of a weak type would lose it."""
+    return isinstance(aval.dtype, np.dtype) and not aval.weak_type and aval.size * aval.dtype.itemsize <= _MOST_WRITTEN
+
+
+def _whole(array: jax.Array) -> Sharding:
+    """Where `jax.jit` leaves the results that do not depend on an array: on its devices, not in the host's memory."""
+    if isinstance(array.sharding, NamedSharding):
+        return NamedSharding(array.sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(*array.devices())
+
+
+def _full(aval: Any, value: object, place: Sharding | None) -> jax.Array:
+    return jax.device_put(np.full(aval.shape, value, aval.dtype), place)
 
 
 def _leaks(traced: PyTree, arguments: int) -> bool:

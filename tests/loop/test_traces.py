@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import estimator_core as ec
+from estimator_core._model.shared import forget_shared
+from tests.loop.conftest import linear_model_fn
 
 
 class Counting:
@@ -73,3 +75,24 @@ def test_a_ragged_batch_is_one_more_shape(make_estimator: Any, data: Any) -> Non
     ragged = ec.inputs.numpy_input_fn({"x": data.x}, data.y, batch_size=16, num_epochs=2, shuffle=False)
     estimator = make_estimator().train(ragged)
     assert estimator.trace_counts == {"discovery": 1, "train": 1 + (80 % 16 > 0)}
+
+
+@pytest.mark.parametrize("config", [{}, {"steps_per_dispatch": 4}, {"full_checkpoint_every": 3}], ids=str)
+def test_a_resumed_run_traces_its_step_once(
+    make_estimator: Any, train_input: Any, eval_input: Any, config: Any
+) -> None:
+    fresh = make_estimator(save_checkpoints_steps=4, **config).train(train_input, max_steps=8)
+    make_estimator(save_checkpoints_steps=4, **config).train(train_input, max_steps=16)
+    forget_shared()  # as in a new process
+    resumed = make_estimator(save_checkpoints_steps=4, **config)
+    resumed.train(train_input, max_steps=24)
+    resumed.evaluate(eval_input)
+    assert resumed.trace_counts == {**fresh.trace_counts, "eval": 2}  # evaluation batches have two shapes
+
+
+def test_a_warm_start_traces_its_step_once(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:
+    first = make_estimator(model_dir=tmp_path / "first").train(train_input, steps=4)
+    config = make_estimator(model_dir=tmp_path / "warm").config
+    forget_shared()
+    warm = ec.Estimator(linear_model_fn, config=config, params={}, warm_start_from=first.latest_checkpoint())
+    assert warm.train(train_input, steps=8).trace_counts == {"discovery": 1, "train": 1}

@@ -10,25 +10,12 @@ import pytest
 from jax.extend.core import Primitive
 
 import estimator_core as ec
-from estimator_core._model.shared import SharedJit, computed_once, forget_shared, program_key
+from estimator_core._model.shared import SharedJit, forget_shared, program_key
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_shared_yet():
     forget_shared()
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The programs that were compiled, by name."""
-    names, compile_it = [], jax.stages.Lowered.compile
-
-    def counted(self, *args, **kwargs):
-        names.append(self.as_text().partition("module @")[2].partition(" ")[0])
-        return compile_it(self, *args, **kwargs)
-
-    monkeypatch.setattr(jax.stages.Lowered, "compile", counted)
-    return names
 
 
 def key_of(function, *args):
@@ -148,24 +135,6 @@ def test_an_error_while_tracing_is_the_users():
 
     with pytest.raises(TypeError, match="mine"):
         SharedJit(wrong)(X)
-
-
-def test_a_program_without_inputs_of_its_own_is_not_compiled(compiled):
-    assert computed_once(lambda x: (jnp.float32(0.5), jnp.int32(3)), X) == (0.5, 3)
-    assert compiled == []
-
-
-def test_numbers_in_the_first_values_of_an_optimizer_are_no_other_program(compiled):
-    values = {"a": jnp.ones(2)}
-    states = [
-        computed_once(optax.inject_hyperparams(optax.adam)(learning_rate=rate).init, values) for rate in (0.1, 0.2)
-    ]
-    for state, rate in zip(states, (0.1, 0.2), strict=True):
-        alone = jax.jit(optax.inject_hyperparams(optax.adam)(learning_rate=rate).init)(values)
-        assert jax.tree.structure(state) == jax.tree.structure(alone)
-        for mine, its in zip(jax.tree.leaves(state), jax.tree.leaves(alone), strict=True):
-            assert (mine.dtype, mine.weak_type, mine.tobytes()) == (its.dtype, its.weak_type, its.tobytes())
-    assert len(compiled) == 1
 
 
 def test_runs_that_differ_in_a_rate_compile_once_and_are_what_they_are_alone(tmp_path, compiled):

@@ -523,4 +523,13 @@ MUTANTS = (
         tests=("test_their_sums_take_the_kernels_of_one",),
         in_cut=False,
     ),
+    Mutant(
+        name="restored-arrays-know-no-mesh",
+        guarantee="rule 204",
+        file=_ROOM + "starting.py",
+        old="np.asarray(value, dtype), placement.replicated)",
+        new="np.asarray(value, dtype))",
+        tests=("test_a_resumed_run_traces_its_step_once",),
+        in_cut=False,
+    ),
 )
