@@ -419,12 +419,13 @@ class Estimator:
         Raises:
             ArgumentError: for a name that does not exist.
         """
-        from estimator_core._checkpoint.read import load_variables
+        from estimator_core._checkpoint.read import ArrayEntry, load_variables
 
         values = self._variables_or_entries()
         if name not in values:
             raise ArgumentError(f"There is no variable {name!r}. Variables: {sorted(values)}.")
-        return np.array(values[name]) if self._state.state is not None else load_variables(self.model_dir, [name])[name]
+        saved = isinstance(values[name], ArrayEntry)
+        return load_variables(self.model_dir, [name])[name] if saved else np.array(values[name])
 
     def load_into(self, instance: Any, name: str) -> Any:
         """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the

@@ -41,6 +41,16 @@ def _meaning(initializer: object) -> Hashable:
     """
     if not isinstance(initializer, types.FunctionType) or initializer.__globals__ is not _OF_JAX:
         return None
-    around = [cell.cell_contents for cell in initializer.__closure__ or ()]  # none: zeros and ones, which cost nothing
-    simple = all(isinstance(value, (int, float, str, type, tuple)) for value in around)
-    return (initializer.__code__, *((type(value), repr(value)) for value in around)) if simple and around else None
+    around = [_number(cell.cell_contents) for cell in initializer.__closure__ or ()]
+    # Nothing around: zeros and ones, which cost nothing.
+    return (initializer.__code__, *around) if around and None not in around else None
+
+
+def _number(value: object) -> Hashable:
+    """What two values have in common only if they are the same, to the bit; None for what cannot be compared so."""
+    if isinstance(value, tuple):
+        parts = [_number(part) for part in value]
+        return None if None in parts else (tuple, *parts)
+    if isinstance(value, float):
+        return type(value), value.hex()
+    return (type(value), value) if isinstance(value, int | str | type) else None

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.extend.core import Literal, jaxpr_as_fun
-from jax.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 from estimator_core._types import PyTree
 
@@ -216,7 +216,8 @@ class SharedJit:
         if digest is None:
             return None
         where = tuple(getattr(leaf, "sharding", None) for leaf in leaves)
-        given = config.jax_default_device, config.jax_enable_x64, self._options
+        # The traced program holds its mesh without the devices.
+        given = config.jax_default_device, _mesh(), config.jax_enable_x64, self._options
         key = digest, structure, jax.tree.structure(traced.out_info), where, given
         with _lock:
             known, compiled = key in _known, _known.get(key)
@@ -260,7 +261,7 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     filled = {
         equation.outvars[0]: equation.invars[0].val
         for equation in traced.jaxpr.jaxpr.eqns
-        if equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], Literal)
+        if equation.primitive.name == "broadcast_in_dim" and _is_number(equation.invars[0])
     }
     known = [_is_plain(one.aval) and (isinstance(one, Literal) or one in filled) for one in results]
     run = jaxpr_as_fun(traced.jaxpr)
@@ -269,12 +270,16 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
         return [value for value, told in zip(run(*leaves), known, strict=True) if not told]
 
     rest = iter([] if all(known) else SharedJit(unknown)(*leaves))
-    place = next((_whole(leaf) for leaf in leaves if isinstance(leaf, jax.Array) and leaf.committed), None)
+    place = next((_whole(leaf) for leaf in leaves if isinstance(leaf, jax.Array) and leaf.committed), _of_the_mesh())
     values = [
         _full(one.aval, one.val if isinstance(one, Literal) else filled[one], place) if told else next(rest)
         for one, told in zip(results, known, strict=True)
     ]
     return jax.tree.unflatten(structure, values)
+
+
+def _is_number(operand: object) -> bool:
+    return isinstance(operand, Literal) and not np.ndim(operand.val)
 
 
 def _is_plain(aval: Any) -> bool:
@@ -286,7 +291,21 @@ def _whole(array: jax.Array) -> Sharding:
     """Where `jax.jit` leaves the results that do not depend on an array: on its devices, not in the host's memory."""
     if isinstance(array.sharding, NamedSharding):
         return NamedSharding(array.sharding.mesh, PartitionSpec())
-    return SingleDeviceSharding(*array.devices())
+    return _of_the_mesh() or SingleDeviceSharding(*array.devices())
+
+
+def _mesh() -> Mesh | None:
+    """The current mesh with its devices; None where there is none, and within a trace, which does not know them."""
+    try:
+        mesh = jax.sharding.get_mesh()
+    except ValueError:
+        return None
+    return None if mesh.empty else mesh
+
+
+def _of_the_mesh() -> Sharding | None:
+    mesh = _mesh()
+    return None if mesh is None else NamedSharding(mesh, PartitionSpec())
 
 
 def _full(aval: Any, value: object, place: Sharding | None) -> jax.Array:

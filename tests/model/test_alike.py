@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -92,6 +94,39 @@ def test_other_numbers_in_an_initialiser_are_another_one() -> None:
     specs = {f"v{at}": make_spec(f"v{at}", (2,), initializers.normal(scale)) for at, scale in enumerate(scales)}
     assert repeated(specs, None, 4) == [["v0", "v1", "v2", "v3"], ["v4", "v5", "v6", "v7"]]
     assert repeated({f"w{at}": make_spec(f"w{at}", (2,), initializers.zeros) for at in range(9)}, None, 4) == []
+
+
+@pytest.mark.parametrize("parts", [(0.1,), (np.linspace(1, 2, 3000, dtype=np.float32),)], ids=["numbers", "arrays"])
+def test_numbers_in_a_tuple_are_compared_whole(parts: tuple[Any, ...]) -> None:
+    other = (
+        np.nextafter(parts[0], 9) if isinstance(parts[0], float) else np.where(np.arange(3000) == 1500, 7, parts[0]),
+    )
+    made = [initializers.normal(scale) for scale in (parts, parts, parts, parts, other)]
+    specs = {f"v{at}": make_spec(f"v{at}", (1, 3000), initializer) for at, initializer in enumerate(made)}
+    assert all("v4" not in paths for paths in repeated(specs, None, 2))
+    values = initialize(specs, seed=1)
+    alone = {path: initialize({path: spec}, seed=1)[path] for path, spec in specs.items()}
+    assert bits(values) == bits(alone)
+
+
+_TWO_DEVICES = """
+import jax, numpy as np
+from jax.nn import initializers
+from estimator_core._model.initialize import initialize
+from estimator_core._model.variables import make_spec
+
+specs = {f"v{at}": make_spec(f"v{at}", (3, 2), initializers.normal(1.0)) for at in range(4)}
+specs |= {"zeros": make_spec("zeros", (2,), initializers.zeros), "ones": make_spec("ones", (2,), initializers.ones)}
+for device in jax.devices():
+    with jax.set_mesh(jax.sharding.Mesh(np.array([device]), ("data",))):
+        values = initialize(specs, seed=1)
+        assert {path: value.devices() for path, value in values.items()} == dict.fromkeys(specs, {device})
+"""
+
+
+def test_values_are_on_the_device_of_the_mesh_of_each_estimator() -> None:
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", _TWO_DEVICES], check=True, env=environment)
 
 
 def test_a_place_of_its_own_is_another_group() -> None:

@@ -84,6 +84,11 @@ _ON_THE_SECOND = """
 import jax, jax.numpy as jnp
 from estimator_core._model import shared
 x = jax.device_put(jnp.ones(3), jax.devices()[1])
+assert jax.typeof(shared.computed_once(lambda: jnp.zeros(3))).sharding.mesh.empty
+for device in jax.devices():
+    with jax.set_mesh(jax.sharding.Mesh([device], ("data",))):
+        for one in jax.tree.leaves([shared.computed_once(lambda: jnp.zeros(3)), jax.jit(lambda: jnp.zeros(3))()]):
+            assert one.devices() == {device} and one.committed and jax.typeof(one).sharding.mesh.axis_names == ("data",)
 found = shared.computed_once(lambda x: (jnp.zeros(3), jnp.int32(0), x + 1), x)
 assert [leaf.devices() for leaf in found] == [{jax.devices()[1]}] * 3, found
 assert all(leaf.committed for leaf in found)

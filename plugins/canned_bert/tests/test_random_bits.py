@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimator_canned_bert.encoder import random_bits
 from estimator_canned_bert.encoder.layers import dropout
 from estimator_canned_bert.encoder.random_bits import bits_of_16
 
@@ -19,7 +20,7 @@ def drawn(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.asarray(bits_of_16(jax.random.key(seed), shape))
 
 
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 4, 9), (4, 0)])
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (2, 3, 4, 9), (4, 0)])
 def test_every_shape_is_drawn_and_every_key_draws_others(shape: tuple[int, ...]) -> None:
     assert drawn(shape).shape == shape
     assert drawn(shape).dtype == np.uint16
@@ -45,11 +46,39 @@ def test_neighbours_are_not_correlated(distance: int) -> None:
     assert len(np.unique(drawn((64, 64)))) > 3900  # of 4,096 draws from 65,536, about 3,970 differ
 
 
+@pytest.mark.parametrize("hashes", [(8192, 16, 512, 128), (4, 2**31), (3, 2**32), (2**32, 3)], ids=str)
+def test_no_two_places_of_a_huge_array_have_the_same_counters(hashes: tuple[int, ...]) -> None:
+    corners = [slice(None, None, max(1, length - 1)) for length in hashes]
+    halves = [slice(None, None, -(-length // 2)) for length in hashes]
+
+    @jax.jit  # which computes these places only
+    def some() -> list[tuple[jax.Array, ...]]:
+        return [tuple(word[tuple(at)].ravel() for word in random_bits._counters(hashes)) for at in (corners, halves)]
+
+    for words in some():
+        places = list(zip(*(np.asarray(word).tolist() for word in words), strict=True))
+        assert len(set(places)) == len(places) == 2 ** sum(length > 1 for length in hashes)
+
+
+@pytest.mark.parametrize("shape", [(2, 2**35), (2**33, 4)], ids=str)
+def test_what_two_words_cannot_count_is_left_to_jax(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(jax.random, "bits", lambda key, shape, dtype: asked.append(shape) or jnp.zeros(shape, dtype))
+    assert jax.eval_shape(lambda: bits_of_16(jax.random.key(0), shape)).shape == shape
+    assert asked == [shape]
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_dropout_drops_the_share_and_keeps_the_mean(rate: float) -> None:
     result = np.asarray(dropout(jnp.ones((500, 1000)), rate, jax.random.key(3)))
     assert abs((result == 0).mean() - rate) < 5 * np.sqrt(rate * (1 - rate) / result.size)
-    np.testing.assert_allclose(result[result != 0], 1 / (1 - rate), rtol=1e-6)
+    np.testing.assert_allclose(result[result != 0], 1 / (1 - rate), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.99999, 0.9999999])
+def test_dropout_of_nearly_everything_keeps_the_mean(rate: float) -> None:
+    result = np.asarray(dropout(jnp.ones((4000, 4096)), rate, jax.random.key(3)))
+    assert abs(result.mean() - 1) < 5 * np.sqrt(65536 / result.size)
 
 
 def test_another_generator_is_asked_by_jax() -> None:

@@ -23,4 +23,22 @@ MUTANTS = (
         tests=("test_neighbours_are_not_correlated",),
         in_cut=False,
     ),
+    Mutant(
+        name="huge-arrays-repeat-their-bits",
+        guarantee="rule 201",
+        file=_FILE,
+        old="if _count(shape) <= _MOST:",
+        new="if True:",
+        tests=("test_no_two_places_of_a_huge_array_have_the_same_counters",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="the-scale-of-dropout-is-not-that-of-its-share",
+        guarantee="rule 201",
+        file=_FILE.replace("random_bits", "layers"),
+        old="65536 / (65536 - zeros)",
+        new="1 / (1 - rate)",
+        tests=("test_dropout_of_nearly_everything_keeps_the_mean",),
+        in_cut=False,
+    ),
 )
