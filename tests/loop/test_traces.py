@@ -90,6 +90,7 @@ def test_a_resumed_run_traces_its_step_once(
     assert resumed.trace_counts == {**fresh.trace_counts, "eval": 2}  # evaluation batches have two shapes
 
 
+@pytest.mark.plugins
 def test_a_warm_start_traces_its_step_once(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:
     first = make_estimator(model_dir=tmp_path / "first").train(train_input, steps=4)
     config = make_estimator(model_dir=tmp_path / "warm").config
