@@ -32,7 +32,7 @@ BUDGETS = {
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
     "_loop": 4445,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, planned tables
     "_metrics": 439,  # totals that are summed and merged side by side included
-    "_model": 1248,  # programs that Estimators and variables share, slots written without one, meshes in keys
+    "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1496,  # names of programs, variables by path, joined columns, tables in forms, included

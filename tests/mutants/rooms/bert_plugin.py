@@ -33,12 +33,12 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
-        name="the-scale-of-dropout-is-not-that-of-its-share",
+        name="a-rate-of-nearly-one-does-not-fit",
         guarantee="rule 201",
         file=_FILE.replace("random_bits", "layers"),
-        old="65536 / (65536 - zeros)",
-        new="1 / (1 - rate)",
-        tests=("test_dropout_of_nearly_everything_keeps_the_mean",),
+        old="min(round(rate * 65536), 65535)",
+        new="round(rate * 65536)",
+        tests=("test_dropout_of_nearly_everything_keeps_one_in_65536",),
         in_cut=False,
     ),
 )

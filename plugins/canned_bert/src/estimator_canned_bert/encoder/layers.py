@@ -40,13 +40,12 @@ def layer_norm(parameters: Mapping[str, Any], path: str, inputs: jax.Array, epsi
 def dropout(inputs: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
     """Sets a share of the values to zero and scales the others up; nothing where there is no key.
 
-    The share is `rate` to within 2**-16: masks are drawn with 16 random bits a value. The scale is that of the share.
+    The share is `rate` to within 2**-16: masks are drawn with 16 random bits a value.
     """
     if key is None or rate == 0.0:
         return inputs
-    zeros = min(round(rate * 65536), 65535)
-    keep = bits_of_16(key, inputs.shape) >= jnp.uint16(zeros)
-    return jnp.where(keep, inputs * jnp.asarray(65536 / (65536 - zeros), inputs.dtype), jnp.zeros((), inputs.dtype))
+    keep = bits_of_16(key, inputs.shape) >= jnp.uint16(min(round(rate * 65536), 65535))
+    return jnp.where(keep, inputs * jnp.asarray(1.0 / (1.0 - rate), inputs.dtype), jnp.zeros((), inputs.dtype))
 
 
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
