@@ -16,6 +16,7 @@ from estimator_canned_bert import (
     create_optimizer,
     merge_lora,
 )
+from estimator_canned_bert.encoder.layers import activation
 from estimator_canned_bert.optimization.groups import layer_scales
 from estimator_core.errors import ArgumentError, ModelFnError
 from estimator_core.testing import ModelSuite
@@ -129,6 +130,16 @@ def test_dropout_is_of_training_alone(tmp_path, short):
     np.testing.assert_array_equal(first, second)
     plain = classifier(tmp_path, bert=bert.without_dropout())
     np.testing.assert_allclose(plain.predictor()(features)["logits"], first, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_new"])
+def test_a_gelu_keeps_its_inputs_alone(name):
+    inputs = jnp.linspace(-3, 3, 64)
+    outputs, backward = jax.vjp(activation(name), inputs)
+    assert [leaf.shape for leaf in jax.tree.leaves(backward) if jnp.size(leaf) > 1] == [inputs.shape]
+    plain = lambda x: jax.nn.gelu(x, approximate=name == "gelu_new")  # noqa: E731 - the function itself
+    np.testing.assert_array_equal(outputs, plain(inputs))
+    np.testing.assert_allclose(backward(jnp.ones(64))[0], jax.vmap(jax.grad(plain))(inputs), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])

@@ -130,4 +130,13 @@ MUTANTS = (
         tests=("test_slots_can_be_split_without_their_variable",),
         in_cut=False,
     ),
+    Mutant(
+        name="compilers-keep-their-memory",
+        guarantee="rule 205",
+        file=_ROOM + "devices.py",
+        old="duration_secs >= _LONG_COMPILE_SECS:",
+        new="duration_secs < _LONG_COMPILE_SECS:",
+        tests=("test_only_a_long_compilation_returns_memory",),
+        in_cut=False,
+    ),
 )

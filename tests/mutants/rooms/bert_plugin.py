@@ -1,4 +1,4 @@
-"""BERT: the bits of dropout."""
+"""BERT: the bits of dropout, and what activations keep."""
 
 from tests.mutants.record import Mutant
 
@@ -39,6 +39,15 @@ MUTANTS = (
         old="min(round(rate * 65536), 65535)",
         new="round(rate * 65536)",
         tests=("test_dropout_of_nearly_everything_keeps_one_in_65536",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-gelu-keeps-its-parts",
+        guarantee="rule 205",
+        file=_FILE.replace("random_bits", "layers"),
+        old="jax.checkpoint(lambda x: jax.nn.gelu(x, approximate=False))",
+        new="lambda x: jax.nn.gelu(x, approximate=False)",
+        tests=("test_a_gelu_keeps_its_inputs_alone",),
         in_cut=False,
     ),
 )
