@@ -36,6 +36,18 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path, small_items, assert_same)
     assert_same(read_checkpoint(tmp_path), small_items(3))
 
 
+def test_orbax_alone_reads_the_arrays(tmp_path):
+    import orbax.checkpoint as ocp
+
+    kernel = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with CheckpointStore(tmp_path) as store:
+        path = store.save(3, CheckpointItems(clock=clock(3), variables={"dense/kernel": kernel})).path
+    read = ocp.PyTreeCheckpointer().restore(f"{path}/arrays/state")
+    assert sorted(read) == ["clock", "variables"]
+    np.testing.assert_array_equal(read["clock"]["clock"], clock(3))
+    np.testing.assert_array_equal(read["variables"]["dense/kernel"], kernel, strict=True)
+
+
 def test_items_that_were_not_asked_for_stay_empty(saved):
     items = read_checkpoint(saved, ["variables"])
     assert set(items.variables) == {"dense/kernel", "dense/bias", "empty"}
