@@ -19,18 +19,21 @@ def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str,
         workload: a function of `_tf_estimator.py`.
         numbers: its arguments.
     """
-    return peer("tf.estimator", python, "_tf_estimator.py", workload, **numbers)
+    return peer("tf.estimator", python, "_tf_estimator.py", workload, needs="tensorflow", **numbers)
 
 
 def torch_peers(python: str | None, network: str, steps: int) -> dict[str, Callable[[], None]]:
     """PyTorch by hand and Lightning, each in a process of its own; empty without their interpreter."""
-    ways = {"PyTorch": "bare", "Lightning": "lightning"}
-    runs = [peer(name, python, "_torch_networks.py", how, network=network, steps=steps) for name, how in ways.items()]
+    ways = {"PyTorch": ("bare", "torch"), "Lightning": ("lightning", "lightning")}
+    runs = [
+        peer(name, python, "_torch_networks.py", how, needs=needs, network=network, steps=steps)
+        for name, (how, needs) in ways.items()
+    ]
     return {name: run for found in runs for name, run in found.items()}
 
 
 def peer(
-    name: str, python: str | None, script: str, workload: str, **arguments: object
+    name: str, python: str | None, script: str, workload: str, *, needs: str, **arguments: object
 ) -> dict[str, Callable[[], None]]:
     """`{name: run}`, whose `run()` lets a process of another environment do a workload once; empty without one.
 
@@ -39,10 +42,15 @@ def peer(
         python: its interpreter; None leaves the contestant out.
         script: a file of this folder that does the workload for each line it reads, and answers "done".
         workload: its first argument.
+        needs: a package that its environment must have.
         arguments: the others, as `name=value`.
     """
     if python is None or not Path(python).exists():
         print(f"{name} is left out: give the interpreter of its environment (--tf-python, --torch-python, ...)")
+        return {}
+    finds = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({needs!r}) is None)"
+    if subprocess.run([python, "-c", finds]).returncode:
+        print(f"{name} is left out: {python} has no {needs}")
         return {}
     child = subprocess.Popen(
         [python, str(Path(__file__).with_name(script)), workload, *(f"{k}={v}" for k, v in arguments.items())],

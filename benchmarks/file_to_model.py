@@ -114,25 +114,25 @@ def ours(kind: str, folder: Path, rows: int, result: Path) -> Callable[[], None]
 def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Callable[[], None]]:
     """What is run once a round, by name."""
     peers = {
-        "tf.estimator": (args.tf_python, "_ads_tf.py", kind),
-        "Keras": (args.keras_python, "_ads_keras.py", kind),
+        "tf.estimator": (args.tf_python, "tensorflow", "_ads_tf.py", kind),
+        "Keras": (args.keras_python, "keras", "_ads_keras.py", kind),
     }
     if kind == "csv":
-        peers["PyTorch"] = (args.torch_python, "_ads_torch.py", "chunks")
-        peers["XGBoost"] = (args.trees_python, "_ads_trees.py", "xgboost")
-        peers["LightGBM"] = (args.trees_python, "_ads_trees.py", "lightgbm")
+        peers["PyTorch"] = (args.torch_python, "torch", "_ads_torch.py", "chunks")
+        peers["XGBoost"] = (args.trees_python, "xgboost", "_ads_trees.py", "xgboost")
+        peers["LightGBM"] = (args.trees_python, "lightgbm", "_ads_trees.py", "lightgbm")
         if args.row_by_row:
-            peers["PyTorch, row by row"] = (args.torch_python, "_ads_torch.py", "rows")
+            peers["PyTorch, row by row"] = (args.torch_python, "torch", "_ads_torch.py", "rows")
     name = f"estimator, {kind}"
     found = {name: ours(kind, folder, args.rows, folder / f"{name}.jsonl")}
     if args.new_processes:
         found = {name: process(sys.executable, "_ads_ours.py", kind, folder, name, kind, args)}
-    for name, (python, script, how) in peers.items():
+    for name, (python, needs, script, how) in peers.items():
         label = f"{name}, {kind}"
         if python is not None and args.new_processes:
             found[label] = process(python, script, how, folder, label, kind, args)
         else:
-            found |= peer(label, python, script, how, **arguments_of(kind, folder, label, args))
+            found |= peer(label, python, script, how, needs=needs, **arguments_of(kind, folder, label, args))
     return found
 
 

@@ -94,9 +94,8 @@ def ours(folder: Path, kind: str, shuffle: bool, rows: int) -> Callable[[], None
 
 def tf_data(python: str | None, folder: Path, kind: str, shuffle: bool, rows: int) -> dict[str, Callable[[], None]]:
     """The same through tf.data, in a process of its own."""
-    return peer(
-        "tf.data", python, "_tf_data.py", kind, folder=str(folder), shuffle=int(shuffle), rows=rows, batch=BATCH
-    )
+    arguments: dict[str, object] = {"folder": folder, "shuffle": int(shuffle), "rows": rows, "batch": BATCH}
+    return peer("tf.data", python, "_tf_data.py", kind, needs="tensorflow", **arguments)
 
 
 def features() -> dict[str, Any]:

@@ -60,8 +60,8 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -
 def _handler(ocp: Any) -> Generator[Any]:
     """What writes and reads the files of one item, without a word to other processes: these are busy with steps.
 
-    The interfaces of orbax around it ask every process, and take a third of the processor time of a small save for a
-    directory of their own, its rename and its metadata. The checkpoint has those already.
+    The interfaces of orbax around it ask every process. They make a directory, rename it and write metadata, which a
+    checkpoint has already. That is a third of the processor time of a small save.
     """
     import jax
 
