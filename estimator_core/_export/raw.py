@@ -98,7 +98,10 @@ class RawSignature:
         try:
             prepared = apply_transforms(self.before, arrays)
         except InputError as error:
-            raise ArgumentError(str(error)) from error
+            batched = (name for name in self.inputs if self.inputs[name].shape[:1] == (None,) and arrays[name].ndim)
+            sizes = {name: len(arrays[name]) for name in batched}
+            differ = f" The inputs differ in their batch sizes: {sizes}." if len(set(sizes.values())) > 1 else ""
+            raise ArgumentError(f"{error}{differ}") from error
         return {name: prepared[name] for name in self.signature.inputs if name in prepared}
 
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -27,7 +27,7 @@ BUDGETS = {
     "_checkpoint": 2665,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
-    "_export": 632,  # words of host transforms, and two formats that take one export, included
+    "_export": 635,  # words of host transforms, two formats that take one export, sizes of batches that differ included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
     "_loop": 4445,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, planned tables

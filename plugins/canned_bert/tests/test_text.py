@@ -118,12 +118,40 @@ def test_a_test_file_needs_no_labels(folder):
         ("train.jsonl", b'{"text": "a", "label": "x"}\n{"text": \n', r"train\.jsonl, line 2: no JSON"),
         ("train.jsonl", b'{"text": "a"}\n', r"train\.jsonl, line 1: no object with a text and a label|no label"),
         ("train.jsonl", b'{"text": 3, "label": "x"}\n', r"train\.jsonl, line 1: a text is not a string"),
+        ("train.jsonl", b'{"text": null, "label": "x"}\n', r"train\.jsonl, line 1: a text is not a string"),
+        (
+            "train.jsonl",
+            b'{"text": "a", "label": null}\n',
+            r"train\.jsonl, line 1: there is no label among text, label",
+        ),
+        (
+            "train.jsonl",
+            b'{"text": "a", "label": "x"}\n\n{"text": "a", "text_b": "b", "label": "y"}\n',
+            r"train\.jsonl, line 3: two texts, and the rows before it have one text\. Give every row one text",
+        ),
+        (
+            "train.jsonl",
+            b'{"text": "a", "text_b": "b", "label": "x"}\n{"text": "a", "text_b": null, "label": "y"}\n',
+            r"train\.jsonl, line 2: one text, and the rows before it have two texts",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_file_and_line(folder, file, content, message):
     (folder / file).write_bytes(content)
     with pytest.raises(InputError, match=message):
         next(data_of(folder).train.input_fn(2)())
+
+
+@pytest.mark.parametrize(
+    ("lines", "least"), [(["yes\talpha", "no\tbeta"], 3), (["yes\talpha\tbeta", "no\teta\teta"], 4)]
+)
+def test_a_length_without_room_for_text_is_refused_before_training(folder, lines, least):
+    write(folder, "train.tsv", lines)
+    for length in (-1, 0, 1, least - 1):
+        with pytest.raises(ArgumentError, match=rf"max_seq_length is {length}: .* Give {least} or more"):
+            data_of(folder, max_seq_length=length)
+    features, _ = next(data_of(folder, max_seq_length=least).train.input_fn(2)())
+    assert (features["input_ids"] > 4).sum(axis=1).tolist() == [1, 1]
 
 
 def test_labels_are_checked_with_file_and_line(folder):

@@ -68,6 +68,13 @@ def test_wrong_vocabularies_are_refused(tmp_path):
         Tokenizer(tmp_path / "tokenizer.json")
 
 
+def test_a_table_has_a_row_for_every_id_where_a_token_is_there_twice(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\ngood\ngood\nfilm\n")
+    tokenizer = Tokenizer(tmp_path)
+    assert tokenizer.encode(["good film"]) == [[5, 6]]
+    assert tokenizer.vocabulary_size == 7
+
+
 def test_a_vocabulary_is_built_from_texts(tmp_path):
     texts = ["the cat sat on the mat", "the dog sat on the log"] * 5
     path = build_vocabulary(texts, tmp_path / "vocab.txt", size=60)

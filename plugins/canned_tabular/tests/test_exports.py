@@ -58,7 +58,15 @@ def test_raw_rows(estimator, tmp_path):
     raw = ec.export.load(estimator.export_saved_model(str(tmp_path), receiver)).raw_signatures["predict"]
     found = raw(**FEATURES)
     np.testing.assert_allclose(found["probabilities"], predictions(estimator), rtol=1e-5)
+    with pytest.raises(ec.errors.ArgumentError, match=r"batch sizes: \{'age': 32, 'city': 31, 'tags': 32\}"):
+        raw(**{**FEATURES, "city": CITY[1:]})
     assert set(np.ravel(found["classes"])) <= {"old", "young"}
+
+
+def test_a_batch_without_rows_is_refused_as_such(estimator):
+    none = {name: array[:0] for name, array in FEATURES.items()}
+    with pytest.raises(ec.errors.InputError, match="A batch has no examples"):
+        list(estimator.predict(lambda: [FEATURES, none]))
 
 
 def record(row):

@@ -17,6 +17,7 @@ from estimator_canned_bert.text.batches import BatchPlan, TextInput, choose_buck
 from estimator_canned_bert.text.encoded import EncodedExamples, encode_examples
 from estimator_canned_bert.text.layouts import Columns, Layout, task_layout
 from estimator_canned_bert.text.rows import SUFFIXES, Row, read_rows
+from estimator_canned_bert.text.sequences import MOST_SPECIAL, check_room
 from estimator_canned_bert.text.tokenizer import Tokenizer
 from estimator_canned_bert.text.transform import TEXT_A, TEXT_B, BertTokens
 from estimator_core.errors import ArgumentError, InputError
@@ -167,6 +168,8 @@ class ClassifierData:
         self.test = self._split(paths["test"], test, labelled=False)
         if self.train is None and self.dev is None and self.test is None:
             raise ArgumentError(f"There is no train, dev or test file ({', '.join(SUFFIXES)}) in {self.directory}.")
+        if max_seq_length < MOST_SPECIAL:  # only then the first row is read
+            check_room(max_seq_length, self.pairs)
 
     @classmethod
     def from_tsv(cls, data_dir: str | os.PathLike[str], **options: Any) -> ClassifierData:

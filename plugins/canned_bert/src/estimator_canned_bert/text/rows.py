@@ -12,6 +12,7 @@ from estimator_canned_bert.text.layouts import Columns, counted_columns, named_c
 from estimator_core.errors import InputError
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
+_TEXTS = {False: "one text", True: "two texts"}
 csv.field_size_limit(2**31 - 1)
 
 
@@ -131,6 +132,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
+    pairs: bool | None = None  # whether the first row has two texts
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
@@ -141,11 +143,20 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
         columns = named_columns(list(values)) if isinstance(values, dict) else None
         if columns is None:
             raise InputError(f"{path}, line {number}: no object with a text and a label: {line.strip()[:80]!r}.")
-        if labels and columns.label is None:
-            raise InputError(f"{path}, line {number}: there is no label among {', '.join(values)}.")
         cells = list(values.values())
-        texts = [cells[place] if place is not None else None for place in (columns.text_a, columns.text_b)]
-        if any(text is not None and not isinstance(text, str) for text in texts):
+        if labels and (columns.label is None or cells[columns.label] is None):
+            raise InputError(f"{path}, line {number}: there is no label among {', '.join(values)}.")
+        texts = [cells[columns.text_a]]
+        if columns.text_b is not None and cells[columns.text_b] is not None:
+            texts.append(cells[columns.text_b])
+        if not all(isinstance(text, str) for text in texts):
             raise InputError(f"{path}, line {number}: a text is not a string: {line.strip()[:80]!r}.")
+        paired = len(texts) == 2
+        if pairs is not None and paired != pairs:
+            raise InputError(
+                f"{path}, line {number}: {_TEXTS[paired]}, and the rows before it have {_TEXTS[pairs]}. Give every row "
+                'one text, or every row two; an empty one is "".'
+            )
+        pairs = paired
         label = None if columns.label is None else cells[columns.label]
-        yield Row(str(texts[0]), texts[1], None if label is None else str(label), number)
+        yield Row(texts[0], texts[1] if paired else None, None if label is None else str(label), number)

@@ -4,6 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from estimator_core.errors import ArgumentError
+
+#: A sequence of so many tokens has room for text, whether it is of one text or two.
+MOST_SPECIAL = 4
+
+
+def check_room(max_length: int, pairs: bool) -> None:
+    """That a sequence has room for at least one token of a text.
+
+    Raises:
+        ArgumentError: it has not.
+
+    Example:
+        >>> check_room(3, pairs=False)
+    """
+    if max_length < 3 + pairs:
+        raise ArgumentError(f"max_seq_length is {max_length}: there is no room for any text. Give {3 + pairs} or more.")
+
 
 def kept_lengths(first: int, second: int, room: int) -> tuple[int, int]:
     """How many tokens of each of two texts are kept: the longer one loses its last token until both fit.

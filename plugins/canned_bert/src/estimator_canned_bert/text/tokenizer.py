@@ -42,8 +42,9 @@ class Tokenizer:
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of tokens."""
-        return int(self._rules.get_vocab_size())
+        """The greatest id of a token, and one more: rows of a table that has all of them."""
+        # Not the number of tokens: a file may have one twice, or leave out ids.
+        return 1 + max(self._rules.get_vocab().values())
 
     @property
     def fingerprint(self) -> str:
@@ -103,10 +104,10 @@ def find_vocabulary(path: str | os.PathLike[str]) -> Path:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """The tokens of a vocab.txt in the order of their ids.
+    """The tokens of a vocab.txt in the order of their ids. One that is there twice has the later id.
 
     Raises:
-        ArgumentError: it is empty, not UTF-8, or has a token twice.
+        ArgumentError: it is empty, or not UTF-8.
     """
     try:
         # Not splitlines: vocabularies hold characters that it takes for ends of lines.

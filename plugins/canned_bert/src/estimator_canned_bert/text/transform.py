@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
-from estimator_canned_bert.text.sequences import joined
+from estimator_canned_bert.text.sequences import check_room, joined
 from estimator_canned_bert.text.tokenizer import Tokenizer
 from estimator_core.errors import ArgumentError
 
@@ -39,8 +39,7 @@ class BertTokens:
         pairs: bool = False,
         do_lower_case: bool = True,
     ) -> None:
-        if max_seq_length < 3 + pairs:
-            raise ArgumentError(f"max_seq_length is {max_seq_length}: there is no room for any text.")
+        check_room(max_seq_length, pairs)
         self._tokenizer = Tokenizer(vocabulary, do_lower_case=do_lower_case)
         self._length = max_seq_length
         self._pairs = pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -175,7 +176,7 @@ def _two_axes(array: np.ndarray, key: str, column: str, width: int | None, *, mi
         kinds = set(map(type, array.tolist()))
         if any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds):
             return _padded(array, key, column, width, missing)
-    return array.reshape(len(array), -1)
+    return array.reshape(len(array), math.prod(array.shape[1:]))  # not -1: there may be no rows
 
 
 def _padded(rows: np.ndarray, key: str, column: str, width: int | None, missing: Any) -> np.ndarray:
