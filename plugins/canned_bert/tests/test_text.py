@@ -154,6 +154,34 @@ def test_a_length_without_room_for_text_is_refused_before_training(folder, lines
     assert (features["input_ids"] > 4).sum(axis=1).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("train", "file", "other", "message"),
+    [
+        (
+            ["yes\talpha\tbeta", "no\teta\teta"],
+            "dev.tsv",
+            "yes\talpha",
+            r"dev\.tsv: its rows have one text, .* two texts",
+        ),
+        (["yes\talpha\tbeta", "no\teta\teta"], "test.tsv", "alpha", r"test\.tsv: its rows have one text, .* two texts"),
+        # Two columns of a file without labels are two texts, though its labels may still be in it.
+        (
+            ["yes\talpha", "no\tbeta"],
+            "test.tsv",
+            "yes\talpha",
+            r"test\.tsv: its rows have two texts, .* one text\. Name",
+        ),
+    ],
+)
+def test_all_files_have_as_many_texts_as_the_training_file(folder, train, file, other, message):
+    write(folder, "train.tsv", train)
+    write(folder, file, [other])
+    data = data_of(folder)
+    assert len(data.train) == 2
+    with pytest.raises(InputError, match=message):
+        len(data.dev or data.test)
+
+
 def test_labels_are_checked_with_file_and_line(folder):
     write(folder, "train.tsv", ["yes\talpha", "no\tbeta"])
     write(folder, "dev.tsv", ["yes\talpha", "perhaps\tbeta"])

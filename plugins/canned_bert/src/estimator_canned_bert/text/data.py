@@ -16,7 +16,7 @@ from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
 from estimator_canned_bert.text.batches import BatchPlan, TextInput, choose_buckets
 from estimator_canned_bert.text.encoded import EncodedExamples, encode_examples
 from estimator_canned_bert.text.layouts import Columns, Layout, task_layout
-from estimator_canned_bert.text.rows import SUFFIXES, Row, read_rows
+from estimator_canned_bert.text.rows import SUFFIXES, TEXTS, Row, read_rows
 from estimator_canned_bert.text.sequences import MOST_SPECIAL, check_room
 from estimator_canned_bert.text.tokenizer import Tokenizer
 from estimator_canned_bert.text.transform import TEXT_A, TEXT_B, BertTokens
@@ -39,6 +39,7 @@ class Split:
         encode: Callable[..., EncodedExamples],
         max_seq_length: int,
         vocab: Path,
+        pairs: Callable[[], bool],
     ) -> None:
         self.path = path
         self._vocab = vocab
@@ -47,6 +48,7 @@ class Split:
         self._label_of = label_of
         self._encode = encode
         self._max_seq_length = max_seq_length
+        self._pairs = pairs
 
     def __iter__(self) -> Iterator[Row]:
         return read_rows(self.path, self._columns, labels=self._with_labels)
@@ -56,7 +58,17 @@ class Split:
 
     @functools.cached_property
     def examples(self) -> EncodedExamples:
-        """The encoded examples."""
+        """The encoded examples.
+
+        Raises:
+            InputError: rows that cannot be read, or have one text where those of the training file have two.
+        """
+        paired = next(iter(self)).text_b is not None
+        if paired != self._pairs():
+            raise InputError(
+                f"{self.path}: its rows have {TEXTS[paired]}, and those of the training file {TEXTS[not paired]}. Name "
+                "its columns in its first line, or bring it to the same form."
+            )
         facts = {
             "file": _content_hash(self.path),
             "suffix": self.path.suffix,
@@ -179,9 +191,9 @@ class ClassifierData:
     @functools.cached_property
     def pairs(self) -> bool:
         """Whether an example has two texts."""
-        split = self.train or self.dev or self.test
-        assert split is not None
-        return next(iter(split)).text_b is not None
+        splits = (self.train, self.dev, self.test)
+        first = next(split for split in splits if split is not None)  # not `or`: it would ask for their lengths
+        return next(iter(first)).text_b is not None
 
     def tokens(self) -> BertTokens:
         """The host transform from text to features, as these files are encoded."""
@@ -253,6 +265,7 @@ class ClassifierData:
             encode=functools.partial(_with_labels, encode, self.labels),
             max_seq_length=self.max_seq_length,
             vocab=self.tokenizer.path,
+            pairs=lambda: self.pairs,
         )
 
     def _label_of(self, path: Path) -> Callable[[Row], float]:

@@ -12,7 +12,8 @@ from estimator_canned_bert.text.layouts import Columns, counted_columns, named_c
 from estimator_core.errors import InputError
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
-_TEXTS = {False: "one text", True: "two texts"}
+#: How many texts a row has, by whether they are pairs.
+TEXTS = {False: "one text", True: "two texts"}
 csv.field_size_limit(2**31 - 1)
 
 
@@ -154,7 +155,7 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
         paired = len(texts) == 2
         if pairs is not None and paired != pairs:
             raise InputError(
-                f"{path}, line {number}: {_TEXTS[paired]}, and the rows before it have {_TEXTS[pairs]}. Give every row "
+                f"{path}, line {number}: {TEXTS[paired]}, and the rows before it have {TEXTS[pairs]}. Give every row "
                 'one text, or every row two; an empty one is "".'
             )
         pairs = paired
