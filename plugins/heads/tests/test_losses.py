@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from estimator_core.errors import ArgumentError
-from estimator_heads import LossOptions, losses
+from estimator_heads import LossOptions, RankingHead, losses
 
 rng = np.random.default_rng(21)
 N, CLASSES = 6, 4
@@ -129,6 +129,16 @@ def test_ranking_losses_by_hand():
     nothing = jnp.zeros((1, 4), bool)
     assert float(losses.pairwise_logistic(labels, scores, nothing)[0]) == 0.0
     assert float(losses.listwise_softmax(labels, scores, nothing)[0]) == 0.0
+
+
+@pytest.mark.parametrize("loss", ["pairwise", "listwise"])
+def test_a_relevance_of_nan_is_not_a_place_without_an_item(loss):
+    head = RankingHead(2, loss=loss)
+    scores = np.array([[0.5, -0.5], [1.0, 2.0]], np.float32)
+    assert math.isfinite(head.loss(np.array([[1.0, 0.0], [1.0, -1.0]]), scores))
+    wrong = np.array([[1.0, 0.0], [1.0, np.nan]])
+    assert math.isnan(head.loss(wrong, scores))
+    assert math.isnan(head.metrics({}, scores, wrong)["average_loss"].compute())
 
 
 def test_in_batch_softmax_leaves_accidental_hits_and_padding_out():

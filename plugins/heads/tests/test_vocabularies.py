@@ -41,6 +41,12 @@ def test_numbers_are_no_labels_of_a_vocabulary():
         LabelIds(NAMES).apply({"labels": np.array([1, 2])})
 
 
+@pytest.mark.parametrize("dtype", ["S", object])
+def test_labels_that_are_not_utf_8_are_told_as_such(dtype):
+    with pytest.raises(ArgumentError, match=r"Labels should be UTF-8\. Instead got b'\\xff'"):
+        Vocabulary(["a", "b"]).ids(np.array([b"a", b"\xff"], dtype))
+
+
 def test_blank_labels_fill_up_sequences():
     labels = np.array([["iroh", "aang", ""], ["katara", "", ""]], object)
     found = LabelIds(NAMES, blank=-100).apply({"labels": labels})["labels"]

@@ -88,7 +88,7 @@ class RankingHead(BaseHead):
     ) -> jax.Array:
         """The weighted, reduced loss of the lists."""
         scores, relevance, valid = self._lists(labels, logits)
-        losses = self._list_loss(relevance, scores, valid)
+        losses = self._losses(relevance, scores, valid)
         loss = reduce_loss(losses, self._weights(features, losses), self.loss_reduction)
         return add_losses(loss, regularization_losses)
 
@@ -112,7 +112,7 @@ class RankingHead(BaseHead):
     ) -> dict[str, Metric]:
         """The average loss, NDCG at each k, and the mean reciprocal rank."""
         scores, relevance, valid = self._lists(labels, logits)
-        losses = self._list_loss(relevance, scores, valid)
+        losses = self._losses(relevance, scores, valid)
         weights = self._weights(features, losses)
         found: dict[str, Metric] = {MetricKeys.LOSS_MEAN: mean(losses, weights)}
         for k in self._top_k:
@@ -129,8 +129,12 @@ class RankingHead(BaseHead):
                 f"A RankingHead takes logits and labels [batch, {self.logits_dimension}]; got {scores.shape} and "
                 f"{None if relevance is None else relevance.shape}."
             )
-        valid = relevance >= 0
+        valid = ~(relevance < 0)  # NaN is a label that is wrong, not a place without an item
         return scores, jnp.where(valid, relevance, 0.0), valid
+
+    def _losses(self, relevance: jax.Array, scores: jax.Array, valid: jax.Array) -> jax.Array:
+        """The loss of each list. A relevance of NaN makes it NaN: comparisons with it would leave it out in silence."""
+        return jnp.where(jnp.isnan(relevance).any(axis=-1), jnp.nan, self._list_loss(relevance, scores, valid))
 
     def _weights(self, features: Mapping[str, Any] | None, losses: jax.Array) -> jax.Array | None:
         if self._weight_column is None:

@@ -87,13 +87,11 @@ def as_strings(labels: Any) -> np.ndarray[Any, Any]:
     """An array of str; bytes are taken as UTF-8.
 
     Raises:
-        ArgumentError: other values than strings and bytes.
+        ArgumentError: other values than strings and bytes, or bytes that are not UTF-8.
     """
     array = np.asarray(labels)
-    if array.dtype.kind == "S":
-        return np.char.decode(array, "utf-8")
-    if array.dtype.kind == "O":
-        flat = [value.decode("utf-8") if isinstance(value, bytes) else value for value in array.ravel().tolist()]
+    if array.dtype.kind in "OS":
+        flat = [_decoded(value) if isinstance(value, bytes) else value for value in array.ravel().tolist()]
         if not all(isinstance(value, str) for value in flat):
             wrong = next(value for value in flat if not isinstance(value, str))
             raise ArgumentError(f"Labels should be strings if there is a vocabulary. Instead got {wrong!r}.")
@@ -101,3 +99,10 @@ def as_strings(labels: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind != "U":
         raise ArgumentError(f"Labels should be strings if there is a vocabulary. Instead got dtype {array.dtype}.")
     return array
+
+
+def _decoded(label: bytes) -> str:
+    try:
+        return label.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"Labels should be UTF-8. Instead got {label!r}. Correct the data.") from error
