@@ -26,7 +26,6 @@ _HOME = {
     "predictor": ("Predictor",),
     "train_eval": ("train_and_evaluate",),
     "_door": ("with_model_fn",),
-    "_extenders": ("add_metrics",),
     "_step.train_op": ("custom_train_op", "group", "minimize"),
     "_step.sparse": ("sparse_lookup",),
     "_metrics.example_weights": ("example_weights",),

@@ -13,7 +13,6 @@ from estimator_core._checkpoint import latest_checkpoint as latest_checkpoint
 from estimator_core._checkpoint.read import load_variables as load_variables
 from estimator_core._cluster import Processes as Processes
 from estimator_core._door import with_model_fn as with_model_fn
-from estimator_core._extenders import add_metrics as add_metrics
 from estimator_core._metrics.example_weights import example_weights as example_weights
 from estimator_core._model.access import get_variable as get_variable
 from estimator_core._model.access import next_rng_key as next_rng_key
@@ -49,6 +48,7 @@ from estimator_core.specs import TrainSpec as TrainSpec
 from estimator_core.train_eval import train_and_evaluate as train_and_evaluate
 from estimator_experiment import Experiment as Experiment
 from estimator_experiment import HParams as HParams
+from estimator_heads import add_metrics as add_metrics
 from estimator_warm_start import VocabInfo as VocabInfo
 from estimator_warm_start import WarmStartSettings as WarmStartSettings
 from estimator_warm_start import get_assignment_map_from_checkpoint as get_assignment_map_from_checkpoint

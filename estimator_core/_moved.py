@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _EXPERIMENT = ("estimator_experiment", "estimator-experiment")
+_HEADS = ("estimator_heads", "estimator-heads")
 _INPUTS = ("estimator_inputs", "estimator-inputs")
 _SIGNATURES = ("estimator_signatures", "estimator-signatures")
 _WARM_START = ("estimator_warm_start", "estimator-warm-start")
@@ -25,6 +26,7 @@ MOVED: dict[str, tuple[str, str]] = {
     "HParams": _EXPERIMENT,
     "VocabInfo": _WARM_START,
     "WarmStartSettings": _WARM_START,
+    "add_metrics": _HEADS,
     "get_assignment_map_from_checkpoint": _WARM_START,
     "init_from_checkpoint": _WARM_START,
     "export.FixedLenFeature": _INPUTS,

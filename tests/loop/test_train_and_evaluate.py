@@ -117,23 +117,6 @@ def test_evaluation_and_exports_see_the_weights_of_their_step(
     assert len(set(seen.values())) == 3
 
 
-def test_add_metrics(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
-    estimator = make_estimator().train(train_input, steps=2)
-    more = ec.add_metrics(
-        estimator,
-        lambda labels, predictions: {
-            "label_mean": ec.metrics.mean(labels),
-            "mean_prediction": ec.metrics.mean(0 * labels),
-        },
-    )
-    metrics = more.evaluate(eval_input)
-    assert metrics["mean_prediction"] == 0.0  # the new one wins
-    assert "label_mean" in metrics
-    assert "label_mean" not in estimator.evaluate(eval_input)
-    with pytest.raises(ec.EstimatorError, match="not expected args: \\['foo'\\]"):
-        ec.add_metrics(estimator, lambda foo: {})
-
-
 def test_the_best_checkpoints_by_a_metric_stay(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
     best = ec.KeepBest(metric="loss", mode="max", n=1)  # the loss falls: the first one is the best of these
     estimator = make_estimator(save_checkpoints_steps=10, keep_checkpoint_max=2, keep_checkpoint_best=best)

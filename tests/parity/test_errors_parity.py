@@ -108,8 +108,13 @@ OTHER_WORDS = {
     "train_input_fn_three_values": "a tuple of three is three batches, of which the first is no array",
 }
 
-#: Mistakes in what estimator-warm-start gives.
-NEED_WARM_START = {"warm_start_empty", "warm_start_missing"}
+#: Mistakes in what estimator-warm-start and estimator-heads give.
+NEED_PLUGINS = {
+    "warm_start_empty",
+    "warm_start_missing",
+    "add_metrics_unexpected_argument",
+    "add_metrics_not_an_estimator",
+}
 
 
 def is_made(name):
@@ -126,7 +131,7 @@ def refusal(name):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.plugins] * (name in NEED_WARM_START)) for name in filter(is_made, CASES)],
+    [pytest.param(name, marks=[pytest.mark.plugins] * (name in NEED_PLUGINS)) for name in filter(is_made, CASES)],
 )
 def test_mistake(name, compilation_cache, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # model_dirs that a mistake makes

@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1496,  # names of programs, variables by path, joined columns, tables in forms, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2704,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
+    "flat": 2666,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -104,4 +104,12 @@ MUTANTS = (
         new="return loss",
         tests=("test_train_op_fn_gets_the_regularized_loss",),
     ),
+    Mutant(
+        name="metrics-are-replaced-in-silence",
+        guarantee="fault 20",
+        file=_ROOM + "more_metrics.py",
+        old="        if replaced:\n",
+        new="        if False:\n",
+        tests=("test_a_metric_that_is_replaced_is_named",),
+    ),
 )

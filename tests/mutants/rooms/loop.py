@@ -236,14 +236,6 @@ MUTANTS = (
         new="unknown = []",
         tests=("test_refused_with_cause_and_nothing_written[predict an unknown key]",),
     ),
-    Mutant(
-        name="metrics-are-replaced-in-silence",
-        guarantee="fault 20",
-        file=_CORE + "_extenders.py",
-        old="        if replaced:\n",
-        new="        if False:\n",
-        tests=("test_a_metric_that_is_replaced_is_named",),
-    ),
     # Time
     Mutant(
         name="a-nested-compilation-counts-twice",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from estimator_heads.keys import PredictionKeys as PredictionKeys
     from estimator_heads.logistic_regression_head import LogisticRegressionHead as LogisticRegressionHead
     from estimator_heads.losses.options import LossOptions as LossOptions
+    from estimator_heads.more_metrics import add_metrics as add_metrics
     from estimator_heads.multi_class_head import MultiClassHead as MultiClassHead
     from estimator_heads.multi_head import MultiHead as MultiHead
     from estimator_heads.multi_label_head import MultiLabelHead as MultiLabelHead
@@ -59,6 +60,7 @@ _HOME = {
     "TokenClassificationHead": "token_classification_head",
     "adagrad": "optimizers",
     "adam": "optimizers",
+    "add_metrics": "more_metrics",
     "ftrl": "optimizers",
     "not_finite": "data.rule",
     "shown": "data.rule",

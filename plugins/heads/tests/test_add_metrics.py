@@ -55,17 +55,18 @@ def test_a_metric_that_is_replaced_is_named(tmp_path: Any, caplog: pytest.LogCap
     assert "['average_loss'] of the model's metrics are replaced" in caplog.text
 
 
-def test_the_inner_model_fn_gets_the_other_config(tmp_path: Any) -> None:
-    seen: list[str] = []
-
-    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
-        seen.append(config.model_dir)
-        weight = ec.get_variable("w", (1,))
-        assert weight.dtype == features["x"].dtype
-        return ec.EstimatorSpec(mode, predictions=features["x"] * weight)
-
-    first = ec.Estimator(model_fn, str(tmp_path / "first"), ec.RunConfig(allow_untrained=True))
-    config = first.config.replace(model_dir=str(tmp_path / "second"), precision="bfloat16")
-    second = ec.with_model_fn(first, first.model_fn, config)
-    assert len(list(second.predict(batches))) == 8
-    assert set(seen) == {str(tmp_path / "second")}
+def test_metrics_are_added_and_the_estimator_is_not_changed(tmp_path: Any) -> None:
+    estimator = tiny_estimator(tmp_path, default_hooks=False).train(batches, steps=2)
+    more = ec.add_metrics(
+        estimator,
+        lambda labels, predictions: {
+            "label_mean": ec.metrics.mean(labels),
+            "average_loss": ec.metrics.mean(0 * labels),
+        },
+    )
+    metrics = more.evaluate(batches)
+    assert metrics["average_loss"] == 0.0  # the new one wins
+    assert metrics["label_mean"] == 1.0
+    assert "label_mean" not in estimator.evaluate(batches)
+    with pytest.raises(ec.EstimatorError, match="not expected args: \\['foo'\\]"):
+        ec.add_metrics(estimator, lambda foo: {})

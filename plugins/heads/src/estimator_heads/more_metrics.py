@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from estimator_core._door import with_model_fn
-from estimator_core._types import PyTree
+from estimator_core import with_model_fn
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.estimator import Estimator
 from estimator_core.modes import ModeKeys
@@ -30,6 +29,14 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
     Raises:
         ArgumentError: metric_fn takes other arguments.
 
+    Example:
+        >>> import estimator_core as ec
+        >>> def model_fn(features, mode):
+        ...     return ec.EstimatorSpec(mode, predictions=features["x"] * ec.get_variable("slope", ()))
+        >>> estimator = ec.Estimator(model_fn, "runs/slope")
+        >>> ec.add_metrics(estimator, lambda labels: {"label_mean": ec.metrics.mean(labels)}).model_dir
+        'runs/slope'
+
     Source: `tf.estimator.add_metrics`.
     """
     if not isinstance(estimator, Estimator):
@@ -45,7 +52,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimato
         )
     inner = estimator.model_fn
 
-    def model_fn(features: PyTree, labels: PyTree, mode: str, config: Any) -> EstimatorSpec:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         spec: EstimatorSpec = inner(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
