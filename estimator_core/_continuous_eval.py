@@ -27,7 +27,6 @@ def new_checkpoints(
     *,
     stop: Callable[[int], bool],
     sleep: Callable[[float], None] = time.sleep,
-    poll_secs: float = _POLL_SECONDS,
     ended: Callable[[], bool] = lambda: False,
     every: bool = False,
 ) -> Any:
@@ -49,7 +48,7 @@ def new_checkpoints(
         elif last:
             return
         else:
-            sleep(poll_secs)
+            sleep(_POLL_SECONDS)
 
 
 def _is_newer(path: str, seen: str | None) -> bool:

@@ -46,9 +46,9 @@ class TrainState(NamedTuple):
         return {**self.variables, **self.model_state}
 
 
-def initial_clock(seed: int, step: int = 0) -> np.ndarray:
-    """The clock of a run that starts at `step` with a seed of up to 64 bits."""
-    return np.array([step, 0, seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+def initial_clock(seed: int) -> np.ndarray:
+    """The clock before the first step, with a seed of up to 64 bits."""
+    return np.array([0, 0, seed & 0xFFFFFFFF, seed >> 32], np.uint32)
 
 
 def clock_seed(clock: jax.Array) -> int:
