@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2665,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts
+    "_checkpoint": 2635,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
     "_export": 635,  # words of host transforms, two formats that take one export, sizes of batches that differ included
