@@ -21,7 +21,7 @@ from estimator_core._checkpoint import brought, latest_checkpoint
 from estimator_core._inputs.preparation import Preparation
 from estimator_core._left_out import OF_EXPORTS, leaving_out
 from estimator_core._loop.agreement import connected
-from estimator_core._loop.context import CallOf, RunContext, inner_context, outermost_context
+from estimator_core._loop.context import CallOf, CallUnderWay, RunContext, inner_context, outermost_context
 from estimator_core._loop.device_state import DeviceState
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import is_over
@@ -123,7 +123,7 @@ class Estimator:
         self._devices = Devices(config, self._select_backend, functools.partial(connected, config, self._plugins))
         self._programs = Programs(self._bound)
         self._state = DeviceState()
-        self._open: RunContext | None = None  # of the call under way that others may be made in
+        self._open = CallUnderWay()
         self._history = History()
 
     @property
@@ -269,7 +269,7 @@ class Estimator:
         """
         from estimator_core.predictor import Predictor
 
-        devices = self._devices if self._open is None else self._open.devices
+        devices = self._devices if self._open.context is None else self._open.context.devices
         checkpoint_path = brought(checkpoint_path, self._plugins)
 
         def state(batch: Batch) -> TrainState:
@@ -489,19 +489,20 @@ class Estimator:
         """The context of a call: inside the call under way, or one of its own."""
         directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
         call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
-        if self._open is not None:
-            return inner_context(self._open, call)
+        if self._open.context is not None:
+            return inner_context(self._open.context, call)
         self._place.refresh(lambda: self._devices.processes)
         return outermost_context(call, self, self._devices, self._params, self._plugins)
 
     @contextlib.contextmanager
     def _entered(self, context: RunContext) -> Generator[None]:
         """Within, calls of this Estimator are made inside the call of a context."""
-        before, self._open = self._open, context
+        before, self._open.context = self._open.context, context
         try:
-            yield
+            with self._state.trained_here():
+                yield
         finally:
-            self._open = before
+            self._open.context = before
 
     def _evaluate(
         self,
@@ -577,7 +578,7 @@ class Estimator:
     def _variables_or_entries(self) -> Mapping[str, Any]:
         from estimator_core._checkpoint.read import list_variables
 
-        if self._state.state is not None:
+        if self._state.trained_elsewhere or self._state.state is not None:
             return self._states.at_hand(self._context(ModeKeys.PREDICT)).by_path
         newest = self.latest_checkpoint()
         if newest is None:

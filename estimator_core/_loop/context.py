@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -94,6 +95,12 @@ class RunContext:
     def training(self) -> bool:
         """Whether this is a training call, or inside of one."""
         return self.mode == ModeKeys.TRAIN or (self.outer is not None and self.outer.training)
+
+
+class CallUnderWay(threading.local):
+    """The context of the call that other calls of the same thread are made in. Calls of other threads are not in it."""
+
+    context: RunContext | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ class DeviceState:
         has_slots: bool = False,
     ) -> None:
         self._versions = 0
+        self._trainer: int | None = None  # the thread that trains it
         self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
 
     def start(
@@ -82,6 +84,20 @@ class DeviceState:
         self._packing: Packing | CarriedTables | None = None
         self._unpacked: tuple[Any, TrainState] | None = None  # the packed state and the unpacked one
         self._note_change()
+
+    @contextlib.contextmanager
+    def trained_here(self) -> Generator[None]:
+        """Within, this thread trains the state."""
+        before, self._trainer = self._trainer, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._trainer = before
+
+    @property
+    def trained_elsewhere(self) -> bool:
+        """Whether another thread trains the state. Then its arrays may be gone at any moment."""
+        return self._trainer not in (None, threading.get_ident())
 
     def forget(self) -> None:
         """Drops the state after a failure: its buffers may be gone, and the newest checkpoint counts."""

@@ -175,8 +175,8 @@ def _model(
 
 def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:
     """The state on the device if the requested checkpoint is its own, so that nothing need be read."""
-    if context.devices.apart or live.state is None:
-        return None  # spread over processes that take no part, or absent
+    if context.devices.apart or live.trained_elsewhere or live.state is None:
+        return None  # spread over processes that take no part, taken by steps, or absent
     if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():
         return None
     return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None

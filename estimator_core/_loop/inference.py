@@ -52,7 +52,8 @@ class InferenceStates:
     def get(self, context: RunContext, batch: Batch | None, checkpoint_path: str | None) -> TrainState:
         """A state for a call: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
 
-        EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot.
+        EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot. While another
+        thread trains, the newest checkpoint counts.
 
         Args:
             context: of the call.
@@ -74,6 +75,11 @@ class InferenceStates:
         newest = latest_checkpoint(model_dir) if newest is None else newest
         if newest is not None:
             return self._of_checkpoint(newest, context, batch, lambda: self._read_newest(context))
+        if live.trained_elsewhere:
+            raise CheckpointNotFoundError(
+                f"Another thread trains this Estimator, and there is no checkpoint in {model_dir} yet. Wait for the "
+                "first one, or make this call in a hook of the training."
+            )
         read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
         refuse_foreign(model_dir, context.plugins)
         if self._fresh is None:
@@ -102,7 +108,7 @@ class InferenceStates:
     def _is_live(self, context: RunContext, newest: str | None) -> bool:
         """Whether the live state is there, counts, and can be read without asking other processes."""
         live = self._live
-        if live.state is None:
+        if live.trained_elsewhere or live.state is None:
             return False
         if context.devices.apart and newest is not None:
             return False  # it is spread over processes that are not asked

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 635,  # words of host transforms, two formats that take one export, sizes of batches that differ included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4445,  # a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches, planned tables
+    "_loop": 4464,  # other threads, a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1496,  # names of programs, variables by path, joined columns, tables in forms, included
     "_storage": 350,  # files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2666,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
+    "flat": 2667,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -524,4 +524,13 @@ MUTANTS = (
         tests=("test_a_resumed_run_traces_its_step_once",),
         in_cut=False,
     ),
+    Mutant(
+        name="another-thread-reads-the-arrays-of-steps",
+        guarantee="rule 206",
+        file=_ROOM + "device_state.py",
+        old="return self._trainer not in (None, threading.get_ident())",
+        new="return False",
+        tests=("test_calls_work_on_the_newest_checkpoint",),
+        in_cut=False,
+    ),
 )
