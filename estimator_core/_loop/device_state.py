@@ -65,6 +65,7 @@ class DeviceState:
     ) -> None:
         self._versions = 0
         self._trainer: int | None = None  # the thread that trains it
+        self._readers: list[int] = []  # threads that read its arrays for longer
         self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
 
     def start(
@@ -87,12 +88,25 @@ class DeviceState:
 
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:
-        """Within, this thread trains the state."""
-        before, self._trainer = self._trainer, threading.get_ident()
+        """Within, this thread trains the state. If another one still reads its arrays, steps take copies of them."""
+        own = threading.get_ident()
+        before, self._trainer = self._trainer, own  # before the look at readers: who comes later finds it
         try:
+            if any(reader != own for reader in self._readers):
+                self.carried = jax.tree.map(_copy_of, self.carried)
             yield
         finally:
             self._trainer = before
+
+    @contextlib.contextmanager
+    def read_here(self) -> Generator[None]:
+        """Within, this thread may read arrays of the state, whatever another thread begins meanwhile."""
+        own = threading.get_ident()
+        self._readers.append(own)
+        try:
+            yield
+        finally:
+            self._readers.remove(own)
 
     @property
     def trained_elsewhere(self) -> bool:
@@ -221,6 +235,10 @@ def _with(state: TrainState, values: Mapping[str, object]) -> TrainState:
         variables={path: values.get(path, value) for path, value in state.variables.items()},
         model_state={path: values.get(path, value) for path, value in state.model_state.items()},
     )
+
+
+def _copy_of(array: Any) -> Any:
+    return jax.device_put(array, array.sharding, may_alias=False)
 
 
 def _like(current: Any, value: Any) -> Any:

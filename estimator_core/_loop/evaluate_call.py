@@ -156,7 +156,7 @@ class EvaluateCall:
             )
         first = _checked(run, first)
         devices = context.devices
-        with devices.placement.context():
+        with devices.placement.context(), self.states.reading():
             state = self.states.get(context, first, self.checkpoint_path)
             run.live = DeviceState(state=state, step=int(np.asarray(state.clock)[0]))
             step, run.step = run.live.step, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,11 +50,15 @@ class InferenceStates:
         self._agree = agree
         self._kept: tuple[str, Placement, TrainState] | None = None
 
+    def reading(self) -> contextlib.AbstractContextManager[None]:
+        """Within, live arrays that `get` returns stay, even if another thread begins to train."""
+        return self._live.read_here()
+
     def get(self, context: RunContext, batch: Batch | None, checkpoint_path: str | None) -> TrainState:
         """A state for a call: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
 
-        EVAL gets the live arrays themselves, since nothing trains until it returns; PREDICT a snapshot. While another
-        thread trains, the newest checkpoint counts.
+        EVAL gets the live arrays themselves, to be read within `reading`; PREDICT a snapshot. While another thread
+        trains, the newest checkpoint counts.
 
         Args:
             context: of the call.

@@ -113,6 +113,30 @@ def test_what_is_not_saved_yet_is_not_read(make_estimator: Any, train_input: Any
                 call()
 
 
+def test_an_evaluation_keeps_its_values_though_a_training_begins(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
+    estimator = make_estimator().train(train_input, max_steps=4)
+    expected = estimator.evaluate(eval_input)
+    reading, resume, found = threading.Event(), threading.Event(), []
+
+    def slow_input() -> Any:
+        for number, batch in enumerate(eval_input()):
+            if number == 2:
+                reading.set()
+                assert resume.wait(60)
+            yield batch
+
+    thread = threading.Thread(target=lambda: found.append(estimator.evaluate(slow_input)))
+    thread.start()
+    assert reading.wait(60)
+    estimator.train(train_input, max_steps=9)
+    resume.set()
+    thread.join(60)
+    assert found == [expected]
+    assert estimator.evaluate(eval_input)["global_step"] == 9
+
+
 def test_calls_beside_running_steps(make_estimator: Any, train_input: Any, eval_input: Any) -> None:
     estimator, ended = make_estimator(save_checkpoints_steps=500), threading.Event()
 

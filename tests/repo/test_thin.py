@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 635,  # words of host transforms, two formats that take one export, sizes of batches that differ included
     "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
     "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4464,  # other threads, a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
+    "_loop": 4481,  # other threads, a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,

@@ -533,4 +533,13 @@ MUTANTS = (
         tests=("test_calls_work_on_the_newest_checkpoint",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-training-takes-arrays-that-are-read",
+        guarantee="rule 206",
+        file=_ROOM + "device_state.py",
+        old="if any(reader != own for reader in self._readers):",
+        new="if False:",
+        tests=("test_an_evaluation_keeps_its_values_though_a_training_begins",),
+        in_cut=False,
+    ),
 )
