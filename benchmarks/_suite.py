@@ -76,7 +76,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "serving": ("serving", "scoring"),
     "experiments": ("population", "sweep", "folds", "many_runs"),
 }
-#: What the summary changes: fewer rounds and less work. It took eight minutes beside TensorFlow and PyTorch.
+#: What the summary changes: fewer rounds and less work. It took eight minutes, without two workloads.
 SUMMARY: dict[str, tuple[str, ...]] = {
     "mlp_steps": ("--rounds", "5", "--turns", "5"),
     "mlp_peers": ("--rounds", "5"),
