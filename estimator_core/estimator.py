@@ -34,7 +34,7 @@ from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError, ArgumentTypeError, CheckpointNotFoundError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import check_hooks, check_input_fn, check_listeners, check_steps
 
@@ -578,12 +578,11 @@ class Estimator:
     def _variables_or_entries(self) -> Mapping[str, Any]:
         from estimator_core._checkpoint.read import list_variables
 
-        if self._state.trained_elsewhere or self._state.state is not None:
-            return self._states.at_hand(self._context(ModeKeys.PREDICT)).by_path
-        newest = self.latest_checkpoint()
-        if newest is None:
-            raise CheckpointNotFoundError(f"Could not find trained model in model_dir: {self.model_dir}. Train first.")
-        return list_variables(newest)
+        if self._state.trained_elsewhere or self._state.state is None:
+            newest = self.latest_checkpoint()
+            if newest is not None:
+                return list_variables(newest)
+        return self._states.at_hand(self._context(ModeKeys.PREDICT)).by_path
 
     @staticmethod
     def _check_name(name: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a run computes on: backend, placement, processes, and the directory of compiled programs."""
+"""What a run computes on: backend, placement, processes; where compiled programs are kept, and compilers' memory."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class DeviceState:
     ) -> None:
         self._versions = 0
         self._trainer: int | None = None  # the thread that trains it
-        self._readers: list[int] = []  # threads that read its arrays for longer
+        self._readers: list[int] = []  # threads that read its arrays for a whole evaluation
         self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
 
     def start(
@@ -89,10 +89,10 @@ class DeviceState:
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:
         """Within, this thread trains the state. If another one still reads its arrays, steps take copies of them."""
-        own = threading.get_ident()
-        before, self._trainer = self._trainer, own  # before the look at readers: who comes later finds it
+        # Before the look at readers: who comes later finds it, and reads a checkpoint.
+        before, self._trainer = self._trainer, threading.get_ident()
         try:
-            if any(reader != own for reader in self._readers):
+            if before is None and self._readers:
                 self.carried = jax.tree.map(_copy_of, self.carried)
             yield
         finally:

@@ -537,7 +537,7 @@ MUTANTS = (
         name="a-training-takes-arrays-that-are-read",
         guarantee="rule 206",
         file=_ROOM + "device_state.py",
-        old="if any(reader != own for reader in self._readers):",
+        old="if before is None and self._readers:",
         new="if False:",
         tests=("test_an_evaluation_keeps_its_values_though_a_training_begins",),
         in_cut=False,
