@@ -26,7 +26,7 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+        array = _in_one_piece(array)
     wanted = arrow_type(kind)
     if array.type != wanted and not _is_text(array.type, kind):
         if pa.types.is_fixed_size_list(array.type) and kind.listed and not array.null_count:
@@ -45,7 +45,7 @@ def plain_array(array: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+        array = _in_one_piece(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -53,6 +53,10 @@ def plain_array(array: Any) -> Any:
     if str(array.type) in ("string_view", "binary_view"):
         return array.cast(pa.large_string() if "string" in str(array.type) else pa.large_binary())
     return array
+
+
+def _in_one_piece(array: Any) -> Any:
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()  # one piece would be copied
 
 
 def _flat(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:

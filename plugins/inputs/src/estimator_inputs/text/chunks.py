@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from estimator_inputs.text.quotes import last_record_end, quote_fault, rows_in
+from estimator_inputs.text.quotes import last_record_end, newlines_in, quote_fault, rows_in
 
 #: A longer record is taken for a fault: most likely a quote that is never closed.
 LONGEST_RECORD = 64 << 20
@@ -67,7 +67,7 @@ def read_chunks(
             continue
         data, fault = found
         offset += len(data)
-        begins, line = line, line + data.count(b"\n")
+        begins, line = line, line + newlines_in(data)
         first, row = row, row + (rows_in(data, quote) if count_rows and fault is None else int(count_rows))
         rest, size = rest[len(data) :], block_bytes
         yield Chunk(data, begins, first, (offset, line, row), fault)

