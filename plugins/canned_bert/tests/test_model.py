@@ -16,7 +16,9 @@ from estimator_canned_bert import (
     create_optimizer,
     merge_lora,
 )
+from estimator_canned_bert.encoder.apply import encode
 from estimator_canned_bert.encoder.layers import activation
+from estimator_canned_bert.encoder.parameters import encoder_shapes
 from estimator_canned_bert.optimization.groups import layer_scales
 from estimator_core.errors import ArgumentError, ModelFnError
 from estimator_core.testing import ModelSuite
@@ -286,3 +288,24 @@ def test_features_that_cannot_be_encoded(tmp_path):
         model.train(lambda: [({"input_ids": np.ones((2, 13), np.int32)}, np.zeros(2, np.int32))])
     with pytest.raises(ModelFnError, match=r"The features of BERT are input_ids.*given: \['words'\]"):
         model.train(lambda: [({"words": np.ones((2, 3), np.int32)}, np.zeros(2, np.int32))])
+
+
+@pytest.mark.parametrize(("feature", "value"), [("ids", -1), ("ids", CONFIG.vocab_size), ("segments", 2)])
+def test_a_row_with_a_number_out_of_range_is_nan_and_others_are_as_before(feature, value):
+    rng = np.random.default_rng(5)
+    parameters = {name: jnp.asarray(rng.normal(0, 0.1, shape)) for name, shape in encoder_shapes(CONFIG).items()}
+    features, _ = examples(4)
+    arrays = {"ids": features["input_ids"], "mask": features["input_mask"], "segments": features["segment_ids"]}
+    arrays["mask"][1, 7:] = 0  # a place without a token there
+
+    def pooled(**changed):
+        ids, mask, segments = ({**arrays, **changed}[name] for name in ("ids", "mask", "segments"))
+        return np.asarray(encode(parameters, CONFIG, ids, mask, segments).pooled)
+
+    before, broken = pooled(), arrays[feature].copy()
+    broken[1, 8] = value
+    np.testing.assert_array_equal(pooled(**{feature: broken}), before)
+    broken[2, 1] = value
+    after = pooled(**{feature: broken})
+    assert np.isnan(after[2]).all()
+    np.testing.assert_array_equal(np.delete(after, 2, axis=0), np.delete(before, 2, axis=0))

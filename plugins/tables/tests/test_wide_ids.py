@@ -20,11 +20,19 @@ def test_words_hold_every_bit() -> None:
     assert words["id"][1].tolist() == [-1, -1]
 
 
+def test_unsigned_ids_have_the_words_of_the_same_bits() -> None:
+    ids = np.array([0, 2**63, 2**64 - 2], np.uint64)
+    words = WideIds(["id"]).apply({"id": ids})["id"]
+    assert words.tolist() == WideIds(["id"]).apply({"id": ids.view(np.int64)})["id"].tolist()
+    assert words[2].tolist() == [-1, -2]
+
+
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
         ({"other": np.zeros(2, np.int64)}, r"no feature 'id'. Features: \['other'\]"),
         ({"id": np.zeros(2)}, "'id' must hold integers, given float64"),
+        ({"id": np.array([1, 2**64 - 1], np.uint64)}, r"'id' holds 2\*\*64 - 1, whose words stand for no id"),
     ],
 )
 def test_refused(batch: Any, message: str) -> None:

@@ -50,4 +50,22 @@ MUTANTS = (
         tests=("test_a_gelu_keeps_its_inputs_alone",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-negative-token-id-counts-from-the-end",
+        guarantee="rule 207",
+        file=_FILE.replace("random_bits", "apply"),
+        old="(ids >= 0) & (ids < config.vocab_size)",
+        new="(ids < config.vocab_size)",
+        tests=("test_a_row_with_a_number_out_of_range_is_nan_and_others_are_as_before",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-padded-place-is-nan",
+        guarantee="rule 207",
+        file=_FILE.replace("random_bits", "apply"),
+        old="jnp.where(mask > 0, config.vocab_size, 0)",
+        new="config.vocab_size",
+        tests=("test_a_row_with_a_number_out_of_range_is_nan_and_others_are_as_before",),
+        in_cut=False,
+    ),
 )

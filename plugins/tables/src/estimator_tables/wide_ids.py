@@ -10,9 +10,14 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, InputError
 
+_NO_ID = np.uint64(2**64 - 1)
+
 
 class WideIds:
     """A host transform that splits ids of 64 bits into words of 32: int32[..., 2], the high word first.
+
+    An unsigned id of 2**63 or more has the words, and in `known_ids` the number, of the signed id with the same bits.
+    So 2**64 - 1 is refused: its words stand for no id.
 
     Args:
         features: names of the features that hold integers.
@@ -45,7 +50,7 @@ class WideIds:
         """The batch with these features in words.
 
         Raises:
-            InputError: a feature is missing, or does not hold integers.
+            InputError: a feature is missing, does not hold integers, or holds 2**64 - 1.
         """
         return {**batch, **{feature: _words(feature, batch) for feature in self._features}}
 
@@ -56,5 +61,10 @@ def _words(feature: str, batch: Mapping[str, np.ndarray]) -> np.ndarray:
     ids = batch[feature]
     if ids.dtype.kind not in "iu":
         raise InputError(f"WideIds: the feature {feature!r} must hold integers, given {ids.dtype}.")
+    if ids.dtype == np.uint64 and (ids == _NO_ID).any():
+        raise InputError(
+            f"WideIds: the feature {feature!r} holds 2**64 - 1, whose words stand for no id. Give it another id, or -1 "
+            "in an int64 array where there is no id."
+        )
     ids = ids.astype(np.int64)
     return np.stack([ids >> 32, ids & 0xFFFFFFFF], axis=-1).astype(np.uint32).view(np.int32)

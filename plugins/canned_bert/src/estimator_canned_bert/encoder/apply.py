@@ -64,7 +64,7 @@ def encode(
     Args:
         parameters: every array of `encoder_shapes(config)`, by name.
         config: the shape of the encoder.
-        input_ids: int [batch, length], ids of tokens.
+        input_ids: int [batch, length], ids of tokens. A row with an id or a segment out of range is NaN.
         input_mask: int [batch, length], 1 where there is a token; in packed rows the number of its sentence, from 1.
         segment_ids: int [batch, length], 0 for the first text and 1 for the second.
         first_tokens: int [examples], where each example of packed rows begins, counted over all rows; None: not packed.
@@ -86,7 +86,8 @@ def encode(
     keys = _Keys(key)
     packed = first_tokens is not None
     positions = places_in_sentence(input_mask) if packed else None
-    hidden = _embed(parameters, config, input_ids, segment_ids, positions, keys.of(0)).astype(options.dtype)
+    ids = _checked(input_ids, segment_ids, input_mask, config)
+    hidden = _embed(parameters, config, ids, segment_ids, positions, keys.of(0)).astype(options.dtype)
     # Otherwise the look-up would be split like the table's columns, and every layer's activations with it.
     hidden = ec.with_logical_constraint(hidden, ("batch", "length", "embed"))
     if config.is_albert:
@@ -133,6 +134,14 @@ class _Keys:
     def layers(self, count: int) -> jax.Array | None:
         key = self.of(1)
         return None if key is None else jax.random.split(key, count)
+
+
+def _checked(ids: jax.Array, segments: jax.Array, mask: jax.Array, config: BertConfig) -> jax.Array:
+    """The ids, with the number after the last one, whose row is NaN, where a token has an id or a segment that the
+    tables lack. jax would count a negative id from the end. Places without a token do not count.
+    """
+    known = (ids >= 0) & (ids < config.vocab_size) & (segments >= 0) & (segments < config.type_vocab_size)
+    return jnp.where(known, ids, jnp.where(mask > 0, config.vocab_size, 0))
 
 
 def _embed(
