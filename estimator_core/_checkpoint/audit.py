@@ -222,9 +222,10 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
 
 def _of_event_files(model_dir: Path, lineage: Lineage, under_way: bool) -> Iterator[Finding]:
     counted = {model_dir / told.directory / told.name: told.size for told in lineage.segments}
-    for path, epoch in event_files(model_dir):
+    for name, epoch in event_files(model_dir):
         if under_way and epoch >= lineage.epoch:
             continue
+        path = Path(name)
         size, found = counted.get(path, 0), path.stat().st_size
         if found > size and not is_written(path):
             text = f"has {found - size} bytes after the {size} that count: a run was interrupted"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimator_core._inputs.leaves import narrow, stays_on_host
+from estimator_core._inputs.leaves import as_array, narrow, stays_on_host
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
@@ -92,7 +92,7 @@ class ArrayData(NamedTuple):
         Raises:
             ArgumentError: x or y empty, lengths that differ, a key both in x and y.
             ArgumentTypeError: neither an array nor a dict of arrays.
-            InputError: an integer that does not fit 32 bits.
+            InputError: an integer that does not fit 32 bits, a table, or masked values.
         """
         x = _checked("x", x)
         y = None if y is None else _checked("y", y)
@@ -171,18 +171,21 @@ def _checked(argument: str, tree: object) -> Arrays:
             raise ArgumentError(
                 "x cannot be an empty dict" if argument == "x" else "y cannot be empty dict, use None instead."
             )
+        names = [str(name) for name in items]
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"{argument} has two arrays of one name: {names}. Names are compared as text.")
         return {str(name): _checked_array(f"{argument}[{name!r}]", array) for name, array in items.items()}
     return _checked_array(argument, tree)
 
 
 def _checked_array(argument: str, array: object) -> np.ndarray:
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         if isinstance(array, (str, bytes)) or not hasattr(array, "__array__"):
             raise ArgumentTypeError(
                 f"{argument} must be a dict or array; got {type(array).__name__}. Give numpy arrays (np.asarray(...)) "
                 "whose first axis is the example."
             )
-        array = np.asarray(array)
+        array = as_array(array, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} has no example axis: its shape is (). The first axis must be the example.")
     return array

@@ -29,9 +29,15 @@ def stays_on_host(dtype: np.dtype) -> bool:
 
 
 def device_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of these numbers on a device: 32 bits wide unless jax_enable_x64 is set."""
+    """The dtype of these numbers on a device: in the order of its bytes, 32 bits wide unless jax_enable_x64 is set."""
     wide: bool = cast(Any, jax.config).jax_enable_x64
-    return dtype if wide else _NARROW.get(dtype, dtype)
+    native = dtype if dtype.isnative else dtype.newbyteorder("=")
+    return native if wide else _NARROW.get(native, native)
+
+
+def settled_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype for comparisons of batches, the same for all host features, since strings vary in width."""
+    return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)
 
 
 def narrow(array: np.ndarray, name: str) -> np.ndarray:
@@ -61,8 +67,15 @@ def as_array(leaf: object, name: str) -> np.ndarray:
     """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
 
     Raises:
-        InputError: it is not an array.
+        InputError: it is not an array, or a table, or has masked values.
     """
+    if hasattr(leaf, "columns"):  # of pandas, polars and Arrow
+        raise InputError(
+            f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__}, whose columns would become one matrix "
+            "without names. Pass a dict of its columns by name, or use pandas_input_fn or table_input_fn."
+        )
+    if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
+        raise InputError(f"{name} has masked values, which a batch cannot hold. Fill them first: array.filled(value).")
     if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
         try:
             return np.asarray(leaf)
@@ -126,15 +139,23 @@ def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Ca
         name: its name in messages.
         copy: whether to copy the array, because the input may write into it again.
     """
-    foreign = array_type is not np.ndarray
     narrower = device_dtype(dtype)
+    if array_type is not np.ndarray:
+
+        def of_foreign(leaf: PyTree) -> np.ndarray:
+            array = as_array(leaf, name)
+            if settled_dtype(array.dtype) != settled_dtype(dtype):  # a Series with missing values becomes another array
+                raise InputError(
+                    f"The dtype of {name} changed between batches: as an array it was {dtype} and is {array.dtype}. "
+                    "Cast it in the input."
+                )
+            narrowed = narrow(array, name)
+            return np.array(narrowed) if copy and narrowed is array else narrowed
+
+        return of_foreign
     if not stays_on_host(dtype) and narrower != dtype:
-        if foreign:
-            return lambda leaf: narrow(as_array(leaf, name), name)
         return lambda leaf: _narrowed(leaf, narrower, name)
-    if copy:
-        return np.array
-    return (lambda leaf: as_array(leaf, name)) if foreign else None
+    return np.array if copy else None
 
 
 def without_host(tree: PyTree) -> PyTree:

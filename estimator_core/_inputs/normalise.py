@@ -12,10 +12,10 @@ import numpy as np
 from estimator_core._inputs.leaves import (
     as_array,
     converter,
-    device_dtype,
     host_names,
     is_text_list,
     leaf_names,
+    settled_dtype,
     stays_on_host,
     without_host,
 )
@@ -159,7 +159,7 @@ class Normaliser:
     def _examine(self, leaves: list[PyTree], signature: list[tuple[type, Any, Any]]) -> _Recipe:
         arrays = [as_array(leaf, name) for leaf, name in zip(leaves, self._names, strict=True)]
         rows = self._rows(arrays)
-        found = [_Leaf(_settled(a.dtype), a.shape[1:] if a.ndim else None) for a in arrays]
+        found = [_Leaf(settled_dtype(a.dtype), a.shape[1:] if a.ndim else None) for a in arrays]
         if not self._leaves:
             self._leaves = found
         for name, first, now in zip(self._names, self._leaves, found, strict=True):
@@ -308,8 +308,3 @@ def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
             )
         return pair[0], pair[1]
     return element, None
-
-
-def _settled(dtype: np.dtype) -> np.dtype:
-    """The dtype for comparisons of batches, the same for all host features, since strings vary in width."""
-    return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)

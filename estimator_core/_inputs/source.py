@@ -205,6 +205,7 @@ class BatchSource(Iterator[Batch]):
         self._context = context
         self._normalise = Normaliser(fresh_arrays=True)  # the input's own, once that is open
         self._deal: Deal | None = None  # selects this process's rows of the input, once that is open
+        self._mask: Callable[[Parts], Mask] | None = None  # chosen by the first batch of all, replayed ones included
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = self.ended = False
@@ -255,7 +256,7 @@ class BatchSource(Iterator[Batch]):
     def _open_walk(self) -> Walk:
         source = self._make() if self._source is None else self._source
         self._source = None
-        opened = walk(source)
+        opened, self._mask = walk(source), None
         if self._context.num_input_pipelines > 1:
             opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless
@@ -268,11 +269,13 @@ class BatchSource(Iterator[Batch]):
 
     def _size_of(self, opened: Walk, element: PyTree) -> int:
         parts = self._normalise(element)
-        return masking(opened.options, parts)(parts).size
+        if self._mask is None:
+            self._mask = masking(opened.options, parts)
+        return self._mask(parts).size
 
     def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[PyTree]]:
         """Chooses the mask from the first batch, and puts that batch back."""
         for first in taken.elements:
-            mask = masking(taken.walk.options, self._normalise(first))
+            mask = self._mask or masking(taken.walk.options, self._normalise(first))
             return mask, itertools.chain([first], taken.elements)
         return unpadded, taken.elements

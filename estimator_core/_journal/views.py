@@ -26,13 +26,13 @@ _EVENT_FILE = re.compile(r"events\.out\.tfevents\.\d{10}\.e(\d{6})")
 _log = logging.getLogger("estimator_core")
 
 
-def event_files(root: Path) -> Iterator[tuple[Path, int]]:
+def event_files(root: Path) -> Iterator[tuple[str, int]]:
     """The event files that runs with a journal wrote below a model_dir, each with the epoch in its name."""
     for directory, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not (Path(directory) == root and name in _NOT_OURS))
         for name in sorted(files):
             if match := _EVENT_FILE.fullmatch(name):
-                yield Path(directory, name), int(match[1])
+                yield os.path.join(directory, name), int(match[1])
 
 
 def sync_event_files(root: Path, entries: Iterable[Entry]) -> None:
@@ -69,11 +69,12 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) 
         ended: whether the run before has ended by itself. If not, it may only be frozen, with bytes in its memory: each
             of its files is replaced by a copy, however long it is.
     """
-    for path, epoch in event_files(root):
-        _trim(root, lineage, path, epoch, before=before, ended=ended)
-    for told in lineage.segments:
-        path, size = root / told.directory / told.name, told.size
-        found = path.stat().st_size if path.is_file() else 0
+    counted = {os.path.join(root, told.directory, told.name): told.size for told in lineage.segments}
+    for path, epoch in event_files(root):  # a directory may hold hundreds
+        if epoch >= before - 1 or _size_of(path) > counted.get(path, 0):
+            _trim(root, lineage, Path(path), epoch, before=before, ended=ended)
+    for path, size in counted.items():
+        found = _size_of(path)
         if found < size:
             _log.error("%s has %d bytes; the journal counts %d: points of it are lost.", path, found, size)
 
@@ -132,6 +133,14 @@ def _unwritten(path: Path) -> Generator[bool | None]:
         except OSError:
             free = None
         yield free
+
+
+def _size_of(path: str) -> int:
+    """The bytes of a file; 0 if there is none."""
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _counted(root: Path, lineage: Lineage, path: Path) -> int:

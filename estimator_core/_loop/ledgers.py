@@ -105,6 +105,11 @@ class WriterLedger:
         waiting = [result for _, result in self._waiting]
         self._publish(*waiting, *segments(self._model_dir, self._model_dir, step), ended)
 
+    def broken_off(self, step: int) -> None:
+        """Records what event files hold beyond the last save of a call that was interrupted."""
+        if told := segments(self._model_dir, self._model_dir, step):
+            self._publish(*told)
+
     def _held(self, result: Evaluated) -> Evaluated:
         """A result of the very values that a checkpoint holds is a result of it, whoever asked for the evaluation."""
         if result.between:
@@ -145,6 +150,9 @@ class ObserverLedger:
         """Does nothing, because the first process records."""
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
+        """Does nothing, because the first process records."""
+
+    def broken_off(self, step: int) -> None:
         """Does nothing, because the first process records."""
 
     def may_be_saved(self, step: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -52,7 +52,7 @@ class Programs:
         self._trials: dict[tuple[str, frozenset[str], Placement], GroupTrials] = defaultdict(GroupTrials)
         self._discoveries: dict[tuple[str, Placement], Discovery] = {}
         self._train_steps: dict[tuple[frozenset[str], Carrying, Placement], TrainStep] = {}
-        self._eval_steps: dict[tuple[frozenset[str], Placement], EvalStep] = {}
+        self._eval_steps: dict[tuple[frozenset[str], Hashable, Placement], EvalStep] = {}
         self._predict_steps: dict[Placement, PredictStep] = {}
         self._packings: dict[Any, Carrying] = {}
 
@@ -73,11 +73,11 @@ class Programs:
             )
         return self._predict_steps[key]
 
-    def eval_step(self, devices: Devices, fetches: frozenset[str]) -> EvalStep:
-        """The evaluation program for a set of fetched outputs."""
+    def eval_step(self, devices: Devices, fetches: frozenset[str], form: Hashable) -> EvalStep:
+        """The evaluation program for a set of fetched outputs and batches of a form: another one may have others."""
         from estimator_core._step.eval_step import EvalStep
 
-        key = fetches, devices.placement
+        key = fetches, form, devices.placement
         if key not in self._eval_steps:
             self._eval_steps[key] = EvalStep(
                 self.model_fn(devices),

@@ -154,7 +154,10 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
         return False
     processes = devices.processes
     announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
-    return owed_ending(processes, newest, model_dir=model_dir, steps=None, max_steps=max_steps) is None
+    found = read_latest(model_dir, processes=processes)  # the name alone does not say that it is whole
+    if found is None or found.step < max_steps:
+        return False
+    return owed_ending(processes, found.path, model_dir=model_dir, steps=None, max_steps=max_steps) is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
+
+import jax
 
 from estimator_core._backends.fetched import fetched
 from estimator_core._inputs import Batch
@@ -112,18 +114,20 @@ class Total:
 
 
 def prepared(
-    run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str]], EvalStep], batch: Batch
+    run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str], Hashable], EvalStep], batch: Batch
 ) -> EvalStep:
     """The program that returns what the hooks fetch. The hooks of the EstimatorSpec are included and have begun.
 
     Args:
         run: what the hooks see; gets the outputs' names.
         calls: the hooks; gets those of the EstimatorSpec.
-        eval_steps: returns the program for a set of fetched outputs.
+        eval_steps: returns the program for a set of fetched outputs and a form of batches.
         batch: the first batch.
     """
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
-    eval_step = eval_steps(frozenset(run.fetches))
+    leaves, structure = jax.tree.flatten(data[1:])
+    form = structure, tuple(leaf.dtype for leaf in leaves)
+    eval_step = eval_steps(frozenset(run.fetches), form)
     eval_step.prepare(*data)
     calls.add(eval_step.hooks)
     calls.begin()
@@ -132,6 +136,6 @@ def prepared(
     wanted = run.seal_fetches()
     check_fetches(wanted, run.output_names)
     if wanted != eval_step.fetches:
-        eval_step = eval_steps(wanted)
+        eval_step = eval_steps(wanted, form)
         eval_step.prepare(*data)
     return eval_step

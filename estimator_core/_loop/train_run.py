@@ -381,7 +381,8 @@ class TrainRun:
             reason = f"{type(error).__name__}: {error}"
             with contextlib.suppress(OSError, EstimatorError):  # the error of the run is raised anyway
                 self._ledger.end(self._run.step, reason, failed=True)
-                note_end(self._call.model_dir, self._run.step, reason, failed=True)
+                step = getattr(error, "step", None)  # of what is not finite: a group of steps may have gone on
+                note_end(self._call.model_dir, self._run.step if step is None else step, reason, failed=True)
         self._call.state.forget()
 
     @property
@@ -397,6 +398,8 @@ class TrainRun:
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:
             saved = f"saved at step {run.step}; start it again to continue"
+            if self._recorded:
+                self._ledger.broken_off(run.step)
             self._call.state.forget()  # the next call resumes this one from its checkpoint, as in another process
         raise PreemptedError(
             f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +56,7 @@ class BoundModelFn:
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
         dtype = compute_dtype(self.precision)
-        with using_plugins(self.plugins), computing_in(dtype):
+        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, labels):
             result = self.function(
                 features=reduced(features, dtype),
                 **{name: value for name, value in values.items() if name in self.arguments},
@@ -73,6 +74,23 @@ class BoundModelFn:
         if dtype is None:
             return result
         return replace(result, loss=restored(result.loss, dtype), predictions=restored(result.predictions, dtype))
+
+
+@contextlib.contextmanager
+def _saying_what_is_given(features: PyTree, labels: PyTree) -> Generator[None]:
+    """Adds a note to the errors that follow if an array is missing, for example because it holds Python objects."""
+    cure = "Arrays of text, dates or objects stay on the host, so it does not get them: convert numbers with astype."
+    try:
+        yield
+    except KeyError as error:
+        if isinstance(features, Mapping):
+            names: list[str] = sorted(map(str, features))
+            error.add_note(f"The features that model_fn gets are {names}. {cure}")
+        raise
+    except TypeError as error:
+        if labels is None:
+            error.add_note(f"The labels that model_fn gets are None. {cure}")
+        raise
 
 
 def bind_model_fn(model_fn: object, params: Params, config: object, plugins: Plugins | None = None) -> BoundModelFn:

@@ -194,3 +194,36 @@ def test_an_integer_that_would_wrap_is_refused_before_any_batch():
         numpy_input_fn({"id": np.array([1, 2**40 + 5])}, shuffle=False)
     with pytest.raises(InputError, match=r"^labels holds -2147483649"):
         numpy_input_fn(A, np.array([0, 1, -(2**31) - 1]), shuffle=False)
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i4", ">i8", ">u2"])
+def test_arrays_in_another_byte_order_hold_the_same_numbers(dtype):
+    given_arrays = {"x": np.arange(3).astype(dtype)}
+    native = np.dtype(dtype).newbyteorder("=")
+    expected = next(open_input(numpy_input_fn({"x": np.arange(3).astype(native)}, shuffle=False), mode="eval"))
+    for source in (numpy_input_fn(given_arrays, shuffle=False), lambda: [given_arrays]):
+        found = next(open_input(source, mode="eval")).features["x"]
+        assert found.dtype == expected.features["x"].dtype
+        assert found.dtype.isnative
+        assert found.tolist() == [0, 1, 2]
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    for make in (
+        lambda: numpy_input_fn({"x": masked}, shuffle=False),
+        lambda: next(open_input(lambda: [{"x": masked}], mode="eval")),
+        lambda: list(open_input(lambda: [{"x": np.ma.array([1.0, 2.0])}, {"x": masked}], mode="eval")),
+    ):
+        with pytest.raises(InputError, match=r"x.*has masked values, which a batch cannot hold"):
+            make()
+    assert rows_of_unmasked(np.ma.array([1.0, 2.0])) == [1.0, 2.0]
+
+
+def rows_of_unmasked(array):
+    return next(open_input(numpy_input_fn({"x": array}, shuffle=False), mode="eval")).features["x"].tolist()
+
+
+def test_two_arrays_of_one_name_are_refused():
+    with pytest.raises(ArgumentError, match=r"x has two arrays of one name: \['1', '1'\]"):
+        numpy_input_fn({1: np.arange(2), "1": np.arange(2)}, shuffle=False)

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator_core._inputs import InputPosition, open_input
+from estimator_core._inputs.arrays import numpy_input_fn
 from estimator_core._inputs.input_fn import from_iterable
+from estimator_core.errors import InputError
 
 
 def batch(i, rows=2):
@@ -243,3 +245,55 @@ def test_an_error_in_the_input_passes_through_and_closing_ends_the_source():
     source.close()
     source.close()
     assert list(source) == []
+
+
+class Column:
+    """Like a Series with missing values: its own dtype stays, and that of its array does not."""
+
+    dtype = "Int64"
+
+    def __init__(self, *values):
+        self.values = np.array(values)
+        self.shape = self.values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def test_a_column_that_becomes_another_array_is_refused():
+    batches = [{"x": Column(1, 2)}, {"x": Column(3, 4)}, {"x": Column(5, np.nan)}]
+    source = open_input(lambda: batches, mode="eval")
+    assert [next(source).features["x"].tolist() for _ in range(2)] == [[1, 2], [3, 4]]
+    with pytest.raises(InputError, match="dtype of feature 'x' changed between batches: as an array it was int64 and"):
+        next(source)
+
+
+def test_columns_are_copied_where_the_input_may_write_again():
+    values = np.array([1.0, 2.0], np.float32)
+
+    def written_again():
+        column = Column()
+        column.values, column.shape = values, values.shape
+        yield {"x": column}
+        values[:] = 0
+
+    first = next(iter(open_input(written_again, mode="eval")))
+    values[:] = 0
+    assert first.features["x"].tolist() == [1, 2]
+
+
+class Frame:
+    """Like a table of pandas, polars or Arrow."""
+
+    columns = ("id", "x")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((2, 2))
+
+
+@pytest.mark.parametrize("element", [Frame(), {"table": Frame()}, (Frame(), np.zeros(2))])
+def test_a_table_does_not_become_one_matrix(element):
+    with pytest.raises(InputError, match=r"is a .*Frame, whose columns would become one matrix without names"):
+        next(open_input(lambda: iter([element]), mode="eval"))
+    with pytest.raises(InputError, match=r"^x is a .*Frame, whose columns"):
+        numpy_input_fn(Frame(), shuffle=False)

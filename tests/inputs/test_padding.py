@@ -79,3 +79,17 @@ def test_is_real_example_must_be_a_mask(mask):
 def test_nothing_is_padded_where_nobody_asks():
     source = open_input(numpy_input_fn(np.arange(3), batch_size=2, shuffle=False), mode="eval")
     assert [(batch.size, batch.weights) for batch in source] == [(2, None), (1, None)]
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 3])
+def test_a_resumed_input_is_filled_up_to_the_first_batch_of_all(drawn):
+    batches = [{"x": np.full((rows, 1), rows, np.float32)} for rows in (3, 1, 2, 3)]
+
+    def shapes(source):
+        return [(batch.features["x"].shape, batch.size) for batch in source]
+
+    input_fn = from_iterable(batches, ragged="pad")
+    source = open_input(input_fn, mode="train")
+    before = [next(source) for _ in range(drawn)]
+    resumed = open_input(input_fn, mode="train", position=before[-1].position)
+    assert shapes(resumed) == shapes(source)

@@ -317,3 +317,22 @@ def test_a_metric_that_changes_between_batches_is_named_in_an_evaluation(make_es
     estimator = make_estimator(model_fn).train(lambda: batches[:1])
     with pytest.raises(ec.EstimatorError, match=r"metric 'metric' \(Smallest\): its field 'value' was float32\[8\]"):
         estimator.evaluate(lambda: batches)
+
+
+def test_evaluations_may_have_batches_of_another_form(make_estimator: Any) -> None:
+    def model_fn(features: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        predicted = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)
+        metrics = {"mean": ec.metrics.mean(predicted, features.get("weight"))}
+        if "weight" in features:
+            metrics["weighted"] = ec.metrics.mean(predicted * features["weight"])
+        return ec.EstimatorSpec(mode, loss=predicted.mean(), train_op=optax.sgd(0.0), eval_metric_ops=metrics)
+
+    x = np.arange(1, 5, dtype=np.float32)
+    plain = ec.inputs.numpy_input_fn({"x": x}, batch_size=2, shuffle=False)
+    weighted = ec.inputs.numpy_input_fn({"x": x, "weight": x}, batch_size=2, shuffle=False)
+    estimator = make_estimator(model_fn).train(plain, steps=1)
+    for _ in range(2):
+        assert estimator.evaluate(weighted) == pytest.approx(
+            {"mean": 3.0, "weighted": 7.5, "loss": 2.5, "global_step": 1}
+        )
+        assert estimator.evaluate(plain) == pytest.approx({"mean": 2.5, "loss": 2.5, "global_step": 1})

@@ -6,11 +6,13 @@ import logging
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import estimator_core as ec
+from estimator_core._checkpoint.audit import audit
 from estimator_core.errors import PreemptedError
 
 
@@ -23,6 +25,11 @@ class Terminate(ec.Hook):
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+class WritesAtItsEnd(ec.Hook):
+    def end(self, run: Any) -> None:
+        run.summaries.scalar("at_end", 1.0, run.step)
 
 
 def evaluated(estimator: ec.Estimator) -> list[int]:
@@ -51,6 +58,14 @@ def test_the_cadence_is_that_of_the_uninterrupted_call(
     assert evaluated(estimator) == [step for step in before if step] + cadence
     # a call that follows a completed one starts a new cadence
     assert steps_saved(run(45)) == [*before, 7, *cadence, 40, 45]
+
+
+def test_an_interrupted_run_is_in_order(make_estimator: Any, train_input: Any) -> None:
+    for step in (7, 12):  # the second call resumes the first one
+        estimator = make_estimator(save_summary_steps=3)
+        with pytest.raises(PreemptedError):
+            estimator.train(train_input, hooks=[Terminate(step), WritesAtItsEnd()], max_steps=20)
+        assert [str(found) for found in audit(Path(estimator.model_dir)).findings] == []
 
 
 def test_interrupted_and_resumed_gives_the_same_bits(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:

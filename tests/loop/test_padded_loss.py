@@ -60,6 +60,24 @@ def test_a_loss_that_knows_gives_what_the_true_shape_gives(
     assert reports(caplog) == []
 
 
+def test_a_part_of_padding_alone_does_not_count_though_its_loss_is_none(make_estimator: Any, tmp_path: Any) -> None:
+    def model_fn(features: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        rows = ec.sparse_lookup("table", features["id"], (3, 1))
+        squares = (features["x"] - ec.get_variable("b", (), jax.nn.initializers.zeros) - rows[:, 0]) ** 2
+        weights = ec.example_weights()
+        assert weights is not None
+        return ec.EstimatorSpec(mode, loss=(squares * weights).sum() / weights.sum(), train_op=optax.sgd(0.01))
+
+    inputs = {"x": X[:11], "id": np.arange(11) % 3}  # the last four rows of the second batch are one part, of padding
+    found: list[Any] = []
+    for accumulate in (1, 2):
+        source = ec.inputs.numpy_input_fn(inputs, batch_size=8, shuffle=False, ragged="pad")
+        whole = make_estimator(model_fn, model_dir=tmp_path / str(accumulate), accumulate_steps=accumulate)
+        found.append(whole.train(source).variables)
+    for name, values in found[0].items():
+        np.testing.assert_allclose(found[1][name], values, rtol=1e-5, atol=1e-7)
+
+
 def test_an_input_that_marks_its_padding_needs_no_report(make_estimator: Any, caplog: pytest.LogCaptureFixture) -> None:
     features = {"x": X[:8], "is_real_example": np.array([1] * 5 + [0] * 3, np.int32)}
     estimator = make_estimator(model(aware=False)).train(lambda: iter([features]), steps=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -363,3 +364,17 @@ def test_refused_with_cause_and_nothing_written(
 
 def test_there_are_at_least_sixty() -> None:
     assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize(
+    ("element", "error", "note"),
+    [
+        (({"x": X.astype(object)}, Y), KeyError, r"The features that model_fn gets are \[\]\. Arrays of text, dates or"),
+        (({"x": X}, Y.astype(object)), TypeError, "The labels that model_fn gets are None. Arrays of text, dates or"),
+    ],
+)
+def test_an_error_says_which_arrays_stay_on_the_host(tmp_path: Path, element: Any, error: Any, note: str) -> None:
+    with pytest.raises(error) as raised:
+        ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: iter([element]))
+    told, *_ = raised.value.__notes__
+    assert re.match(note, told)

@@ -121,3 +121,21 @@ def test_an_input_that_ends_where_a_checkpoint_is_due_ends_the_call(
     hook = Resumed()
     make_estimator(save_checkpoints_steps=5).train(train_input, hooks=[hook], steps=1)
     assert hook.seen is crash
+
+
+@pytest.mark.parametrize(("damage", "max_steps"), [("truncated", 20), ("flipped", 20), ("flipped", 15)])
+def test_a_run_whose_last_checkpoint_is_damaged_makes_its_steps_again(
+    make_estimator: Any, train_input: Any, tmp_path: Path, damage: str, max_steps: int
+) -> None:
+    whole = make_estimator(model_dir=tmp_path / "whole").train(train_input, max_steps=max_steps)
+    last = Path(make_estimator().train(train_input, max_steps=20).latest_checkpoint())
+    file = max((one for one in (last / "arrays").rglob("*") if one.is_file()), key=lambda one: one.stat().st_size)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data if damage == "flipped" else data[:10])
+    again = make_estimator().train(train_input, max_steps=max_steps)
+    assert bits(again) == bits(whole)
+    assert again.latest_checkpoint().endswith(f"/{max_steps}")
+    assert last.with_name("damaged-20").is_dir()
+    over = make_estimator().train(train_input, max_steps=max_steps)
+    assert over.stop_reason == f"max_steps ({max_steps}) was reached before"

@@ -7,12 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+import optax
 import pytest
 
+import estimator_core as ec
 from estimator_core._journal import Ended, take_over
 from estimator_core._loop.run_record import ended_step, note_end, without_secrets, write_run_record
 from estimator_core._storage.local import LocalStorage
 from estimator_core.config import RunConfig
+from estimator_core.errors import NanLossDuringTrainingError
 
 
 def write(model_dir: Path, params: Any = None) -> dict[str, Any]:
@@ -55,6 +60,16 @@ def test_earlier_starts_stay_listed(tmp_path: Path) -> None:
     assert len(write(tmp_path)["starts"]) == 2
 
 
+def test_the_directory_of_the_process_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, run = tmp_path / "place", tmp_path / "run"
+    place.mkdir()
+    run.mkdir()
+    monkeypatch.chdir(place)
+    assert write(run)["directory"] == str(place)
+    place.rmdir()
+    assert write(run)["directory"] is None
+
+
 def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["train.py", "--api-key=abc123", "--password", "abc123", "--data", "https://me:abc123@host/x"]
     monkeypatch.setattr(sys, "argv", arguments)
@@ -82,3 +97,17 @@ def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_secrets_inside_of_a_word_are_masked(word: str, masked: str) -> None:
     assert without_secrets(["--hook", word]) == ["--hook", masked]
+
+
+def test_a_run_that_is_not_finite_ended_there(make_estimator: Any, tmp_path: Path) -> None:
+    def model_fn(features: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = (features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)).mean()
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(1.0))
+
+    x = np.ones((20, 1), np.float32)
+    x[6] = np.nan
+    estimator = make_estimator(model_fn, steps_per_dispatch=10)
+    with pytest.raises(NanLossDuringTrainingError):
+        estimator.train(ec.inputs.numpy_input_fn({"x": x}, batch_size=2, shuffle=False))
+    ended = json.loads((Path(estimator.model_dir) / "run.json").read_text())["ended"]
+    assert (ended["step"], ended["failed"]) == (4, True)

@@ -18,6 +18,11 @@ from estimator_core.testing import FakeRun
 from estimator_terminal import checks, installed_packages, plugin, replaced_packages, versions
 
 
+@pytest.fixture(autouse=True)
+def no_training_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin, "_began", [])
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place for packages that one test installs and replaces."""
@@ -114,12 +119,25 @@ def test_a_failure_names_what_was_replaced(
 ) -> None:
     run = FakeRun(mode=mode)
     plugin.estimator_run_start(replace(run))  # each call of an observer has a view of its own
+    plugin.estimator_run_end(replace(run), None)
     shutil.rmtree(site / "acme-1.0.dist-info")
     install(site, "acme", "1.1")
+    plugin.estimator_run_start(replace(run))  # the second training of the process
     with caplog.at_level(logging.WARNING, logger="estimator_terminal"):
         plugin.estimator_run_end(replace(run), error)
     assert ("acme 1.1 was installed in the place of 1.0" in caplog.text) == told
-    assert plugin._began == {}
+
+
+def test_a_folder_that_joined_sys_path_replaces_nothing(
+    site: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin.estimator_run_start(FakeRun())
+    more = tmp_path / "more"
+    more.mkdir()
+    install(more, "later", "1.0")
+    monkeypatch.syspath_prepend(str(more))
+    plugin.estimator_run_end(FakeRun(), AttributeError("x"))
+    assert caplog.text == ""
 
 
 def test_a_failure_without_a_replacement_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:

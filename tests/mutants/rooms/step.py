@@ -420,4 +420,13 @@ MUTANTS = (
         tests=("test_a_step_takes_two_matrices_in_place_of_eleven_columns",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-part-of-padding-counts",
+        guarantee="rule 211",
+        file="estimator_core/_step/precision.py",
+        old="stacked if weights is None else jnp.where(of_part > 0, stacked, 0)",
+        new="stacked",
+        tests=("test_a_part_of_padding_alone_does_not_count_though_its_loss_is_none",),
+        in_cut=False,
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 ESTIMATOR_PLUGIN_API = (1, 1)
 
 _log = logging.getLogger("estimator_terminal")
-#: The packages installed when a training began, by the identity of its configuration: an observer gets a new view of
-#: the run each time.
-_began: dict[int, dict[str, int]] = {}
+#: `sys.path` and the packages there when the first training of this process began, from where modules are imported.
+_began: list[tuple[list[str], dict[str, int]]] = []
 
 
 def estimator_kinds() -> Sequence[Kind]:
@@ -51,24 +51,24 @@ def estimator_commands() -> Sequence[Command]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Notes the installed packages."""
+    """Notes the installed packages, once in a process."""
     from estimator_terminal.replaced import installed_packages
 
-    if run.mode == "train":
-        _began[id(run.config)] = installed_packages()
+    if run.mode == "train" and not _began:
+        _began.append((list(sys.path), installed_packages()))
 
 
 def estimator_run_end(run: Run, error: BaseException | None) -> None:
-    """Names packages that were replaced during a failed run."""
+    """Names packages that were replaced before a training failed."""
     from estimator_terminal.replaced import replaced_packages
 
-    before = _began.pop(id(run.config), None) if run.mode == "train" else None
-    if before is None or error is None or isinstance(error, PreemptedError):
+    if run.mode != "train" or not _began or error is None or isinstance(error, PreemptedError):
         return
-    replaced = replaced_packages(before)
+    folders, before = _began[0]
+    replaced = replaced_packages(before, folders)
     if replaced:
         _log.warning(
-            "While this training was under way, packages were replaced: %s. Modules of both versions may be in this "
+            "Since this process began its first training, packages were replaced: %s. Modules of both versions may be in this "
             "process, which alone explains odd errors. Start it again.",
             ", ".join(replaced),
         )

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _SUFFIX = ".dist-info"
 
 
-def installed_packages() -> dict[str, int]:
+def installed_packages(folders: Sequence[str] | None = None) -> dict[str, int]:
     """The installed packages as `name-version`, each with the time of its installation in nanoseconds.
+
+    Args:
+        folders: where to look; None: those of `sys.path`.
 
     Example:
         >>> any(name.startswith("estimator_core-") for name in installed_packages())
         True
     """
     found: dict[str, int] = {}
-    for folder in sys.path:
+    for folder in sys.path if folders is None else folders:
         with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
             for entry in entries:
                 if entry.name.endswith(_SUFFIX):
@@ -27,17 +30,18 @@ def installed_packages() -> dict[str, int]:
     return found
 
 
-def replaced_packages(before: Mapping[str, int]) -> list[str]:
+def replaced_packages(before: Mapping[str, int], folders: Sequence[str] | None = None) -> list[str]:
     """The packages that were installed, removed or installed again since a moment.
 
     Args:
         before: the result of `installed_packages` at that moment.
+        folders: as there.
 
     Example:
         >>> replaced_packages({**installed_packages(), "acme-1.0": 0})
         ['acme 1.0 was removed']
     """
-    now = installed_packages()
+    now = installed_packages(folders)
     gone = {name.partition("-")[0]: name.partition("-")[2] for name in before if name not in now}
     lines: list[str] = []
     for name, installed in now.items():
