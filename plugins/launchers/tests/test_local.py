@@ -39,6 +39,9 @@ def _own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["1=SIGABRT"], "1", 0, "starting all processes again"),
         (["1=75!"], "2", 75, "starting all processes again (2 of 2)"),
         (["1=freeze", "0=75"], "1", 0, "process 1 did not end; it is killed."),
+        (["1=wait1", "1=SIGKILL"], "1", 0, f"process 1 on {socket.gethostname()} has ended: ended by SIGKILL"),
+        (["1=170"], "2", 1, "process 1: failed with status 170"),  # no signal has the number 42
+        (["1=SIGRTMIN"], "0", 75, "process 1: ended by SIGRTMIN"),
     ],
 )
 def test_how_it_ends(ends: list[str], restarts: str, status: int, says: str, tmp_path: Path) -> None:
@@ -133,6 +136,8 @@ def test_a_run_that_loses_a_process_goes_on_with_the_others(tmp_path: Path) -> N
         ([134, 75, -6], 75),
         ([137, 1], 75),
         ([75, 3, 1], 3),
+        ([170, 75], 170),
+        ([-40, 1], 75),
     ],
 )
 def test_statuses_in_the_order_of_ending(statuses: list[int], together: int) -> None:
@@ -236,11 +241,80 @@ def test_the_evaluator_runs_beside_trainers_that_start_again(tmp_path: Path) -> 
     assert (tmp_path / "evaluator0").read_text() == "x"
 
 
-def test_an_evaluator_that_fails_fails_the_job() -> None:
-    code = "import json, os, sys; sys.exit(json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'evaluator')"
-    done = processes.launch("--processes", "1", "--evaluator", *python(code))
-    assert done.returncode == 1
-    assert "the evaluator: failed with status 1" in done.stderr
+#: An evaluator that ends as its words say, one for each start; those that train wait for its last start, and save.
+BESIDE = """
+import json, os, pathlib, signal, sys, time
+out, ends = pathlib.Path(sys.argv[1]), sys.argv[2:]
+if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
+    start = len(list(out.iterdir()))
+    (out / str(start)).touch()
+    end = ends[start] if start < len(ends) else "0"
+    if end.startswith("SIG"):
+        os.kill(os.getpid(), getattr(signal, end))
+    sys.exit(int(end))
+signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(75)))
+deadline = time.monotonic() + 60
+while time.monotonic() < deadline and len(list(out.iterdir())) < int(os.environ["STARTS"]):
+    time.sleep(0.05)
+time.sleep(1)
+print("trained", os.environ["ESTIMATOR_ATTEMPT"], flush=True)
+"""
+
+
+def beside(out: Path, *ends: str, restarts: str = "3", starts: int = 1) -> "subprocess.CompletedProcess[str]":
+    """Two processes that train beside an evaluator that ends so."""
+    out.mkdir()
+    words = ("--processes", "2", "--evaluator", "--max-restarts", restarts, "--grace-secs", "20")
+    return processes.launch(*words, *python(BESIDE, str(out), *ends), env={**os.environ, "STARTS": str(starts)})
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGABRT", "75"])
+def test_a_lost_evaluator_is_named_and_starts_again_while_the_others_train(how: str, tmp_path: Path) -> None:
+    done = beside(tmp_path / "out", how, how, starts=3)
+    assert done.returncode == 0, done.stdout + done.stderr
+    named = f"the evaluator on {socket.gethostname()} has ended: "
+    said = [line.removeprefix("estimator launch: ") for line in done.stderr.splitlines() if "evaluator" in line]
+    assert [line.startswith(named) for line in said] == [True, False, True, False]
+    assert said[1::2] == ["starting the evaluator again (1 of 3)", "starting the evaluator again (2 of 3)"]
+    assert sorted(done.stdout.splitlines()) == ["[0] trained 0", "[1] trained 0"]
+
+
+def test_a_lost_evaluator_without_a_restart_is_named_and_training_goes_on(tmp_path: Path) -> None:
+    done = beside(tmp_path / "out", "SIGKILL", restarts="0")
+    assert done.returncode == 75, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[0] trained 0", "[1] trained 0"]
+    _, named, kept, last = done.stderr.splitlines()
+    assert named.endswith("has ended: ended by SIGKILL")
+    assert "the evaluator does not start again: --max-restarts 0 allows no more." in kept
+    assert last == "estimator launch: resumable: the evaluator: ended by SIGKILL"
+
+
+def test_an_evaluator_that_fails_is_named_and_ends_the_job_at_once(tmp_path: Path) -> None:
+    done = beside(tmp_path / "out", "1", starts=99)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[0] saved", "[1] saved"]
+    assert f"the evaluator on {socket.gethostname()} has ended: failed with status 1" in done.stderr
+    assert "estimator launch: failed: the evaluator: failed with status 1; process " in done.stderr
+    assert "again" not in done.stderr
+
+
+def test_an_evaluator_that_is_lost_after_training_starts_again(tmp_path: Path) -> None:
+    code = (
+        "import json, os, signal, sys, time\n"
+        "if json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'evaluator':\n"
+        "    time.sleep(1)\n"
+        "    os.environ['ESTIMATOR_ATTEMPT'] == '0' and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    print('evaluated')\n"
+    )
+    done = processes.launch("--processes", "1", "--evaluator", "--max-restarts", "1", *python(code))
+    assert (done.returncode, done.stdout) == (0, "[1] evaluated\n"), done.stderr
+    assert "starting the evaluator again (1 of 1)" in done.stderr
+
+
+def test_a_process_that_is_alone_is_named_too(tmp_path: Path) -> None:
+    done = processes.launch("--processes", "1", "--max-restarts", "1", *python(ENDS, str(tmp_path / "m"), "0=SIGKILL"))
+    assert done.returncode == 0
+    assert f"process 0 on {socket.gethostname()} has ended: ended by SIGKILL" in done.stderr
 
 
 def test_what_each_process_is_told() -> None:

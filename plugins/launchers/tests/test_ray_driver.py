@@ -81,3 +81,21 @@ def test_who_leaves_the_session_of_a_command_does_not_hold_its_worker(env: dict[
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.stdout.splitlines() == ["written ['hello']", "ended 3"]
     assert time.monotonic() - began < 20.0
+
+
+EVALUATOR = """
+from estimator_launchers import JobSpec, ray_worker
+statuses = [137, 75, 1]
+def ask(method, *arguments):
+    print(method, *arguments, flush=True)
+    return method == "evaluator_again" and len(statuses) > 1
+ray_worker.asking = lambda board: ask
+ray_worker._run = lambda *words: statuses.pop(0)
+print("returned", ray_worker.evaluate_process({"job": JobSpec(command=("x",), processes=2).to_json(), "board": None}))
+"""
+
+
+def test_the_evaluator_starts_again_until_the_board_says_no(env: dict[str, str]) -> None:
+    done = subprocess.run([sys.executable, "-c", EVALUATOR], env=env, capture_output=True, text=True, check=False)
+    said = ["ended 0 2 137", "evaluator_again", "ended 0 2 75", "evaluator_again"]
+    assert done.stdout.splitlines() == [*said, "returned 75"], done.stderr

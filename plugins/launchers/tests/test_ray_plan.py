@@ -166,6 +166,50 @@ def test_training_that_has_failed_ends_the_evaluator():
     assert made.order(attempt, 3) == "kill"
 
 
+def test_a_process_that_is_alone_is_named():
+    made, _ = board()
+    made.ended(made.begin(1), 0, 128 + signal.SIGKILL)
+    assert made.taken()[1] == ["process 0 has ended: ended by SIGKILL"]
+
+
+def test_a_lost_evaluator_is_named_and_starts_again_while_the_others_train():
+    made = Board("hush", evaluator=3, grace_secs=60.0, max_restarts=1)
+    attempt = made.begin(3)
+    made.ended(0, 3, 128 + signal.SIGKILL)
+    assert made.evaluator_again()
+    assert made.taken()[1] == ["the evaluator has ended: ended by SIGKILL", "starting the evaluator again (1 of 1)"]
+    made.ended(0, 3, 75)
+    assert not made.evaluator_again()
+    assert "--max-restarts 1 allows no more" in made.taken()[1][-1]
+    assert {made.order(attempt, index) for index in range(4)} == {"go on"}
+    assert not made.evaluator_failed()
+    made.ended(0, 3, 0)
+    assert not made.evaluator_again(), "it has ended well"
+
+
+def test_an_evaluator_that_fails_ends_the_job():
+    made, _ = board()
+    attempt = made.begin(3)
+    made.ended(0, 3, 170)
+    assert made.taken()[1] == ["the evaluator has ended: failed with status 170"]
+    assert (made.evaluator_again(), made.evaluator_failed(), made.may_go_on()) == (False, True, False)
+    assert {made.order(attempt, index) for index in range(3)} == {"stop"}
+    made.ended(attempt, 0, 75)
+    assert made.why() == "the evaluator: failed with status 170; process 0: stopped early, can continue"
+
+
+@pytest.mark.parametrize("asked", ["stop", "close"])
+def test_an_evaluator_that_is_asked_to_end_neither_fails_the_job_nor_starts_again(asked: str):
+    made = Board("hush", evaluator=3, grace_secs=60.0, max_restarts=1)
+    made.begin(3)
+    getattr(made, asked)()
+    for status in (1, 143):
+        made.ended(0, 3, status)
+        assert not made.evaluator_again()
+    assert not made.evaluator_failed()
+    assert made.taken()[1] == []
+
+
 def leashed(*command: str, grace_secs: float = 20.0) -> "subprocess.Popen[bytes]":
     words = [sys.executable, "-m", "estimator_launchers.leash", str(grace_secs), *command]
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

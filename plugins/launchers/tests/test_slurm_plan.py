@@ -58,6 +58,47 @@ def test_bash_reads_it():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+SRUN = """#!/bin/bash
+while [ "$1" != bash ]; do shift; done
+[ "$ROLE" = evaluator ] && exec "$@"
+for SLURM_PROCID in 0 1; do export SLURM_PROCID; "$@" & done
+wait
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "evaluator", "outcome", "why"),
+    [
+        (0, 0, 0, 0, ""),
+        (0, 137, 0, 75, "process 1: ended by SIGKILL"),
+        (0, 170, 0, 170, "process 1: failed with status 170"),  # no signal has the number 42
+        (0, 0, 3, 3, "process 2: failed with status 3"),
+        (0, 0, 170, 170, "process 2: failed with status 170"),
+        (0, 0, 137, 75, "process 2: ended by SIGKILL"),
+    ],
+)
+def test_what_the_script_makes_of_statuses(
+    tmp_path: Path, first: int, second: int, evaluator: int, outcome: int, why: str
+):
+    """The whole script, with programs in the place of those of Slurm."""
+    for name, text in {"srun": SRUN, "scontrol": "#!/bin/sh\necho n1\n", "scancel": "#!/bin/sh\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    ends = ("sh", "-c", f"case $ROLE$SLURM_PROCID in *0) exit {first};; *1) exit {second};; *) exit {evaluator};; esac")
+    job = JobSpec(command=ends, processes=2, evaluator=True)
+    told = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}
+    text = SlurmLauncher(str(tmp_path)).plan(job).files[0].text
+    done = subprocess.run(["bash"], input=text, env=told, text=True, capture_output=True, check=False)
+    assert done.returncode == outcome, done.stderr
+    (tmp_path / "squeue").write_text("#!/bin/sh\n")
+    (tmp_path / "squeue").chmod(0o755)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", told["PATH"])
+        status = SlurmLauncher(str(tmp_path)).status("7")
+    assert status.exit_status == {0: 0, 75: 75}.get(outcome, 1)
+    assert not why or why in status.why
+
+
 @pytest.mark.parametrize(("processes", "other", "least"), [(2, "sleep 1.5", 1.5), (4, "sh -c 'exit 3'", 0.0)])
 def test_who_ends_well_stays_until_all_have_ended_or_one_has_failed(
     tmp_path: Path, processes: int, other: str, least: float

@@ -49,7 +49,9 @@ def test_check_as_html(program: Path, tmp_path: Path) -> None:
 def test_a_file_that_is_no_python_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "old.py").write_text("print 'of Python 2'\n")
     assert main(["migrate", "check", str(tmp_path)]) == 3
-    assert "old.py: cannot be read: line 1: it is not Python 3" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "old.py: cannot be read: line 1: it is not Python 3" in out
+    assert out.endswith("1 file: 1 cannot be read.\n"), "nobody knows whether it names TensorFlow"
 
 
 def test_rewrite_prints_a_diff_and_writes_nothing(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,3 +69,110 @@ def test_rewrite_writes_where_asked(program: Path) -> None:
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", "check", "no/such.py"]) != 0
     assert "There is no file no/such.py." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "rewrite"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("train.ipynb", "is a notebook, and only Python files are read. `jupyter nbconvert --to script "),
+        ("train.json", "is not a Python file by its name"),
+    ],
+)
+def test_a_file_that_is_no_python_by_its_name_is_refused(
+    command: str, name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A notebook is an expression of Python: a dict without a name of TensorFlow."""
+    path = tmp_path / name
+    path.write_text('{"cells": [{"cell_type": "code", "source": ["import tensorflow as tf"]}]}')
+    assert main(["migrate", command, str(path)]) == 2
+    said = capsys.readouterr()
+    assert f"{path} {says}" in said.err
+    assert not said.out
+
+
+def test_a_script_may_have_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train").write_text(PROGRAM)
+    assert main(["migrate", "check", str(tmp_path / "train")]) == 3
+    assert "tf.estimator.RunConfig" in capsys.readouterr().out
+
+
+LATIN = '# coding: latin-1\nimport tensorflow as tf\ntext = "\xe4\x85b"\nconfig = tf.estimator.RunConfig("runs")\n'
+
+
+def test_a_coding_line_is_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "latin.py"
+    path.write_bytes(LATIN.encode("latin-1"))
+    assert main(["migrate", "check", str(path), "--html", str(tmp_path / "page.html")]) == 3
+    assert f"{path}:4:10: tf.estimator.RunConfig -> ec.RunConfig" in capsys.readouterr().out
+    assert "<td class=n>4</td><td><pre>config" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert main(["migrate", "rewrite", "--write", str(path)]) == 0
+    assert ' text = "\xe4\x85b"\n' in capsys.readouterr().out, "the diff keeps it on one line"
+    changed = LATIN.replace("import tensorflow as tf", "import estimator_core as ec").replace("tf.estimator", "ec")
+    lines = path.read_bytes().decode("latin-1").split("\n")
+    assert [line for line in lines if not line.startswith(("# MIGRATE", "#   "))] == changed.split("\n")
+
+
+UNREADABLE = {
+    "bytes.py": (b'import tensorflow as tf\ntext = "\xe4"\n', "line 2: it is not UTF-8. Save it as UTF-8, or name its"),
+    "late.py": (b'#\n#\n#\ntext = "\xe4"\n', "line 4: it is not UTF-8. "),
+    "coding.py": (b"# coding: nosuch\n", "unknown encoding: nosuch. Save it as UTF-8"),
+    "rot.py": (b"# coding: rot13\n", "'rot13' is not a text encoding"),
+    "both.py": (b"\xef\xbb\xbf# coding: latin-1\n", "encoding problem: utf-8"),
+}
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """A directory with files that can be read, the first and the last, and others between them."""
+    for name, (content, _) in UNREADABLE.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "gone.py").symlink_to("nowhere")
+    (tmp_path / "python2.py").write_text("print 'of Python 2'\n")
+    for name in ("a.py", "z.py"):
+        (tmp_path / name).write_text(PROGRAM)
+    return tmp_path
+
+
+def test_check_reports_the_files_beside_one_that_cannot_be_read(
+    mixed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrate", "check", str(mixed)]) == 3
+    out = capsys.readouterr().out
+    said = {Path(line.partition(":")[0]).name: line for line in out.splitlines() if "cannot be read: " in line}
+    assert set(said) == {*UNREADABLE, "folder.py", "gone.py", "python2.py"}
+    for name, (_, why) in UNREADABLE.items():
+        assert f"{name}: cannot be read: {why}" in said[name]
+    assert [f"{mixed / name}:2:10: tf.estimator.RunConfig" in out for name in ("a.py", "z.py")] == [True, True]
+    assert out.splitlines()[-1] == "10 files: 2 behaves differently, 2 rewrite by hand, 8 cannot be read."
+
+
+def test_rewrite_changes_the_files_beside_one_that_cannot_be_read(
+    mixed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrate", "rewrite", "--write", str(mixed)]) == 2
+    err = capsys.readouterr().err
+    for name, (content, why) in UNREADABLE.items():
+        assert f"{mixed / name} cannot be read: {why}" in err
+        assert (mixed / name).read_bytes() == content
+    assert f"{mixed / 'python2.py'} is not Python 3: " in err
+    assert main(["migrate", "check", str(mixed / "a.py"), str(mixed / "z.py")]) == 0
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rewrite_keeps_line_ends_and_the_mark_of_unicode(
+    mark: bytes, end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "program.py"
+    before = ["import tensorflow as tf", "# \xe4", "tf.foo()", "mode = tf.estimator.ModeKeys.EVAL"]
+    path.write_bytes(mark + end.join(before).encode())
+    assert main(["migrate", "rewrite", "--write", str(path)]) == 0
+    content = path.read_bytes()
+    assert content.startswith(mark)
+    text = content.removeprefix(mark).decode()
+    assert "\ufeff" not in text
+    assert text.endswith(f"tf.foo(){end}mode = ec.ModeKeys.EVAL")
+    assert text.count("\n") == text.count(end)
+    assert "+mode = ec.ModeKeys.EVAL\n\\ No newline at end of file\n# " in capsys.readouterr().out

@@ -288,4 +288,22 @@ MUTANTS = (
         tests=("test_what_ray_loses_later_can_go_on_and_says_why",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-killed-evaluator-does-not-start-again",
+        guarantee="rule 214",
+        file="plugins/launchers/src/estimator_launchers/supervise.py",
+        old="if status and self._restarts < self._job.max_restarts:",
+        new="if False:",
+        tests=("test_a_lost_evaluator_is_named_and_starts_again_while_the_others_train",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-status-above-160-is-a-signal",
+        guarantee="rule 215",
+        file="plugins/launchers/src/estimator_launchers/outcome.py",
+        old="status - 128 if status in _SHELL_SIGNALS else None",
+        new="status - 128 if 128 < status < 193 else None",
+        tests=("test_how_it_ends",),
+        in_cut=False,
+    ),
 )

@@ -431,8 +431,8 @@ MUTANTS = (
         name="evaluations-alone-use-the-program-of-all",
         guarantee="rule 36",
         file=_ROOM + "programs.py",
-        old="key = fetches, devices.placement\n        if key not in self._eval_steps:",
-        new="key: Any = fetches, None\n        if key not in self._eval_steps:",
+        old="key = fetches, form, devices.placement",
+        new="key: Any = fetches, form, None",
         in_cut=False,
     ),
     Mutant(

@@ -117,4 +117,13 @@ MUTANTS = (
         tests=("test_check_names_every_use_and_no_other",),
         in_cut=False,
     ),
+    Mutant(
+        name="line-ends-are-rewritten",
+        guarantee="rule 216",
+        file="plugins/migration/src/estimator_migration/cli/files.py",
+        old="source.encode(self.coding)",
+        new="source.replace('\\r\\n', '\\n').encode(self.coding)",
+        tests=("test_rewrite_keeps_line_ends_and_the_mark_of_unicode",),
+        in_cut=False,
+    ),
 )

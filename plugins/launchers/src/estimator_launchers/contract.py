@@ -28,7 +28,8 @@ class JobSpec:
         evaluator: whether one further process evaluates, in the role of the evaluator.
         env: further environment variables of each process. Plans show them, so they must not hold secrets.
         image: the container image, if the launcher needs one.
-        max_restarts: how often all processes are started again after an end from which the run can continue.
+        max_restarts: how often processes are started again after an end from which the run can continue: all that
+            train, or the evaluator alone.
         min_processes: how few may continue without those that were lost; None: all are started again.
         grace_secs: seconds between a request to stop, or the failure of another process, and the end by force.
         time_limit_secs: seconds after which the scheduler ends the job; None: its own limit.

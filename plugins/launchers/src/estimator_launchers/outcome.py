@@ -9,18 +9,20 @@ from typing import Final
 #: The process stopped early; a new start continues (EX_TEMPFAIL).
 RESUMABLE: Final = 75
 _ABORT = 6
+#: A shell's status of a process that a signal has ended: 128 and the signal. Those above are statuses of programs.
+_SHELL_SIGNALS: Final = range(128 + 1, 128 + 32)
 
 
 def signal_of(status: int) -> int | None:
-    """The signal that ended a process, from a status of Popen (negative) or of a shell (128 and more).
+    """The signal that ended a process, from a status of Popen (negative) or of a shell (129 to 159).
 
     Example:
-        >>> signal_of(-9), signal_of(143), signal_of(75)
-        (9, 15, None)
+        >>> signal_of(-9), signal_of(143), signal_of(75), signal_of(170)
+        (9, 15, None, None)
     """
     if status < 0:
         return -status
-    return status - 128 if 128 < status < 193 else None
+    return status - 128 if status in _SHELL_SIGNALS else None
 
 
 def can_go_on(status: int) -> bool:
@@ -60,8 +62,11 @@ def in_words(status: int) -> str:
     Example:
         >>> in_words(-9), in_words(75), in_words(1)
         ('ended by SIGKILL', 'stopped early, can continue', 'failed with status 1')
+        >>> in_words(-40)  # most real-time signals have no name
+        'ended by signal 40'
     """
     number = signal_of(status)
     if number is not None:
-        return f"ended by {signal.Signals(number).name}"
+        named = {one.value: one.name for one in signal.Signals}
+        return f"ended by {named.get(number, f'signal {number}')}"
     return "stopped early, can continue" if can_go_on(status) else f"failed with status {status}"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from estimator_launchers.outcome import RESUMABLE, in_words, outcome
+from estimator_launchers.outcome import RESUMABLE, can_go_on, in_words, outcome
 
 #: What a process is to do: go on, save and end, or end by force.
 Order = Literal["go on", "stop", "kill"]
@@ -22,6 +22,7 @@ class Board:
         secret: of the run.
         evaluator: the number of the evaluator; it belongs to every attempt.
         grace_secs: from the first failure, or the request to stop, to the end by force.
+        max_restarts: how often the evaluator starts again; Ray Train counts the attempts.
         clock: the time in seconds.
 
     Example:
@@ -34,9 +35,16 @@ class Board:
     """
 
     def __init__(
-        self, secret: str, *, evaluator: int, grace_secs: float, clock: Callable[[], float] = time.monotonic
+        self,
+        secret: str,
+        *,
+        evaluator: int,
+        grace_secs: float,
+        max_restarts: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._secret, self._evaluator, self._grace_secs, self._clock = secret, evaluator, grace_secs, clock
+        self._max_restarts, self._evaluator_restarts, self._evaluator_failed = max_restarts, 0, False
         self._attempt = -1
         self._count = 0
         self._hosts: dict[int, str] = {}
@@ -73,11 +81,14 @@ class Board:
         """Notes how a process has ended."""
         if index == self._evaluator:
             self._evaluated = status
-            if status and not self._stopping:
+            if status and not (self._stopping or self._closing):
                 self._events.append(f"the evaluator has ended: {in_words(status)}")
+                if not can_go_on(status):
+                    self._evaluator_failed = True
+                    self.stop()
         elif attempt == self._attempt:
             self._ended[index] = status
-            if status and len(self._ended) < self._count and self._kill_at is None:
+            if status and self._kill_at is None:
                 self._events.append(f"{self._named(index)} has ended: {in_words(status)}")
                 self._kill_at = self._clock() + self._grace_secs
             if status and self._lost_at is None:
@@ -102,6 +113,25 @@ class Board:
         if not self._closing:
             self._closing, self._kill_at = True, self._clock() + self._grace_secs
 
+    def evaluator_again(self) -> bool:
+        """Whether the evaluator, which has just ended, starts again: it was lost, and a restart is left."""
+        lost = self._evaluated is not None and self._evaluated != 0 and can_go_on(self._evaluated)
+        if not lost or self._stopping or self._closing:
+            return False
+        if self._evaluator_restarts >= self._max_restarts:
+            self._events.append(
+                f"the evaluator does not start again: --max-restarts {self._max_restarts} allows no more. The job "
+                "returns 75 when training has ended."
+            )
+            return False
+        self._evaluator_restarts += 1
+        self._events.append(f"starting the evaluator again ({self._evaluator_restarts} of {self._max_restarts})")
+        return True
+
+    def evaluator_failed(self) -> bool:
+        """Whether the evaluator has failed by itself, which ends the job."""
+        return self._evaluator_failed
+
     def order(self, attempt: int, index: int) -> Order:
         """What a process is to do."""
         asked = self._stopping or (self._closing and index == self._evaluator)
@@ -122,10 +152,10 @@ class Board:
         return not self._stopping
 
     def why(self) -> str:
-        """How the processes of the last attempt have ended, in words."""
+        """How the processes ended, in words: the evaluator if it failed by itself, or if no other ended badly."""
         told = [f"process {index}: {in_words(status)}" for index, status in self._ended.items() if status]
-        if not told and self._evaluated:
-            told = [f"the evaluator: {in_words(self._evaluated)}"]
+        if self._evaluated and (self._evaluator_failed or not told):
+            told = [f"the evaluator: {in_words(self._evaluated)}", *told]
         return "; ".join(told)
 
     def attempts(self) -> int:

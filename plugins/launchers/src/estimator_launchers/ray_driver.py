@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # pyr
 from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.jobs import JobFolder
-from estimator_launchers.outcome import RESUMABLE
+from estimator_launchers.outcome import RESUMABLE, can_go_on
 from estimator_launchers.ray_address import reach
 from estimator_launchers.ray_board import Board
 from estimator_launchers.ray_worker import Ask, CanGoOnError, asking, evaluate_process, train_process
@@ -105,7 +105,7 @@ def _started(
     board = (
         ray.remote(Board)
         .options(num_cpus=0, scheduling_strategy=here)
-        .remote(secret, evaluator=job.processes, grace_secs=job.grace_secs)
+        .remote(secret, evaluator=job.processes, grace_secs=job.grace_secs, max_restarts=job.max_restarts)
     )
     told = {"job": job.to_json(), "board": board, "folder": os.getcwd(), "run_id": folder.path.name}
     failures = FailureConfig(max_failures=job.max_restarts)
@@ -195,7 +195,9 @@ def _with_evaluator(status: JobStatus, beside: Any, ask: Ask) -> JobStatus:
         code, why = RESUMABLE, f"the evaluator is lost: {first}"
     else:
         why = ask("why")
+    if ask("evaluator_failed"):
+        return JobStatus(phase="failed", restarts=status.restarts, why=why)
     if status.phase != "succeeded" or code == 0:
         return status
-    phase = "resumable" if code == RESUMABLE or code > 128 else "failed"
+    phase = "resumable" if can_go_on(code) else "failed"
     return JobStatus(phase=phase, restarts=status.restarts, why=why)

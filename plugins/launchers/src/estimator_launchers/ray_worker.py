@@ -77,12 +77,14 @@ def train_process(told: Mapping[str, Any]) -> None:
 
 
 def evaluate_process(told: Mapping[str, Any]) -> int:
-    """The evaluator, beside all attempts; returns its exit status."""
+    """The evaluator, beside all attempts, started again where it is lost; returns its last exit status."""
     job = JobSpec.from_json(told["job"])
     ask = asking(told["board"])
-    status = _run(job, told, ask, job.processes, 0, evaluator_environment(job, cards=1))
-    ask("ended", 0, job.processes, status)
-    return status
+    while True:
+        status = _run(job, told, ask, job.processes, 0, evaluator_environment(job, cards=1))
+        ask("ended", 0, job.processes, status)
+        if not ask("evaluator_again"):
+            return status
 
 
 def _address() -> str:

@@ -6,6 +6,7 @@ environment, and is passed on in it.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -18,16 +19,29 @@ from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import cards_here, evaluator_environment, trainer_environment
 from estimator_launchers.family import Family
 from estimator_launchers.jobs import JobFolder
-from estimator_launchers.outcome import RESUMABLE, in_words, outcome
+from estimator_launchers.outcome import RESUMABLE, can_go_on, in_words, outcome
 
 _POLL_SECS = 0.05
 
 
 class Group:
-    """The children of one attempt, in the order in which they end."""
+    """The children of one attempt, in the order in which they end.
 
-    def __init__(self, children: Mapping[int, Family], grace_secs: float, say: Callable[[str], None]) -> None:
-        self._children, self._grace_secs, self._say = dict(children), grace_secs, say
+    Args:
+        children: by number.
+        grace_secs: from the first failure, or the request to end, to the end by force.
+        say: takes a message for the user.
+        evaluator: the number of the evaluator, if it is the child.
+    """
+
+    def __init__(
+        self,
+        children: Mapping[int, Family],
+        grace_secs: float,
+        say: Callable[[str], None],
+        evaluator: int | None = None,
+    ) -> None:
+        self._children, self._grace_secs, self._say, self._evaluator = dict(children), grace_secs, say, evaluator
         self.ended: list[tuple[int, int]] = []
         self.failed_at: float | None = None
         self._kill_at: float | None = None
@@ -49,15 +63,16 @@ class Group:
         for index, child in self._children.items():
             if index not in seen and (status := child.poll()) is not None:
                 self.ended.append((index, status))
-                if status and self.running and self._kill_at is None:
-                    self._say(f"process {index} on {socket.gethostname()} has ended: {in_words(status)}")
+                if status and self._kill_at is None:
+                    self._say(self._end(index, status))
                     self._kill_at = now + self._grace_secs
                 if status and self.failed_at is None:
                     self.failed_at = now
         if self._kill_at is not None and now > self._kill_at:
-            self._kill_at = None
+            self._kill_at = math.inf
             for index, child in self._alive():
-                self._say(f"process {index} did not end; it is killed.")
+                who = "the evaluator" if index == self._evaluator else f"process {index}"
+                self._say(f"{who} did not end; it is killed.")
                 child.kill()
 
     def ask_to_end(self, now: float) -> None:
@@ -65,6 +80,11 @@ class Group:
         for _, child in self._alive():
             child.terminate()
         self._kill_at = now + self._grace_secs
+
+    def _end(self, index: int, status: int) -> str:
+        if index == self._evaluator:
+            return f"the evaluator on {socket.gethostname()} has ended: {in_words(status)}"
+        return f"process {index} on {socket.gethostname()} has ended: {in_words(status)}"
 
     def _alive(self) -> list[tuple[int, Family]]:
         return [(index, child) for index, child in self._children.items() if child.poll() is None]
@@ -84,28 +104,34 @@ class Supervisor:
         self._cards = cards_here()
         self._stopping = self._asked = False
         self._restarts, self._count = 0, self._job.processes
+        self._evaluator: Group | None = None
+        self._evaluator_failed = 0
 
     def run(self) -> JobStatus:
         """Starts the processes, restarts them if that continues the run, and returns the final status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop())
-        evaluator = self._evaluator() if self._job.evaluator else None
+        if self._job.evaluator:
+            self._evaluator = self._started_evaluator()
         while True:
             self._folder.write(JobStatus(phase="running", restarts=self._restarts))
             trainers = self._trainers()
-            self._watch(trainers, evaluator)
-            status = outcome([status for _, status in trainers.ended])
+            self._watch(trainers)
+            status = self._evaluator_failed or outcome([status for _, status in trainers.ended])
             if status != RESUMABLE or self._stopping or self._restarts >= self._job.max_restarts:
                 break
             self._restarts += 1
             self._folder.say(self._next(trainers))
-        if evaluator is not None:
-            status = self._end_of(evaluator, status)
+        status = self._end_of_evaluator(status)
         phase = "succeeded" if status == 0 else "resumable" if status == RESUMABLE else "failed"
-        why = "; ".join(f"process {index}: {in_words(code)}" for index, code in trainers.ended if code)
-        if evaluator is not None and not why:
-            why = "; ".join(f"the evaluator: {in_words(code)}" for _, code in evaluator.ended if code)
-        return self._folder.write(JobStatus(phase=phase, restarts=self._restarts, why=why))
+        return self._folder.write(JobStatus(phase=phase, restarts=self._restarts, why=self._why(trainers)))
+
+    def _why(self, trainers: Group) -> str:
+        """How the processes ended, in words: the evaluator if it failed by itself, or if no other ended badly."""
+        words = [f"process {index}: {in_words(code)}" for index, code in trainers.ended if code]
+        if self._evaluator is not None and (self._evaluator_failed or not words):
+            words = [f"the evaluator: {in_words(code)}" for _, code in self._evaluator.ended if code] + words
+        return "; ".join(words)
 
     def _next(self, trainers: Group) -> str:
         """Sets how many processes the next attempt has; returns what is said of it."""
@@ -119,31 +145,58 @@ class Supervisor:
         without = f" without {', '.join(map(str, lost))}" if lost else ""
         return f"starting again{without}, {self._count} together {counted}"
 
-    def _watch(self, trainers: Group, evaluator: Group | None) -> None:
+    def _watch(self, trainers: Group) -> None:
         while trainers.running:
             now = time.monotonic()
             if self._parent and os.getppid() != self._parent:
                 self._stop()
             if self._stopping and not self._asked:
                 self._asked = True
-                for group in filter(None, (trainers, evaluator)):
+                for group in filter(None, (trainers, self._evaluator)):
                     group.ask_to_end(now)
             trainers.poll(now)
-            if evaluator is not None:
-                evaluator.poll(now)
+            if self._evaluator is not None and self._look_at(self._evaluator, now):
+                self._asked = True
+                trainers.ask_to_end(now)
             time.sleep(_POLL_SECS)
 
-    def _end_of(self, evaluator: Group, status: int) -> int:
+    def _look_at(self, evaluator: Group, now: float) -> bool:
+        """Whether the evaluator has just failed by itself. One that is lost starts again; those that train continue."""
+        if not evaluator.running:
+            return False
+        evaluator.poll(now)
+        if evaluator.running or self._stopping or self._asked:
+            return False
+        status = evaluator.ended[0][1]
+        if status and not can_go_on(status):
+            self._evaluator_failed = status
+            return True
+        if status and self._restarts < self._job.max_restarts:
+            self._restarts += 1
+            self._folder.write(JobStatus(phase="running", restarts=self._restarts))
+            self._folder.say(f"starting the evaluator again ({self._restarts} of {self._job.max_restarts})")
+            self._evaluator = self._started_evaluator()
+        elif status:
+            self._folder.say(
+                f"the evaluator does not start again: --max-restarts {self._job.max_restarts} allows no more. The job "
+                "returns 75 when training has ended."
+            )
+        return False
+
+    def _end_of_evaluator(self, status: int) -> int:
         """The final status. The evaluator ends by itself after training; after a failure it is asked to end."""
+        if self._evaluator is None:
+            return status
         if status != 0 and not self._asked:
-            evaluator.ask_to_end(time.monotonic())
-        while evaluator.running:
+            self._asked = True
+            self._evaluator.ask_to_end(time.monotonic())
+        while self._evaluator.running:
             if self._stopping and not self._asked:
                 self._asked = True
-                evaluator.ask_to_end(time.monotonic())
-            evaluator.poll(time.monotonic())
+                self._evaluator.ask_to_end(time.monotonic())
+            self._look_at(self._evaluator, time.monotonic())
             time.sleep(_POLL_SECS)
-        return status or outcome([code for _, code in evaluator.ended])
+        return status or outcome([code for _, code in self._evaluator.ended])
 
     def _trainers(self) -> Group:
         address, job = f"127.0.0.1:{free_port()}", self._job.with_processes(self._count)
@@ -153,10 +206,10 @@ class Supervisor:
         }
         return Group(children, self._job.grace_secs, self._folder.say)
 
-    def _evaluator(self) -> Group:
+    def _started_evaluator(self) -> Group:
         place = self._job.processes
         child = self._start(place, evaluator_environment(self._job, cards=self._cards))
-        return Group({place: child}, self._job.grace_secs, self._folder.say)
+        return Group({place: child}, self._job.grace_secs, self._folder.say, evaluator=place)
 
     def _start(self, index: int, told: Mapping[str, str]) -> Family:
         run = {"ESTIMATOR_RUN_ID": self._folder.path.name, "ESTIMATOR_ATTEMPT": str(self._restarts)}

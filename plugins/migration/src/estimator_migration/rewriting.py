@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,8 +39,9 @@ class Rewritten:
 
     def diff(self, before: str, name: str) -> str:
         """The changes as a unified diff."""
-        old, new = (text.splitlines(keepends=True) for text in (before, self.source))
-        return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+        old, new = (list(io.StringIO(text, newline="")) for text in (before, self.source))  # the line ends of Python
+        lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
+        return "".join(line if line[-1] in "\r\n" else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def rewrite(source: str) -> Rewritten:

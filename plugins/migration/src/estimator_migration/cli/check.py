@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from estimator_core.cli import page_path
-from estimator_migration.cli.files import python_files
+from estimator_migration.cli.files import UnreadableError, python_files, read_file
 
 SUMMARY = "what becomes of every name of TensorFlow; ends with 3 where something must change"
 MUST_CHANGE = 3
@@ -30,10 +30,11 @@ def run(args: argparse.Namespace) -> int:
 
     programs: list[Program] = []
     for path in python_files(args.files):
-        source = path.read_text(encoding="utf-8")
+        source = ""
         try:
+            source = read_file(path).source
             programs.append(Program(path=str(path), source=source, uses=tuple(check(source))))
-        except ParserSyntaxError as error:
+        except (UnreadableError, ParserSyntaxError) as error:
             programs.append(Program(path=str(path), source=source, error=_reason(error)))
     if args.html:
         Path(args.html).write_text(html_page(programs), encoding="utf-8")
@@ -42,5 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, UnreadableError):
+        return str(error)
     line = getattr(error, "raw_line", None)
     return f"line {line}: it is not Python 3" if line else "it is not Python 3"

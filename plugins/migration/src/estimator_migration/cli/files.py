@@ -1,18 +1,71 @@
-"""The Python files that a user names."""
+"""The Python files that a user names, as they are stored: with their coding, mark of Unicode and line ends."""
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
+
+#: A script may have no ending.
+_ENDINGS = (".py", ".pyw", "")
+_CODING = "Save it as UTF-8, or name its coding in the first line: # -*- coding: latin-1 -*-"
+
+
+class UnreadableError(ArgumentError):
+    """A file that cannot be read as text. The message does not name it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonFile:
+    """A file of Python.
+
+    Args:
+        path: its path, as the user wrote it.
+        source: its text, with the line ends of the file.
+        coding: the coding of its bytes, of its coding line or UTF-8; "utf-8-sig" with the mark of Unicode.
+    """
+
+    path: Path
+    source: str
+    coding: str
+
+    def write(self, source: str) -> None:
+        """Replaces the text. Coding, mark and line ends stay."""
+        self.path.write_bytes(source.encode(self.coding))
+
+
+def read_file(path: Path) -> PythonFile:
+    """Reads a file as Python does, except that its line ends stay.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UnreadableError: the file is not of the coding that it names, names an unknown one, or cannot be opened.
+    """
+    coding = "utf-8"
+    try:
+        content = path.read_bytes()
+        coding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        return PythonFile(path=path, source=content.decode(coding), coding=coding)
+    except OSError as error:
+        raise UnreadableError(error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UnreadableError(f"line {line}: it is not {coding.upper()}. {_CODING}") from None
+    except (SyntaxError, LookupError) as error:  # the coding is unknown, or is none of text
+        raise UnreadableError(f"{error}. {_CODING}") from None
 
 
 def python_files(named: Iterable[str]) -> list[Path]:
     """Files as named, and every `.py` file below a directory.
 
     Raises:
-        ArgumentError: no such file, or a directory without a `.py` file.
+        ArgumentError: no such file, a directory without a `.py` file, or a file that is none by its name.
     """
     found: list[Path] = []
     for name in named:
@@ -22,5 +75,14 @@ def python_files(named: Iterable[str]) -> list[Path]:
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         if not files:
             raise ArgumentError(f"The directory {name} holds no .py file.")
+        if path.is_file() and path.suffix.lower() == ".ipynb":
+            raise ArgumentError(
+                f"{name} is a notebook, and only Python files are read. `jupyter nbconvert --to script {name}` writes "
+                "its code into one."
+            )
+        if path.is_file() and path.suffix.lower() not in _ENDINGS:
+            raise ArgumentError(
+                f"{name} is not a Python file by its name. Give files that end in .py, or their directory."
+            )
         found += files
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from estimator_core.errors import ArgumentError
-from estimator_migration.cli.files import python_files
+from estimator_migration.cli.files import UnreadableError, python_files, read_file
 
 SUMMARY = "the mechanical part as a diff, and a marked note at every other place"
 
@@ -17,23 +17,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the command."""
+    """Runs the command.
+
+    Raises:
+        ArgumentError: files that cannot be read, or that are not Python 3; all others are rewritten.
+    """
     from libcst import ParserSyntaxError
 
     from estimator_migration.rewriting import rewrite
 
+    unread: list[str] = []
     for path in python_files(args.files):
-        source = path.read_text(encoding="utf-8")
         try:
-            done = rewrite(source)
+            file = read_file(path)
+            done = rewrite(file.source)
+        except UnreadableError as error:
+            unread.append(f"{path} cannot be read: {error}")
+            continue
         except ParserSyntaxError as error:
-            raise ArgumentError(
-                f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one."
-            ) from None
-        print(done.diff(source, str(path)), end="")
+            unread.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one.")
+            continue
+        print(done.diff(file.source, str(path)), end="")
         if args.write:
-            path.write_text(done.source, encoding="utf-8")
+            file.write(done.source)
         print(
             f"# {path}: {done.replaced} places changed, {done.notes} notes{'' if args.write else ', nothing written'}."
         )
+    if unread:
+        raise ArgumentError("\n".join(unread))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -42,9 +43,9 @@ def _parts(programs: Sequence[Program]) -> Iterator[str]:
         by_line: dict[int, list[Use]] = {}
         for use in program.uses:
             by_line.setdefault(use.line, []).append(use)
-        for number, line in enumerate(program.source.splitlines(), 1):
+        for number, line in enumerate(io.StringIO(program.source, newline=None), 1):  # the lines of Python
             notes = "".join(_note(use) for use in by_line.get(number, ()))
-            yield f"<tr><td class=n>{number}</td><td><pre>{escape(line)}</pre></td><td>{notes}</td></tr>"
+            yield f"<tr><td class=n>{number}</td><td><pre>{escape(line.rstrip())}</pre></td><td>{notes}</td></tr>"
         yield "</table>"
     yield "</html>"
 

@@ -21,5 +21,7 @@ def _lines(programs: Sequence[Program]) -> Iterator[str]:
             place = f" -> {row.place}" if row.place else ""
             how = f" {row.how}" if row.how else ""
             yield f"{program.path}:{use.line}:{use.column + 1}: {use.written}{place} [{row.verdict.value}]{how}"
-    summary = ", ".join(f"{count} {verdict.value}" for verdict, count in counts(programs).items())
+    parts = [f"{count} {verdict.value}" for verdict, count in counts(programs).items()]
+    unread = sum(bool(program.error) for program in programs)
+    summary = ", ".join([*parts, f"{unread} cannot be read"] if unread else parts)
     yield f"{len(programs)} file{'' if len(programs) == 1 else 's'}: {summary or 'no name of TensorFlow'}."
