@@ -176,7 +176,8 @@ class CloseOutputs:
         if expected.shape != found.shape:
             return f"has shape {found.shape} instead of {expected.shape}."
         relative = self.narrow.get(str(expected.dtype), self.tolerance)
-        wide = expected.astype(np.float64), found.astype(np.float64)
+        widest = np.complex128 if "c" in (expected.dtype.kind, found.dtype.kind) else np.float64
+        wide = expected.astype(widest), found.astype(widest)
         largest = float(np.max(np.abs(wide[0]), initial=0.0, where=np.isfinite(wide[0])))
         same = np.isclose(*wide, rtol=0, atol=relative * max(1.0, largest), equal_nan=True)
         if same.all():

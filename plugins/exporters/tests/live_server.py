@@ -22,16 +22,16 @@ from estimator_exporters.serving.server import configuration, new_engine
 SIZES = (1, 2, 4, 8)
 
 
-def function_model(run, inputs, outputs, observe=unobserved):
+def function_model(run, inputs, outputs, observe=unobserved, **more):
     """A model that is a function of arrays."""
-    signature = Signature(name="serving_default", method="predict", inputs=inputs, outputs=outputs, run=run)
+    signature = Signature(name="serving_default", method="predict", inputs=inputs, outputs=outputs, run=run, **more)
     return ServedModel(signature, SIZES, observe)
 
 
-def echo(dtype, shape=(None, 2)):
+def echo(dtype, shape=(None, 2), **more):
     """A model that gives what it takes."""
     feature = Feature(shape, dtype)
-    return function_model(lambda arrays: {"y": arrays["x"]}, {"x": feature}, {"y": feature})
+    return function_model(lambda arrays: {"y": arrays["x"]}, {"x": feature}, {"y": feature}, **more)
 
 
 class Server:

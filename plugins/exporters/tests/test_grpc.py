@@ -34,9 +34,10 @@ def ask():
         "small": {"1": echo("int8")},
         "text": {"1": echo("string", (None,))},
         "bad": {"1": function_model(failing, {"x": feature}, {"y": feature})},
+        "wide": {"1": echo("int64", computed={"x": "int32"})},
         "ham": {"1": echo("float32")},
     }
-    rights = [Right(digest=_digest("the-token"), models=["echo", "small", "text", "bad", "none"])]
+    rights = [Right(digest=_digest("the-token"), models=["echo", "small", "text", "bad", "wide", "none"])]
     ports, traced = [], []
 
     def beside(engine):
@@ -128,6 +129,11 @@ def test_raw_tensors_and_contents(ask):
             },
             "INVALID_ARGUMENT",
             "out of the range of INT8",
+        ),
+        (
+            {"model": "wide", "array": np.full((1, 2), 2**31), "inputs": [tensor(datatype="INT64")]},
+            "INVALID_ARGUMENT",
+            "'x' holds 2147483648, outside the range of int32",
         ),
         (
             {"model": "text", "inputs": [tensor(np.zeros(2000), datatype="BYTES")], "raw_input_contents": [b""]},

@@ -138,6 +138,24 @@ def test_a_bad_row_is_named_and_nothing_is_left(plain, tmp_path, capsys, name, c
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out.csv"])
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("3,x", r"line 3: .*leave such rows out with --on-error skip"),
+        ("3,", r"line 3: column 'b': no value, and training filled in none\b.* --on-error skip"),
+    ],
+)
+def test_a_bad_row_is_told_with_the_options_of_the_command(plain, tmp_path, capsys, row, message):
+    (tmp_path / "rows.csv").write_text(f"a,b\n1,2\n{row}\n")
+    arguments = ["predict", plain, "--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "out.csv")]
+    assert main(arguments) == 1
+    told = capsys.readouterr().err
+    assert re.search(message, told)
+    assert "on_error=" not in told
+    assert "column_defaults" not in told
+    assert main([*arguments, "--on-error", "skip"]) == 0
+
+
 def test_an_input_is_never_written_over(plain, tmp_path, monkeypatch):
     """Neither by its own name, nor by another one, nor by a pattern that finds what an earlier run has written."""
     monkeypatch.chdir(tmp_path)
@@ -196,16 +214,16 @@ def test_a_row_that_the_signature_refuses_is_named():
 
     def signature(x):
         if (x < 0).any():
-            raise ArgumentError("x is negative.")
+            raise ArgumentError("x holds -1.0 in row 0: it is negative.")
         return {"y": x * 2}
 
     arrays = ([1, 2], [3, -4])
     batches = [Batch(Path("f.csv"), 2 * n + 1, {"x": np.array(one)}, {}) for n, one in enumerate(arrays)]
-    with pytest.raises(ArgumentError, match=r"f\.csv, row 4: x is negative"):
+    with pytest.raises(ArgumentError, match=r"f\.csv, row 4: x holds -1.0: it is negative"):
         list(score(signature, batches, batch_size=2, skip_bad_rows=False))
     found = list(score(signature, batches, batch_size=2, skip_bad_rows=True))
     assert [y for one in found for y in one.columns.get("y", [])] == [2, 4, 6]
-    assert [one.refused for one in found if one.refused] == [("f.csv, row 4: x is negative.",)]
+    assert [one.refused for one in found if one.refused] == [("f.csv, row 4: x holds -1.0: it is negative.",)]
 
 
 def test_one_column_a_class_and_the_predicted_class():
@@ -239,3 +257,11 @@ def test_memory_does_not_grow_with_the_rows(plain, tmp_path):
         found = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
         peaks.append(int(found.stdout.split()[-1]))
     assert peaks[1] < peaks[0] + 60, peaks
+
+
+@pytest.mark.parametrize("pattern", ["", ".", "/"])
+def test_an_input_without_a_name_is_refused(pattern):
+    from estimator_exporters.scoring.read import find
+
+    with pytest.raises(ArgumentError, match="--input: no file matches"):
+        find([pattern])

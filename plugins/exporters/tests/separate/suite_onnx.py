@@ -7,7 +7,7 @@ import onnx
 import pytest
 from jax import lax
 
-from estimator_core.errors import ExportError
+from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_core.testing import ExportFormatSuite
 from estimator_exporters.onnx import OnnxFormat
@@ -37,6 +37,14 @@ def test_shapes_that_depend_on_the_batch(tmp_path):
     OnnxFormat().write(request(lambda x: x[:, 0] + jnp.arange(x.shape[0], dtype=jnp.float32), (None, 2)), tmp_path)
     found = OnnxFormat().load(tmp_path).signatures["serving_default"](x=np.zeros((4, 2), np.float32))["y"]
     assert found.tolist() == [0, 1, 2, 3]
+
+
+def test_integers_that_the_graph_would_wrap_are_refused(tmp_path):
+    OnnxFormat().write(request(lambda x: x[:, 0] / 2, (None, 2), "int64"), tmp_path)
+    signature = OnnxFormat().load(tmp_path).signatures["serving_default"]
+    assert signature(x=np.array([[6, 0]]))["y"].tolist() == [3]
+    with pytest.raises(ArgumentError, match=f"'x' holds {2**40 + 7}, outside the range of int32"):
+        signature(x=np.array([[2**40 + 7, 0]]))
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])

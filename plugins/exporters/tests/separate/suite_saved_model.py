@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.errors import ExportError
+from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import ExportRequest, Feature, SignatureSpec
 from estimator_core.testing import ExportFormatSuite
 from estimator_exporters.saved_model import SavedModelFormat
@@ -17,11 +17,11 @@ class TestSavedModel(ExportFormatSuite):
         return SavedModelFormat()
 
 
-def request(function, *, name="x", **more):
+def request(function, *, name="x", dtype="float32", **more):
     signature = SignatureSpec(
         name="serving_default",
         method="predict",
-        inputs={name: Feature((None, 4))},
+        inputs={name: Feature((None, 4), dtype)},
         outputs={"y": Feature((None, 4))},
         function=function,
     )
@@ -34,6 +34,14 @@ def written(request, tmp_path):
 
 
 X = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+
+
+def test_integers_that_the_program_would_wrap_are_refused(tmp_path):
+    loaded = written(request(lambda variables, inputs: {"y": inputs["x"] / 2}, dtype="int64"), tmp_path)
+    signature = loaded.signatures["serving_default"]
+    assert signature(x=np.full((1, 4), 6))["y"].tolist() == [[3.0] * 4]
+    with pytest.raises(ArgumentError, match=f"'x' holds {2**40 + 7}, outside the range of int32"):
+        signature(x=np.full((1, 4), 2**40 + 7))
 
 
 def repeated(x):

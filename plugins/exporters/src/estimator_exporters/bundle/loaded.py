@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,12 @@ from estimator_core.errors import ArgumentError, EstimatorError, ExportError
 from estimator_core.export import SERVING_METHODS, Feature, LoadedSignature, RawSignature
 from estimator_core.inputs import INDEX, load_transforms
 from estimator_core.plugins import default_plugins
-from estimator_exporters.bundle.write import AFTER, BEFORE
+from estimator_exporters.bundle.write import AFTER, BEFORE, computed_dtypes
+
+_NARROWED = (
+    ", in which the program computes. Map the ids to a smaller range (a vocabulary, a hash), or export again with "
+    "jax_enable_x64."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,7 @@ class Signature:
         inputs: what it takes, by name.
         outputs: what it returns, by name.
         run: `checked arrays -> arrays`.
+        computed: the dtypes in which the program computes inputs, by name, where it narrows them.
     """
 
     name: str
@@ -34,12 +40,13 @@ class Signature:
     inputs: Mapping[str, Feature]
     outputs: Mapping[str, Feature]
     run: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
         """Runs the function on one batch.
 
         Raises:
-            ArgumentError: inputs are missing, unknown, or of another shape or dtype.
+            ArgumentError: inputs are missing, unknown, of another shape or dtype, or out of the program's range.
         """
         return {name: np.asarray(value) for name, value in self.run(self.checked(arrays)).items()}
 
@@ -62,22 +69,25 @@ class Signature:
         return fitted
 
     def _fit(self, name: str, feature: Feature, value: Any) -> np.ndarray:
-        array = np.asarray(value)
+        where = f"signature {self.name!r}: input {name!r}"
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise ArgumentError(f"{where} is not an array: {error} Lists must be nested evenly.") from error
         fits = len(array.shape) == len(feature.shape) and all(
             size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True)
         )
         if not fits or (feature.shape[:1] == (None,) and array.shape[0] == 0):
-            raise ArgumentError(
-                f"signature {self.name!r}: input {name!r} must have shape {feature.shape}, given {array.shape}."
-            )
-        wanted = numpy_dtype(feature.dtype)
+            least = ": a batch has at least one row" if fits else ""
+            raise ArgumentError(f"{where} must have shape {feature.shape}, given {array.shape}{least}.")
+        wanted, computed = numpy_dtype(feature.dtype), self.computed.get(name, feature.dtype)
+        excess = out_of_range(array, numpy_dtype(computed))
+        if excess is not None:
+            raise ArgumentError(f"{where} {excess}{'.' if computed == feature.dtype else _NARROWED}")
         if array.dtype == wanted:
             return array
-        if not _casts(array, wanted):
-            raise ArgumentError(
-                f"signature {self.name!r}: input {name!r} must be {feature.dtype}, given {array.dtype}"
-                f"{' with values out of its range' if array.dtype.kind in 'iu' and wanted.kind in 'iu' else ''}."
-            )
+        if not casts(array, wanted):
+            raise ArgumentError(f"{where} must be {feature.dtype}, given {array.dtype}.")
         return array.astype(wanted)
 
     def _takes(self) -> str:
@@ -146,6 +156,16 @@ def features(named: Mapping[str, Any]) -> dict[str, Feature]:
     return {name: Feature(tuple(value["shape"]), value["dtype"]) for name, value in named.items()}
 
 
+def computed_of(described: Mapping[str, Any]) -> dict[str, str]:
+    """The dtypes in which the program of a signature computes inputs, where it narrows them.
+
+    Args:
+        described: the signature in a manifest. Older ones do not tell; then the writer is taken to be set as we are.
+    """
+    noted = described.get("computed")
+    return computed_dtypes(features(described["inputs"])) if noted is None else dict(noted)
+
+
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype of a Feature's dtype, bfloat16 and the float8 types among them; strings are objects."""
     if name == "string":
@@ -156,11 +176,26 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         return np.dtype(getattr(ml_dtypes, name))
 
 
-def _casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
-    """Whether a cast keeps the values, up to the rounding of floats."""
+def out_of_range(array: np.ndarray, dtype: np.dtype[Any]) -> str | None:
+    """What is wrong with the first integer that an integer dtype does not hold, in words; None if all fit.
+
+    Example:
+        >>> out_of_range(np.array([1, 300]), np.dtype(np.uint8))
+        'holds 300, outside the range of uint8 (0 to 255)'
+    """
+    if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu" or not array.size:
+        return None
+    limits = np.iinfo(dtype)
+    if int(array.min()) >= limits.min and int(array.max()) <= limits.max:
+        return None
+    wrong = array[(array < limits.min) | (array > limits.max)]
+    return f"holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max})"
+
+
+def casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
+    """Whether a cast keeps the values, up to the rounding of floats; integers must be within the range."""
     if array.dtype.kind in "iu" and wanted.kind in "iu":
-        limits = np.iinfo(wanted)
-        return array.size == 0 or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
+        return True
     if wanted.kind == "V" or array.dtype.kind == "V":  # bfloat16 and float8 types are of kind V to numpy
         return array.dtype.kind in "fiuV" and wanted.kind in "fV"
     return np.can_cast(array.dtype, wanted, "same_kind")

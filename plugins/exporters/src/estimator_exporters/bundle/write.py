@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from estimator_core.export import ExportRequest, Feature
 from estimator_core.inputs import save_transforms
 from estimator_exporters.bundle.card import CARD, card_of
 from estimator_exporters.bundle.manifest import write_manifest
 
 BEFORE, AFTER = "transforms/input", "transforms/output"
+_WIDE = ("int64", "uint64")
 
 
 def finish(request: ExportRequest, directory: Path, format_name: str, programs: Mapping[str, Any], **more: Any) -> None:
@@ -40,6 +43,7 @@ def finish(request: ExportRequest, directory: Path, format_name: str, programs: 
             name: {
                 "method": signature.method,
                 "inputs": described(signature.inputs),
+                "computed": computed_dtypes(signature.inputs),
                 "outputs": described(signature.outputs),
                 "class_names": None if signature.class_names is None else list(signature.class_names),
                 "program": programs[name],
@@ -56,3 +60,10 @@ def finish(request: ExportRequest, directory: Path, format_name: str, programs: 
 def described(named: Mapping[str, Feature]) -> dict[str, Any]:
     """Features as JSON."""
     return {name: {"shape": list(feature.shape), "dtype": feature.dtype} for name, feature in named.items()}
+
+
+def computed_dtypes(inputs: Mapping[str, Feature]) -> dict[str, str]:
+    """The dtypes in which jax computes inputs here, where it narrows integers: to 32 bits without jax_enable_x64."""
+    dtypes = {name: feature.dtype for name, feature in inputs.items() if feature.dtype in _WIDE}
+    computed = {name: str(jax.dtypes.canonicalize_dtype(dtype)) for name, dtype in dtypes.items()}
+    return {name: dtype for name, dtype in computed.items() if dtype != dtypes[name]}

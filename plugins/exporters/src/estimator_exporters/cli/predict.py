@@ -24,10 +24,13 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     from estimator_exporters.scoring.engines import Engine
+
+#: What readers tell programs, and what a command line has instead.
+_OPTIONS = {'on_error="skip"': "--on-error skip", "no default (column_defaults)": "training filled in none"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +71,13 @@ def run(args: argparse.Namespace) -> int:
         on_error=args.on_error,
         engine=_engine(args),
     )
-    done = score_files(job)
+    try:
+        done = score_files(job)
+    except (ArgumentError, InputError) as error:
+        told = _for_commands(str(error))
+        if told == str(error):
+            raise
+        raise type(error)(told) from error
     for fault in done.shown:
         print(f"left out: {fault}", file=sys.stderr)
     if args.json:
@@ -77,6 +86,13 @@ def run(args: argparse.Namespace) -> int:
     left_out = f", {done.left_out} left out" if done.left_out else ""
     print(f"{done.rows} rows scored{left_out}; {args.output}")
     return 0
+
+
+def _for_commands(message: str) -> str:
+    """A message with the options of the command where readers name the arguments of programs."""
+    for argument, option in _OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
 
 
 def _engine(args: argparse.Namespace) -> Engine:

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingImports]
 
 from estimator_core.errors import ExportError
-from estimator_exporters.bundle.loaded import Loaded, Signature, features
+from estimator_exporters.bundle.loaded import Loaded, Signature, computed_of, features
 from estimator_exporters.bundle.manifest import file_of, read_manifest
 from estimator_exporters.onnx.extensions import library
 from estimator_exporters.onnx.hashes import PACKAGE
@@ -54,6 +54,7 @@ def load(directory: Path) -> LoadedOnnx:
                 inputs=features(described["inputs"]),
                 outputs=features(described["outputs"]),
                 run=_run(file_of(directory, manifest, described["program"]), list(described["outputs"])),
+                computed=computed_of(described),
             )
             for name, described in manifest["signatures"].items()
         }

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core.errors import ExportError
-from estimator_exporters.bundle.loaded import Loaded, Signature, features
+from estimator_exporters.bundle.loaded import Loaded, Signature, computed_of, features
 from estimator_exporters.bundle.manifest import read_manifest
 
 
@@ -51,6 +51,7 @@ def _arrays(module: Any, name: str, described: Mapping[str, Any]) -> Signature:
         inputs=features(described["inputs"]),
         outputs=features(described["outputs"]),
         run=_run(module, program["taken"], program["given"]),
+        computed=computed_of(described),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
-from estimator_exporters.bundle.loaded import numpy_dtype
+from estimator_exporters.bundle.loaded import casts, numpy_dtype, out_of_range
 
 if TYPE_CHECKING:
     from estimator_exporters.scoring.read import Reading
@@ -90,13 +90,17 @@ def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading
         if isinstance(value, str) and (feature.dtype != "string" or shape):
             value = json.loads(value)
         array = np.asarray(value, object if feature.dtype == "string" else None)
-        if feature.dtype != "string":
-            array = array.astype(numpy_dtype(feature.dtype), casting="same_kind")
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {error}.") from error
     if array.shape != shape:
         raise ArgumentError(f"{where}: column {name!r} must have shape {shape}, given {array.shape}.")
-    return array
+    wanted = numpy_dtype(feature.dtype)
+    excess = out_of_range(array, wanted)
+    if excess is not None:
+        raise ArgumentError(f"{where}: column {name!r} {excess}.")
+    if not casts(array, wanted):
+        raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {str(value)[:200]}.")
+    return array.astype(wanted)
 
 
 def _stacked(values: list[Any], feature: Feature | None) -> np.ndarray:

@@ -73,7 +73,9 @@ def here(pattern: str) -> list[Path]:
     path = Path(pattern)
     base = Path(path.anchor or ".")
     relative = path.relative_to(base) if path.anchor else path
-    return [path] if path.is_file() else sorted(one for one in base.glob(str(relative)) if one.is_file())
+    if path.is_file():
+        return [path]
+    return sorted(one for one in base.glob(str(relative)) if one.is_file()) if relative.parts else []
 
 
 def suffix_of(path: Path) -> str:

@@ -84,8 +84,13 @@ def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple
         try:
             signature(**batch.cut(row, row + 1).arrays)
         except EstimatorError as own:
-            return row, str(own)
+            return row, _of_one_row(own)
     return 0, str(error)
+
+
+def _of_one_row(error: EstimatorError) -> str:
+    """What an error says of a batch of one row, without the number that the row has there."""
+    return str(error).replace(" in row 0:", ":", 1)
 
 
 def _one_by_one(signature: Any, batch: Batch) -> Iterator[Scored]:
@@ -95,4 +100,4 @@ def _one_by_one(signature: Any, batch: Batch) -> Iterator[Scored]:
         try:
             yield Scored(columns=_columns(one, _called(signature, one, 1)), rows=1)
         except EstimatorError as error:
-            yield Scored(columns={}, rows=0, refused=(f"{one.path}, row {one.first}: {error}",))
+            yield Scored(columns={}, rows=0, refused=(f"{one.path}, row {one.first}: {_of_one_row(error)}",))

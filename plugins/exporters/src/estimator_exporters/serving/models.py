@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature, LoadedExport, LoadedSignature, RawSignature
-from estimator_exporters.bundle.loaded import numpy_dtype
+from estimator_exporters.bundle.loaded import Signature, numpy_dtype
 from estimator_exporters.serving.batching import BATCH_SIZES, Batcher, Observe, Run, unobserved
 from estimator_exporters.serving.datatypes import datatype, encoded
 from estimator_exporters.serving.refusals import BadRequestError
@@ -42,6 +42,7 @@ class ServedModel:
         raw = signature if isinstance(signature, RawSignature) else None
         self._array: Any = signature if raw is None else raw.signature
         self._raw = raw
+        self._signature = signature
         self.batches = bool(self._array.inputs) and all(
             feature.shape[:1] == (None,) for feature in self._array.inputs.values()
         )
@@ -64,9 +65,11 @@ class ServedModel:
         """The outputs for one request.
 
         Raises:
-            BadRequestError: inputs are missing, unknown, or of another shape or datatype.
+            BadRequestError: inputs are missing, unknown, of another shape or datatype, or out of the program's range.
         """
         self._check(arrays)
+        if isinstance(self._signature, Signature):
+            _checked(self._signature, arrays)  # alone: in a batch, it would fail the requests that run with it
         self._record(arrays)
         prepared = arrays if self._raw is None else await self._prepared(self._raw, arrays)
         outputs = await (self._batcher(prepared) if self.batches else asyncio.to_thread(self._alone, prepared))
@@ -105,9 +108,11 @@ class ServedModel:
             if datatype(array.dtype) != wanted:
                 raise BadRequestError(f"input {name!r} must be {wanted}, given {datatype(array.dtype)}")
             batched, given = shape[:1] == (None,), array.shape
-            if not _fits(shape, given) or (batched and not given[0]):
+            fits = _fits(shape, given)
+            if not fits or (batched and not given[0]):
                 wanted_shape = [-1 if size is None else size for size in shape]
-                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(given)}")
+                least = ": a batch has at least one row" if fits else ""
+                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(given)}{least}")
             if batched and given[0] != (rows := given[0] if rows is None else rows):
                 sizes = {key: value.shape[0] for key, value in arrays.items() if self._wanted[key][1][:1] == (None,)}
                 raise BadRequestError(f"the inputs differ in their batch sizes: {sizes}")
@@ -134,6 +139,13 @@ def _both(first: Observe, second: Observe) -> Observe:
         second(run)
 
     return observe
+
+
+def _checked(signature: Signature, arrays: Mapping[str, np.ndarray]) -> None:
+    try:
+        signature.checked(arrays)
+    except ArgumentError as error:
+        raise BadRequestError(str(error)) from error
 
 
 def _fits(shape: Sequence[int | None], given: Sequence[int]) -> bool:

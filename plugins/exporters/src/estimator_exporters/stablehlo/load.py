@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
-from estimator_exporters.bundle.loaded import Loaded, Signature, features
+from estimator_exporters.bundle.loaded import Loaded, Signature, features, numpy_dtype
 from estimator_exporters.bundle.manifest import file_of, read_manifest
 from estimator_exporters.stablehlo.programs import read_program
 
@@ -31,19 +31,24 @@ def load(directory: Path) -> Loaded:
             name: jax.device_put(value)
             for name, value in load_file(file_of(directory, manifest, manifest["variables"])).items()
         }
-        programs: dict[str, Any] = {}
+        programs: dict[str, _Compiled] = {}
         signatures: dict[str, Signature] = {}
         for name, described in manifest["signatures"].items():
-            sized: dict[int | None, Any] = {}
+            sized: dict[int | None, _Compiled] = {}
             for program in described["program"]:
                 path = file_of(directory, manifest, program["path"])
                 if path.name not in programs:
-                    programs[path.name] = _Compiled(read_program(path, written_with))
+                    programs[path.name] = _Compiled(*read_program(path, written_with))
                 sized[program["batch"]] = programs[path.name]
             inputs, outputs = features(described["inputs"]), features(described["outputs"])
             run = sized[None] if None in sized else _Padded(inputs, outputs, sized)
             signatures[name] = Signature(
-                name=name, method=described["method"], inputs=inputs, outputs=outputs, run=_bound(run, variables)
+                name=name,
+                method=described["method"],
+                inputs=inputs,
+                outputs=outputs,
+                run=_bound(run, variables),
+                computed=next(iter(sized.values())).taken,
             )
     except ExportError:
         raise
@@ -53,18 +58,26 @@ def load(directory: Path) -> Loaded:
 
 
 class _Compiled:
-    """A program, compiled once for each shape of its inputs; unlike jit's, it stays when jax's caches are cleared."""
+    """A program, compiled once for each shape of its inputs; unlike jit's, it stays when jax's caches are cleared.
 
-    def __init__(self, program: Any) -> None:
+    Args:
+        program: jitted.
+        taken: the dtypes of its inputs. jax itself would narrow by the settings of this process, not by those of the
+            writer.
+    """
+
+    def __init__(self, program: Any, taken: Mapping[str, str]) -> None:
+        self.taken = taken
         self._program = program
         self._by_shapes: dict[Any, Any] = {}
 
     def __call__(self, variables: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
-        shapes = tuple((name, array.shape, array.dtype) for name, array in arrays.items())
+        inputs = {name: array.astype(numpy_dtype(self.taken[name]), copy=False) for name, array in arrays.items()}
+        shapes = tuple((name, array.shape, array.dtype) for name, array in inputs.items())
         compiled = self._by_shapes.get(shapes)
         if compiled is None:
-            compiled = self._by_shapes[shapes] = self._program.lower(variables, dict(arrays)).compile()
-        return compiled(variables, dict(arrays))
+            compiled = self._by_shapes[shapes] = self._program.lower(variables, inputs).compile()
+        return compiled(variables, inputs)
 
 
 def _bound(run: Any, variables: Mapping[str, Any]) -> Any:

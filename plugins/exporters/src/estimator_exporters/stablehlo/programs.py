@@ -83,8 +83,8 @@ def _abstract(feature: Feature, batch: Any) -> jax.ShapeDtypeStruct:
     )
 
 
-def read_program(path: Path, written_with: str) -> Any:
-    """The program of a file as a jitted function of variables and inputs.
+def read_program(path: Path, written_with: str) -> tuple[Any, dict[str, str]]:
+    """The program of a file as a jitted function of variables and inputs, and the dtypes of its inputs by name.
 
     Raises:
         ExportError: it cannot be read by this jax, or it would call into the Python process.
@@ -95,13 +95,14 @@ def read_program(path: Path, written_with: str) -> Any:
         if convention > known:  # jax itself would call it in the way it knows
             raise ValueError(f"calling convention {convention}, where {known} is the newest that is known")
         module = exported.mlir_module()
+        (_, inputs), _ = jax.tree.unflatten(exported.in_tree, exported.in_avals)
     except Exception as error:
         raise ExportError(
             f"{path} was written with jax {written_with} and cannot be read by jax {jax.__version__}: {error!r}. "
             "Use that jax or a newer one."
         ) from error
     _refuse_callbacks(module, str(path))
-    return jax.jit(exported.call)
+    return jax.jit(exported.call), {name: str(aval.dtype) for name, aval in inputs.items()}
 
 
 def _refuse_callbacks(module: str, where: str) -> None:
