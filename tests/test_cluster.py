@@ -4,11 +4,16 @@ import copy
 import dataclasses
 import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import estimator_core as ec
 from estimator_core._cluster import ClusterInfo
+from estimator_core.errors import ArgumentError
+from estimator_core.testing import tiny_estimator, tiny_input_fn
 
 CLUSTER = {"chief": ["h0:1"], "worker": ["h1:1", "h2:1"], "ps": ["h3:1", "h4:1"]}
 
@@ -169,3 +174,21 @@ def test_frozen_and_copyable():
     assert copy.deepcopy(info) == info
     with pytest.raises(dataclasses.FrozenInstanceError):
         info.task_id = 3  # type: ignore[misc]
+
+
+CALLS: dict[str, Callable[[ec.Estimator], object]] = {
+    "train": lambda estimator: estimator.train(tiny_input_fn(), max_steps=1),
+    "train_and_evaluate": lambda estimator: ec.train_and_evaluate(
+        estimator, ec.TrainSpec(tiny_input_fn(), max_steps=1), ec.EvalSpec(tiny_input_fn())
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_ps_task_is_told_not_to_start(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": CLUSTER, "task": {"type": "ps", "index": 0}}))
+    estimator = tiny_estimator(tmp_path / "run")
+    with pytest.raises(ArgumentError, match=r"this process is a ps\. .*start no ps tasks.*partition_rules") as refused:
+        CALLS[call](estimator)
+    assert "train_and_evaluate" not in str(refused.value)
+    assert not (tmp_path / "run").exists()

@@ -211,11 +211,18 @@ def where_is(root: Path, saved: Saved, *, look_only: bool = False) -> Path | Non
         root: the checkpoints directory.
         saved: what the journal says.
         look_only: whether to leave the directory where it is, without a rename.
+
+    Raises:
+        CheckpointError: it was saved through a URL.
     """
     named, placed = root / str(saved.step), root.parent / saved.place
     for _ in range(2):  # another process may rename it meanwhile
         if manifest_digest(named) == saved.digest:
             return named
+        if not saved.place.startswith(f"{CHECKPOINTS_DIR}/"):  # processes that use the URL look for it there
+            raise CheckpointError(
+                f"{root.parent} was written through a URL, so no path opens it. Name it file://{root.parent.absolute()}."
+            )
         if not look_only and manifest_digest(placed) == saved.digest:
             with contextlib.suppress(OSError):
                 placed.rename(named)

@@ -68,7 +68,7 @@ class InferenceStates:
         Raises:
             CheckpointNotFoundError: nothing has been trained, and initial values were not requested.
         """
-        live, programs, model_dir = self._live, self._programs, self._model_dir
+        live, programs, model_dir, named = self._live, self._programs, self._model_dir, context.config.model_dir
         if checkpoint_path is not None:
             path = str(resolve_checkpoint(checkpoint_path, context.plugins))
             return self._of_checkpoint(path, context, batch, lambda: self._read(path, context))
@@ -82,20 +82,18 @@ class InferenceStates:
             return self._of_checkpoint(newest, context, batch, lambda: self._read_newest(context))
         if live.trained_elsewhere:
             raise CheckpointNotFoundError(
-                f"Another thread trains this Estimator, and there is no checkpoint in {model_dir} yet. Wait for the "
+                f"Another thread trains this Estimator, and there is no checkpoint in {named} yet. Wait for the "
                 "first one, or make this call in a hook of the training."
             )
         read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
         refuse_foreign(model_dir, context.plugins)
         if self._fresh is None:
             raise CheckpointNotFoundError(
-                f"Could not find trained model in model_dir: {model_dir}. Train first, give checkpoint_path or "
+                f"Could not find trained model in model_dir: {named}. Train first, give checkpoint_path or "
                 "warm_start_from, or set RunConfig(allow_untrained=True) to use initial values."
             )
         if batch is None:
-            raise CheckpointNotFoundError(
-                f"The model in {model_dir} has no state yet: train, evaluate or predict first."
-            )
+            raise CheckpointNotFoundError(f"The model in {named} has no state yet: train, evaluate or predict first.")
         discovery = programs.discovery(context.devices, context.mode, batch, fresh=True)
         live.start(self._fresh(context.devices, discovery))
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
@@ -144,7 +142,7 @@ class InferenceStates:
         found = read_latest(self._model_dir, _ITEMS, processes=context.devices.processes)
         if found is None:
             raise CheckpointNotFoundError(
-                f"The checkpoint in {self._model_dir} was deleted while it was being read. Try again."
+                f"The checkpoint in {context.config.model_dir} was deleted while it was being read. Try again."
             )
         self._check(found.path, context)
         return found.items

@@ -26,6 +26,10 @@ from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook
 from estimator_core.specs import check_steps
 
 _log = logging.getLogger("estimator_core")
+_DO_NOT_TRAIN = {
+    "evaluator": "Use ec.train_and_evaluate, which does the right thing for every role.",
+    "ps": "There are no parameter servers here: start no ps tasks. RunConfig(partition_rules=...) splits large state.",
+}
 
 if TYPE_CHECKING:
     from estimator_core._inputs.seen import SeenFeatures
@@ -88,11 +92,8 @@ def check_training(
         raise ArgumentError("Can not provide both steps and max_steps.")
     check_steps("steps", steps)
     check_steps("max_steps", max_steps)
-    if config.task_type in ("evaluator", "ps"):
-        raise ArgumentError(
-            f"Train has been called wrong configuration: this process is a {config.task_type}. Use "
-            "ec.train_and_evaluate, which does the right thing for every role."
-        )
+    if hint := _DO_NOT_TRAIN.get(config.task_type or ""):
+        raise ArgumentError(f"Train has been called wrong configuration: this process is a {config.task_type}. {hint}")
     given = any(isinstance(hook, CheckpointPolicy) for hook in hooks)
     if listeners and not given and not has_policy(config):
         raise ArgumentError(

@@ -14,6 +14,11 @@ from estimator_core._storage.contract import Storage, StorageError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
 
+#: A URL without bucket and path; callers may have taken the slashes from its end.
+_NO_PLACE = re.compile(r"(?i:file://localhost|[a-z][a-z0-9+.-]*:)/*")
+#: Another host, and the path.
+_OF_FILE = re.compile(r"(?i:file):(?=/)(?://(?i:localhost(?=/))?([^/~]*))?([/~].*|)", re.DOTALL)
+
 
 def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Storage:
     """The storage at a path of this machine, or at a URL.
@@ -25,7 +30,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
 
     Raises:
         ArgumentError: no installed package serves the scheme; the message names the package that does, and the schemes
-            there are.
+            there are. Or the URL names no place, or a file of another host.
         StorageError: it cannot be opened.
 
     Example:
@@ -36,7 +41,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
     text = os.fspath(location)
     scheme = scheme_of(text)
     if scheme in ("", "file"):
-        path = Path(text[len("file://") :] if scheme else text).expanduser()
+        path = Path(_place(text)).expanduser()
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -60,9 +65,10 @@ def at_url(location: str, plugins: Plugins | None) -> Any:
 
     Raises:
         ArgumentError: no installed package serves the scheme, or the package that works with URLs is missing, or may
-            not load. The message names it.
+            not load. The message names it. Or the URL names no place, or a file of another host.
     """
     scheme = scheme_of(location)
+    _place(location)
     if scheme != "file":
         _served(scheme, plugins)
     for record in (plugins or plugins_in_use()).records():
@@ -72,6 +78,20 @@ def at_url(location: str, plugins: Plugins | None) -> Any:
         return _moved.import_moved(*_moved.AT_URLS, f"Reading and writing at {scheme}://")
     except ModuleNotFoundError as error:
         raise ArgumentError(str(error)) from error
+
+
+def _place(location: str) -> str:
+    """The path that a `file:` URL names; any other location as it is.
+
+    Raises:
+        ArgumentError: it names no place, or another host.
+    """
+    if _NO_PLACE.fullmatch(location):
+        raise ArgumentError(f"{location.partition(':')[0]}:// names no bucket and no directory: write one after it.")
+    match = _OF_FILE.fullmatch(location)
+    if match and match[1]:
+        raise ArgumentError(f"{location} names the host {match[1]!r}, but file:// is for this machine: file:///PATH.")
+    return match[2] if match else location
 
 
 def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:

@@ -9,9 +9,10 @@ import optax
 import pytest
 
 import estimator_core as ec
-from estimator_core.errors import CheckpointError, CheckpointNotFoundError, VariableError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError, VariableError
 from estimator_core.testing import InitialValuesSuite
 from estimator_warm_start import read_tensorflow, tensorflow_prefix
+from estimator_warm_start.tensorflow.checksums import crc32c
 from estimator_warm_start.tensorflow.slices import slice_key
 
 RECORDED = Path(__file__).parent / "recorded" / "partitioned"
@@ -76,6 +77,64 @@ def test_every_type_of_number_is_read() -> None:
 
 def test_only_what_is_wanted_is_read() -> None:
     assert list(read_tensorflow(RECORDED / "model.ckpt-3", lambda name: name == "w")) == ["w"]
+
+
+def damaged_at(place: int, folder: Path) -> Path:
+    """The prefix of a copy with one flipped byte in its data."""
+    copy = shutil.copytree(RECORDED, folder / str(place))
+    data = copy / "model.ckpt-3.data-00000-of-00001"
+    content = bytearray(data.read_bytes())
+    content[place] ^= 0x7F
+    data.write_bytes(content)
+    return copy / "model.ckpt-3"
+
+
+def test_no_flipped_byte_changes_a_number(tmp_path: Path) -> None:
+    """Each byte belongs to a whole variable, to a part of one, or to a text, which is not read."""
+    whole = read_tensorflow(RECORDED / "model.ckpt-3")
+    size = (RECORDED / "model.ckpt-3.data-00000-of-00001").stat().st_size
+    told: set[str] = set()
+    for place in range(0, size, 5):
+        try:
+            found = read_tensorflow(damaged_at(place, tmp_path))
+        except CheckpointCorruptError as error:
+            told.add(next(name for name in whole if f"{name!r}" in str(error)))
+            continue
+        assert all(found[name].tobytes() == value.tobytes() for name, value in whole.items()), place
+    assert told == set(whole)
+
+
+@pytest.mark.parametrize("way", ["load_variables", "warm_start_from", "settings", "init_from_checkpoint"])
+def test_a_flipped_byte_names_variable_and_file(way: str, tmp_path: Path) -> None:
+    data = (RECORDED / "model.ckpt-3.data-00000-of-00001").read_bytes()
+    prefix = damaged_at(data.rindex(W[5:].tobytes()), tmp_path)
+
+    def with_request(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        ec.init_from_checkpoint(prefix, {"w": "w"})
+        return spec
+
+    told = rf"{prefix}\.data-00000-of-00001 is damaged: the data of 'w' .*Copy both files again"
+    with pytest.raises(CheckpointCorruptError, match=told):
+        {
+            "load_variables": lambda: ec.load_variables(prefix),
+            "warm_start_from": lambda: weights_after_a_step(tmp_path / "run", warm_start_from=str(prefix)),
+            "settings": lambda: weights_after_a_step(
+                tmp_path / "run", warm_start_from=ec.WarmStartSettings(prefix, "w")
+            ),
+            "init_from_checkpoint": lambda: weights_after_a_step(tmp_path / "run", with_request),
+        }[way]()
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 7, 1000, (1 << 18) - 1, (1 << 18) + 6, 3 * (1 << 18)])
+def test_checksums_of_any_length(size: int) -> None:
+    data = np.random.default_rng(size).bytes(size)
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+    assert crc32c(data) == crc32c(memoryview(data)) == value ^ 0xFFFFFFFF
 
 
 def test_keys_of_slices_with_long_numbers() -> None:

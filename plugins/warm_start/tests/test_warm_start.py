@@ -136,6 +136,9 @@ def test_settings_that_cannot_be():
     for chosen in (3, [3], {"a": 1}):
         with pytest.raises(ArgumentTypeError, match="vars_to_warm_start must be"):
             WarmStartSettings("old", vars_to_warm_start=chosen)
+    for chosen in ("(", ["encoder/", "("]):
+        with pytest.raises(ArgumentError, match=r"vars_to_warm_start: '\(' is not a regular expression: .*position 0"):
+            WarmStartSettings("old", vars_to_warm_start=chosen)
     assert dataclasses.astuple(WarmStartSettings("old", ".*", None, None)) == ("old", ".*", {}, {}, None)
 
 

@@ -39,7 +39,7 @@ class WarmStartSettings:
             is a checkpoint of this library.
 
     Raises:
-        ArgumentError: no checkpoint is named.
+        ArgumentError: no checkpoint is named, or a regular expression of `vars_to_warm_start` is invalid.
         ArgumentTypeError: `vars_to_warm_start` is of another type.
 
     Example:
@@ -151,7 +151,13 @@ def _patterns(chosen: Any) -> list[str]:
             f"vars_to_warm_start must be a regular expression, a list of them or of variables, or None, instead "
             f"got {chosen!r}."
         )
-    return [item if isinstance(item, str) else re.escape(item.name) + "$" for item in items]
+    patterns = [item if isinstance(item, str) else re.escape(item.name) + "$" for item in items]
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ArgumentError(f"vars_to_warm_start: {pattern!r} is not a regular expression: {error}.") from error
+    return patterns
 
 
 def _value(

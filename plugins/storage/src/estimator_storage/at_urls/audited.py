@@ -10,6 +10,7 @@ from estimator_core.checkpoint import manifest_digest, read_manifest
 from estimator_core.errors import CheckpointError
 from estimator_core.journal import Lineage, Saved, results_in
 from estimator_core.storage import Storage
+from estimator_storage.at_urls.checkpoints import check_written_here
 from estimator_storage.at_urls.directories import download_file
 from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
@@ -25,7 +26,11 @@ def faults_in_store(storage: Storage, lineage: Lineage) -> Iterator[Fault]:
     Args:
         storage: of the model_dir.
         lineage: the sum of its journal. Before its run has ended, what is not recorded yet does not count.
+
+    Raises:
+        CheckpointError: it was written at a path.
     """
+    check_written_here(storage, lineage)
     sizes = {entry.key: entry.size for entry in storage.list("")}
     for saved in lineage.saved.values():
         yield from _of_checkpoint(storage, saved, sizes)

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 from estimator_core.checkpoint import manifest_digest
-from estimator_core.errors import CheckpointCorruptError, CheckpointNotFoundError
+from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from estimator_core.journal import Lineage, Saved, lease, read_lineage
 from estimator_core.plugins import Plugins
-from estimator_core.storage import ObjectMissingError, Storage, StorageDeniedError, open_storage
+from estimator_core.storage import ObjectMissingError, Storage, StorageDeniedError, is_url, open_storage
 from estimator_storage.at_urls.directories import download_directory
 from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
@@ -34,12 +34,13 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     Raises:
         CheckpointNotFoundError: no run has recorded such a checkpoint.
         CheckpointCorruptError: it is not what was recorded.
+        CheckpointError: the model_dir was written at a path.
         StorageError, JournalError: it cannot be read.
     """
     one = _ONE.fullmatch(location.rstrip("/"))
     url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
     storage = open_storage(url, plugins)
-    lineage = read_lineage(storage)
+    lineage = read_here(storage)
     steps = [int(one[2])] if one else sorted(lineage.saved)[0 if manifests else -1 :]
     if not steps or not lineage.saved.keys() >= set(steps):
         kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
@@ -54,6 +55,40 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
         ):
             return fetched(location, plugins, manifests=manifests)  # a run has retired it meanwhile
     return holder / CHECKPOINTS / str(steps[0]) if one else holder
+
+
+def read_here(storage: Storage) -> Lineage:
+    """What the journal of a model_dir that was written through a URL comes to.
+
+    Raises:
+        CheckpointError, StorageError, JournalError: as `check_written_here`, or it cannot be read.
+    """
+    lineage = read_lineage(storage)
+    check_written_here(storage, lineage)
+    return lineage
+
+
+def check_written_here(storage: Storage, lineage: Lineage) -> None:
+    """Refuses a model_dir whose checkpoints a run has saved at a path: that run neither sees nor sets leases.
+
+    Args:
+        storage: of the model_dir.
+        lineage: what its journal comes to.
+
+    Raises:
+        CheckpointError: it was written at a path, or copied from one.
+    """
+    if lineage.number < 0:  # of an older release, perhaps
+        at_path = any(storage.list(CHECKPOINTS))
+    else:
+        at_path = any(saved.place.startswith(f"{CHECKPOINTS}/") for saved in lineage.saved.values())
+    if at_path:
+        way = (
+            "Copy it to a directory of this machine and name that."
+            if is_url(storage.url)
+            else f"Name it without file://: {storage.url}."
+        )
+        raise CheckpointError(f"{storage.url} was written at a path, so it cannot be used through a URL. {way}")
 
 
 def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:

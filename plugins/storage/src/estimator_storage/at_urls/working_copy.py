@@ -48,7 +48,7 @@ from estimator_core.journal import (
 from estimator_core.plugins import Plugins
 from estimator_core.storage import Storage, StorageDeniedError, open_storage
 from estimator_storage.at_urls.beside import Beside
-from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring
+from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring, read_here
 from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
 from estimator_storage.at_urls.packs_in_store import PacksInStore
 from estimator_storage.at_urls.scratch import scratch_directory
@@ -96,7 +96,7 @@ class WorkingCopy:
         with self._lock:
             if self._training:
                 return
-            lineage = read_lineage(self._storage)
+            lineage = read_here(self._storage)
             if not self._brought:
                 self._beside.bring(lineage)
                 self._brought = True

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
+from estimator_warm_start.tensorflow.checksums import masked_crc32c
 from estimator_warm_start.tensorflow.slices import WHOLE_AXIS, slice_key
 from estimator_warm_start.tensorflow.sstable import read_table, varint
 
@@ -42,6 +43,7 @@ class _Entry:
     shard: int
     offset: int
     size: int
+    checksum: int
     slices: tuple[bytes, ...]
 
 
@@ -65,10 +67,13 @@ def read_tensorflow(
     shards = _fields(table.get(b"", b"")).get(1, [1])[0]
     data: dict[int, np.ndarray] = {}
 
+    def path(shard: int) -> Path:
+        return Path(f"{prefix}.data-{shard:05d}-of-{shards:05d}")
+
     def read(name: str, entry: _Entry) -> np.ndarray:
         if entry.shard not in data:
-            data[entry.shard] = _open(Path(f"{prefix}.data-{entry.shard:05d}-of-{shards:05d}"))
-        return _array(name, entry, data[entry.shard], prefix)
+            data[entry.shard] = _open(path(entry.shard))
+        return _array(name, entry, data[entry.shard], path(entry.shard))
 
     found: dict[str, np.ndarray] = {}
     for key, value in table.items():
@@ -116,15 +121,20 @@ def _open(path: Path) -> np.ndarray:
     return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
 
 
-def _array(name: str, entry: _Entry, data: np.ndarray, prefix: object) -> np.ndarray:
-    stored = data[entry.offset : entry.offset + entry.size]
+def _array(name: str, entry: _Entry, data: np.ndarray, path: Path) -> np.ndarray:
+    stored = data[entry.offset : entry.offset + entry.size].tobytes()
     dtype = _dtype(_known(name, entry))
     if len(stored) < entry.size or entry.size != dtype.itemsize * int(np.prod(entry.shape, dtype=np.int64)):
         raise CheckpointCorruptError(
-            f"The data of {name!r} in {prefix} should be {entry.size} bytes at {entry.offset}, but the file has "
+            f"The data of {name!r} in {path} should be {entry.size} bytes at {entry.offset}, but the file has "
             f"{len(data)}: it is only a part of one. Download it again."
         )
-    return np.frombuffer(stored.tobytes(), dtype).reshape(entry.shape)
+    if masked_crc32c(stored) != entry.checksum:
+        raise CheckpointCorruptError(
+            f"{path} is damaged: the data of {name!r} do not have the checksum that the index names. Copy both files "
+            "again."
+        )
+    return np.frombuffer(stored, dtype).reshape(entry.shape)
 
 
 def _dtype(name: str) -> np.dtype:
@@ -144,6 +154,7 @@ def _entry(data: bytes) -> _Entry:
         shard=fields.get(3, [0])[0],
         offset=fields.get(4, [0])[0],
         size=fields.get(5, [0])[0],
+        checksum=int.from_bytes(fields.get(6, [b""])[0], "little"),
         slices=tuple(fields.get(7, [])),
     )
 

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from estimator_core.errors import CheckpointCorruptError
+from estimator_warm_start.tensorflow.checksums import masked_crc32c
 
 _FOOTER, _MAGIC, _TRAILER = 48, 0xDB4775248B80FB57, 5
 
@@ -68,7 +69,7 @@ def _block(data: bytes, handle: tuple[int, int], where: str) -> bytes:
     if whole[size]:
         raise CheckpointCorruptError(f"{where} is compressed (type {whole[size]}), which TensorFlow never does.")
     expected = struct.unpack("<I", whole[size + 1 :])[0]
-    if _masked(crc32c(whole[: size + 1])) != expected:
+    if masked_crc32c(whole[: size + 1]) != expected:
         raise CheckpointCorruptError(f"{where} is damaged: a block does not have its checksum. Copy it again.")
     return whole[:size]
 
@@ -85,32 +86,3 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         place += fresh
         yield key, block[place : place + length]
         place += length
-
-
-def _table() -> list[int]:
-    values: list[int] = []
-    for number in range(256):
-        for _ in range(8):
-            number = (number >> 1) ^ (0x82F63B78 if number & 1 else 0)
-        values.append(number)
-    return values
-
-
-_CRC_TABLE = _table()
-
-
-def crc32c(data: bytes) -> int:
-    """The CRC-32C of some bytes.
-
-    Example:
-        >>> hex(crc32c(b"123456789"))
-        '0xe3069283'
-    """
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = (value >> 8) ^ _CRC_TABLE[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
-
-
-def _masked(value: int) -> int:
-    return (((value >> 15) | (value << 17)) + 0xA282EAD8) & 0xFFFFFFFF

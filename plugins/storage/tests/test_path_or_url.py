@@ -1,0 +1,152 @@
+"""A model_dir is opened as it was written: through a URL, or at a path. And which URLs name a directory of here."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import estimator_core as ec
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError
+from estimator_core.storage import copied_files, local_copy, open_storage
+from estimator_storage.at_urls.checkpoints import read_here
+from plugins.storage.tests import runs
+from plugins.storage.tests.remote import shelves
+from plugins.storage.tests.remote.shelves import Shelf
+
+
+def receiver() -> Callable[..., object]:
+    return ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3), "float32")})
+
+
+#: What a user may do with a model_dir, at a location and beside a directory for what comes of it.
+DOORS: dict[str, Callable[[str, Path], object]] = {
+    "train": lambda where, beside: runs.estimator(where).train(runs.batches, steps=1),
+    "train up to a step": lambda where, beside: runs.estimator(where).train(runs.batches, max_steps=9),
+    "train up to a step that it has": lambda where, beside: runs.estimator(where).train(runs.batches, max_steps=2),
+    "evaluate": lambda where, beside: runs.estimator(where).evaluate(runs.held_out),
+    "predict": lambda where, beside: list(runs.estimator(where).predict(runs.held_out)),
+    "export": lambda where, beside: runs.estimator(where).export_saved_model(str(beside / "export"), receiver()),
+    "a value": lambda where, beside: runs.estimator(where).get_variable_value("weights"),
+    "load_variables": lambda where, beside: ec.load_variables(where),
+    "warm start": lambda where, beside: ec.Estimator(runs.model_fn, str(beside / "warm"), warm_start_from=where).train(
+        runs.batches, steps=1
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One written at a path, and one written through a URL."""
+    folder = tmp_path_factory.mktemp("written")
+    runs.estimator(str(folder / "path")).train(runs.batches, max_steps=5)
+    runs.estimator(f"file://{folder}/url").train(runs.batches, max_steps=5)
+    return folder
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.suffix != ".lock" and path.name != ".lock"
+    }
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_one_of_a_path_is_not_opened_through_a_url(door: str, written: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(written / "path", tmp_path / "run")
+    before = files(run)
+    with pytest.raises(CheckpointError, match=rf"^{run} was written at a path, .*Name it without file://: {run}\.$"):
+        DOORS[door](f"file://{run}", tmp_path)
+    assert files(run) == before
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_one_of_a_url_is_not_opened_at_a_path(door: str, written: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(written / "url", tmp_path / "run")
+    before = files(run)
+    with pytest.raises(CheckpointError, match=rf"^{run} was written through a URL, .*Name it file://{run}\."):
+        DOORS[door](str(run), tmp_path)
+    assert files(run) == before
+    DOORS[door](f"file://{run}", tmp_path)  # what the message says works, for a copy too
+
+
+@pytest.mark.parametrize("command", ["audit", "checkpoints"])
+def test_commands_say_so_too(command: str, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, f"file://{written}/path"]) == 1
+    assert f"{written}/path was written at a path" in capsys.readouterr().err
+    assert main([command, str(written / "url")]) == 1
+    assert f"{written}/url was written through a URL" in capsys.readouterr().err
+    assert main([command, str(written / "path")]) == 0
+    assert main([command, f"file://{written}/url"]) == 0
+
+
+@pytest.mark.parametrize("journal", [True, False], ids=["with its journal", "of an older release"])
+def test_a_directory_that_was_copied_to_a_bucket(journal: bool, written: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(written / "path", tmp_path / "run")
+    if not journal:
+        for name in ("journal", "snapshots"):
+            shutil.rmtree(run / name, ignore_errors=True)
+        (run / "identity").unlink()
+    storage = Shelf(f"{shelves.PREFIX}{run}")
+    with pytest.raises(CheckpointError, match=r"was written at a path, .*Copy it to a directory of this machine"):
+        read_here(storage)
+
+
+def test_a_model_dir_without_a_checkpoint_is_named_by_its_url(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/new"
+    calls = ("evaluate", "predict", "export", "a value")
+    for door in calls:
+        with pytest.raises(CheckpointNotFoundError, match=f"Could not find trained model in model_dir: {url}\\."):
+            DOORS[door](url, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["file://localhost{}", "file://LocalHost{}", "FILE://{}", "file://{}"])
+def test_forms_of_a_url_of_this_machine(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    url = form.format(tmp_path / "there")
+    runs.estimator(f"{url}/run").train(runs.batches, max_steps=1)
+    open_storage(url).put("rows.csv", b"x")
+    assert {entry.key for entry in open_storage(tmp_path / "there").list("")} >= {"rows.csv"}
+    assert (tmp_path / "there" / "run" / "journal").is_dir()
+    assert [path.read_bytes() for path in copied_files(f"{url}/*.csv")] == [b"x"]
+    assert (local_copy(url) / "rows.csv").is_file()
+    assert list(ec.load_variables(f"{url}/run")) == ["weights"]
+    assert list(work.iterdir()) == []
+
+
+def test_a_url_below_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    open_storage("file://~/there").put("rows.csv", b"x")
+    assert (tmp_path / "there" / "rows.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("file://server/share", "file://server/share names the host 'server'"),
+        ("file://runs/one", "names the host 'runs'"),
+        ("file://runs", "names the host 'runs'"),
+        ("file://", "file:// names no bucket and no directory"),
+        ("file://localhost/", "file:// names no bucket and no directory"),
+        ("s3://", "s3:// names no bucket and no directory"),
+        ("gs:///", "gs:// names no bucket and no directory"),
+    ],
+)
+def test_a_url_of_no_place_or_of_another_host_is_refused(
+    url: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match=says):
+        ec.Estimator(runs.model_fn, url)
+    with pytest.raises(ArgumentError, match=says):
+        ec.load_variables(url)
+    for command in ("audit", "checkpoints"):
+        assert main([command, url]) == 2
+        assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
