@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import json as standard_json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
 
 from estimator_core.errors import InputError
 from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
@@ -16,7 +21,7 @@ from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import inferred
+from estimator_inputs.table.types import ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
 from estimator_inputs.text.json_table import is_object, json_table, json_what_can_be
 
@@ -186,4 +191,28 @@ def _types_of(lines: bytes) -> dict[str, Any]:
 
     options = json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
     table = json.read_json(pa.BufferReader(lines), options)
-    return {field.name: inferred(field.type) for field in table.schema}
+    found = {field.name: inferred(field.type) for field in table.schema}
+    wide = [name for name, kind in found.items() if kind.dtype.kind == "f" and _is_wide(table.column(name))]
+    if wide:
+        rows = [standard_json.loads(line) for line in lines.split(b"\n") if is_object(line)]
+        found |= {name: _whole_kind([row.get(name) for row in rows], found[name]) for name in wide}
+    return found
+
+
+def _is_wide(column: Any) -> bool:
+    """Whether there are real numbers as large as whole ones that int64 does not hold."""
+    import pyarrow as pa
+
+    while pa.types.is_nested(column.type):
+        column = column.combine_chunks().flatten()
+    return bool((np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= 2.0**63).any())
+
+
+def _whole_kind(values: Sequence[Any], kind: ColumnType) -> ColumnType:
+    """The type of numbers that Arrow reads as real ones. Whole numbers beyond int64 stay whole."""
+    numbers = list(itertools.chain.from_iterable(filter(None, values))) if kind.listed else values
+    known = [number for number in numbers if number is not None]
+    if not all(isinstance(number, int) for number in known):
+        return kind
+    signed = kind.listed or min(known) < 0
+    return replace(kind, dtype=np.dtype(np.int64 if signed else np.uint64), exact=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.inputs import ArrayInput, numpy_input_fn
+from estimator_inputs.table.rounding import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +28,8 @@ def pandas_input_fn(
 ) -> ArrayInput:
     """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.
 
-    The columns are copied when this is called. Text and categories become object arrays (host features), nullable
-    integers and booleans with missing values become floats with NaN.
+    The columns are copied when this is called. Text and categories become object arrays (host features), with None for
+    pandas.NA. Nullable integers and booleans with missing values become floats with NaN.
 
     Args:
         x: one feature in each column, with text as its name.
@@ -42,7 +43,8 @@ def pandas_input_fn(
         target_column: a name that is not a column of x, if y is given.
 
     Raises:
-        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice.
+        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice; whole numbers beside missing ones that
+            are not exact as floats.
         ArgumentTypeError: x is not a DataFrame, y is neither a Series nor a DataFrame, or target_column is not text.
 
     Example:
@@ -62,12 +64,12 @@ def pandas_input_fn(
                 f"Cannot use name {target_column} for target column: DataFrame already has a column with that name: "
                 f"{list(x.columns)}. Drop the column from x, or name another target_column."
             )
-        if not np.array_equal(x.index, y.index):
+        if not (np.array_equal(x.index, y.index) or x.index.equals(y.index)):  # a NaN equals a NaN in the second
             raise ArgumentError(
                 f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n"
                 "Align them (y = y.loc[x.index]), or reset both (reset_index(drop=True))."
             )
-        labels = _columns("y", y) if y.ndim == 2 else _values(y)
+        labels = _columns("y", y) if y.ndim == 2 else _values("y", y)
     features = _columns("x", x)
     if not features:
         raise ArgumentError("x cannot be an empty dict: the DataFrame has no columns.")
@@ -100,15 +102,46 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError(f"{argument} has columns of one name: {twice}. Rename them.")
-    return {name: _values(frame.iloc[:, index]) for index, name in enumerate(names)}
+    return {name: _values(f"{argument}[{name!r}]", frame.iloc[:, index]) for index, name in enumerate(names)}
 
 
-def _values(series: Any) -> np.ndarray:
+def _values(name: str, series: Any) -> np.ndarray:
     """A copy, so that later changes of the frame do not reach the input."""
     kind = series.dtype.kind
     if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":
-        return np.array(series.to_numpy())
+        values = np.array(series.to_numpy())
+        if values.dtype.kind == "f" and kind == "O":  # categories that are whole numbers
+            _check_exact(name, series)
+        return _without_na(values, series) if values.dtype == object else values
     if not series.isna().any():
         return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype))
+    if kind in "iu":
+        _check_exact(name, series)
     dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # integers have no missing value
     return np.array(series.to_numpy(dtype=dtype, na_value=np.nan))
+
+
+def _without_na(values: np.ndarray, series: Any) -> np.ndarray:
+    """Missing words as None: pandas.NA is neither true nor false, so no model can compare it."""
+    import pandas as pd
+
+    for row in np.flatnonzero(series.isna().to_numpy()).tolist():
+        if values[row] is pd.NA:
+            values[row] = None
+    return values
+
+
+def _check_exact(name: str, series: Any) -> None:
+    """Refuses whole numbers beside missing ones that become other numbers as floats."""
+    import jax
+
+    known = series.dropna()
+    numbers = known.to_numpy(dtype=getattr(series.dtype, "numpy_dtype", None))
+    dtype = np.dtype(np.float64 if cast(Any, jax.config).jax_enable_x64 else np.float32)
+    found = next(rounded(numbers, dtype), None) if numbers.dtype.kind in "iu" else None
+    if found is not None:
+        raise ArgumentError(
+            f"{name} lacks values, which are NaN, so it becomes {dtype}, which does not hold {found[1]} of row "
+            f"{known.index[found[0]]!r} exactly: other numbers would become the same. Fill the values (fillna), or "
+            "make strings of the column (astype('string')) and hash these. astype('float64') rounds them."
+        )

@@ -16,7 +16,7 @@ from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import inferred
+from estimator_inputs.table.types import alike, inferred
 
 #: The most rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
@@ -56,8 +56,9 @@ def parquet_input_fn(
 
     Raises:
         ArgumentError, ArgumentTypeError: no such file or column, or an invalid type, default, vocabulary or option.
-        InputError: while reading: a file that is not Parquet, a missing column, a value of the wrong type, an unknown
-            token, or a null without a default. It names file, row and column.
+        InputError: while reading: a file that is not Parquet, a missing column, or a column of another type than in the
+            first file. A value of the wrong type, an unknown token, or a null without a default. A whole number that
+            float32 does not hold exactly, where no type is named. It names file, row and column.
 
     Example:
         >>> import tempfile
@@ -75,20 +76,30 @@ def parquet_input_fn(
         raise ArgumentError("compression is part of a Parquet file: leave the argument out.")
     files = find_files(file_pattern)
     with _opened(files[0]) as file:
-        found = {field.name: inferred(field.type) for field in file.schema_arrow}
+        arrow = {field.name: field.type for field in file.schema_arrow}
+    found = {name: inferred(one) for name, one in arrow.items()}
     schema = chosen_columns(
         found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
-    return FileInput(files, ParquetKind(schema), plan)
+    kept = {name: arrow[name] for name, kind in schema.types.items() if kind.listed or name not in (column_types or ())}
+    return FileInput(files, ParquetKind(schema, files[0], kept), plan)
 
 
 class ParquetKind:
-    """How Parquet files are read."""
+    """How Parquet files are read.
+
+    Args:
+        schema: the columns to read.
+        first: the file that determines their types.
+        arrow: the types of columns that other files must have too.
+    """
 
     name = "parquet"
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, first: Path, arrow: Mapping[str, Any]) -> None:
         self._schema = schema
+        self._first = first
+        self._arrow = arrow
         self.summary = schema.summary
         self.columns = tuple(schema.types)
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
@@ -115,6 +126,13 @@ class ParquetKind:
         import pyarrow as pa
 
         first, batch = piece.content
+        for name, arrow in self._arrow.items():
+            other = batch.schema.field(name).type
+            if not alike(arrow, other):
+                raise InputError(
+                    f"{piece.path}: column {name!r} is of type {other}, and of type {arrow} in {self._first}. "
+                    "Write the files with one type, or name a type in column_types."
+                )
         try:
             return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}", first=first)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

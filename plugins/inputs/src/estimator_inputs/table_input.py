@@ -12,7 +12,8 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.inputs import ArrayInput, numpy_input_fn
 from estimator_inputs.reading.ragged import Ragged
 from estimator_inputs.table.arrays import plain_array, to_column
-from estimator_inputs.table.types import STRING, check_names, inferred
+from estimator_inputs.table.rounding import rounded_rows
+from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word
 
 
 def table_input_fn(
@@ -30,8 +31,8 @@ def table_input_fn(
     """An input_fn over the columns of a table in memory; see `numpy_input_fn` for order, epochs and positions.
 
     Columns are as in inputs of files: strings are bytes objects, real numbers float32, lists of one size [batch, size]
-    and others [batch, longest]. Missing numbers become NaN, and whole numbers beside them become real. Missing strings
-    are empty. Dates and times stay as they are (host features).
+    and others [batch, longest]. Missing numbers become NaN, and whole numbers beside them become real; so does a
+    missing list of real numbers. Missing strings are empty. Dates and times stay as they are (host features).
 
     Args:
         table: an object with an Arrow stream: a polars or pandas DataFrame, a pyarrow Table or RecordBatchReader, a
@@ -47,7 +48,7 @@ def table_input_fn(
 
     Raises:
         ArgumentError: no such column, a column twice, no rows, or a column that holds neither numbers nor strings nor
-            lists of them.
+            lists of them. Whole numbers that become float32 and are not exact as such.
         ArgumentTypeError: the table exports no Arrow stream.
 
     Example:
@@ -93,7 +94,26 @@ def _table(table: Any) -> Any:
             f"The table must export an Arrow stream, as those of polars, pandas and pyarrow do; got "
             f"{type(table).__name__}. {hint}"
         )
-    return pa.table(table)
+    try:
+        return pa.table(table)
+    except pa.ArrowException as error:
+        column = _unreadable(table)
+        raise ArgumentError(
+            f"{'The table' if column is None else f'Column {column!r}'} cannot become Arrow: {error}. Cast it, or drop "
+            "it from the table."
+        ) from error
+
+
+def _unreadable(table: Any) -> str | None:
+    """The column of a DataFrame that Arrow cannot read."""
+    import pyarrow as pa
+
+    for name in getattr(table, "columns", ()):
+        try:
+            pa.table(table[[name]])
+        except pa.ArrowException:
+            return str(name)
+    return None
 
 
 def _values(name: str, column: Any) -> np.ndarray:
@@ -104,28 +124,66 @@ def _values(name: str, column: Any) -> np.ndarray:
     if pa.types.is_temporal(arrow):
         return array.to_numpy(zero_copy_only=False)
     kind = inferred(arrow)
-    if kind.dtype == STRING and not _are_words(arrow):
+    if not _is_plain(arrow):
         raise ArgumentError(f"Column {name!r} holds {arrow}: leave it out with select_columns, or make columns of it.")
-    if kind.dtype.kind in "iub" and _has_nulls(array):
-        kind = replace(kind, dtype=np.dtype(np.float32))
-        if not kind.listed:
-            array = array.cast(pa.float64())
+    padding, lacking = -1 if kind.dtype.kind in "iu" else 0, _has_nulls(array)
+    if kind.dtype.kind in "iub" and lacking:
+        kind = replace(kind, dtype=np.dtype(np.float32), exact=True)
+    if kind.exact:
+        _check_exact(name, array, kind, "it lacks values, which are NaN" if lacking else f"it holds {arrow}")
     if kind.dtype.kind == "f":
         kind = replace(kind, default=kind.dtype.type(np.nan))
-    values, _ = to_column(array, kind)
-    dense = values.dense() if isinstance(values, Ragged) else values
-    return np.array(dense)  # a copy, so later changes of the table do not reach the input
+    try:
+        values, _ = to_column(array, kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ArgumentError(f"Column {name!r} holds {arrow} and cannot be read as {kind.name}: {error}.") from error
+    if isinstance(values, Ragged):
+        dense = replace(values, fill=padding if kind.dtype.kind == "f" else values.fill).dense()
+        if kind.dtype.kind == "f" and array.null_count:
+            dense[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return dense
+    tensor = _tensors(column.type, values)
+    return np.array(tensor)  # a copy, so later changes of the table do not reach the input
+
+
+def _check_exact(name: str, array: Any, kind: ColumnType, why: str) -> None:
+    found = next(rounded_rows(array, kind.dtype), None)
+    if found is not None:
+        row, number = found
+        raise ArgumentError(
+            f"Column {name!r} becomes {kind.dtype} ({why}), which does not hold {number} of row {row} exactly: other "
+            "numbers would become the same. Fill missing values and cast it to an integer, or cast it to strings and "
+            "hash these. Cast it to a float to round it."
+        )
+
+
+def _tensors(arrow: Any, values: np.ndarray) -> np.ndarray:
+    """Rows of a column of tensors in their shape, which Arrow stores as lists of one size."""
+    import pyarrow as pa
+
+    if not isinstance(arrow, pa.FixedShapeTensorType):
+        return values
+    found = values.reshape(len(values), *arrow.shape)
+    return found if arrow.permutation is None else found.transpose(0, *(axis + 1 for axis in arrow.permutation))
 
 
 def _has_nulls(array: Any) -> bool:
+    """Whether numbers are missing. A missing list is an empty one, except among lists of one size."""
     import pyarrow as pa
 
-    return bool(array.flatten().null_count if pa.types.is_nested(array.type) else array.null_count)
+    if not pa.types.is_nested(array.type):
+        return bool(array.null_count)
+    return bool(pa.types.is_fixed_size_list(array.type) and array.null_count) or _has_nulls(array.flatten())
 
 
-def _are_words(arrow: Any) -> bool:
+def _is_plain(arrow: Any) -> bool:
+    """Whether they are numbers, words, lists of these, or lists of one size, which may be nested."""
     import pyarrow as pa
 
-    item = arrow.value_type if hasattr(arrow, "value_type") else arrow
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(is_one(item) for is_one in kinds)
+    types = pa.types
+    outer = arrow
+    while types.is_fixed_size_list(arrow):
+        arrow = arrow.value_type
+    if arrow is outer and (types.is_list(arrow) or types.is_large_list(arrow)):
+        arrow = arrow.value_type
+    return not types.is_nested(arrow) and (is_word(arrow) or inferred(arrow).dtype != STRING)

@@ -102,7 +102,7 @@ def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
 def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
     """The reader with whole numbers as real ones in columns whose later rows have real numbers."""
     for name, kind in reader.schema.types.items():
-        if kind.dtype.kind != "i":
+        if kind.dtype.kind not in "iu":
             continue
         types = {**reader.schema.types, name: replace(kind, dtype=np.dtype(np.float64))}
         wider = copy.copy(reader)

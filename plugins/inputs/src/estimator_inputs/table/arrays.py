@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from estimator_inputs.reading.ragged import Column, Ragged
-from estimator_inputs.table.types import STRING, ColumnType, arrow_type
+from estimator_inputs.table.types import STRING, ColumnType, arrow_type, is_word
 
 
 def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
@@ -28,20 +29,16 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     if isinstance(array, pa.ChunkedArray):
         array = _in_one_piece(array)
     wanted = arrow_type(kind)
+    if kind.sizes and pa.types.is_fixed_size_list(array.type):
+        return _of_one_size(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
-        if pa.types.is_fixed_size_list(array.type) and kind.listed and not array.null_count:
-            size = array.type.list_size
-            values, missing = to_column(array.flatten(), ColumnType(dtype=kind.dtype, default=kind.default))
-            lost = None if missing is None else np.asarray(missing.reshape(-1, size).any(1))
-            assert isinstance(values, np.ndarray)
-            return values.reshape(-1, size), lost
         exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
         array = array.cast(wanted, safe=exact)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 
 def plain_array(array: Any) -> Any:
-    """An Arrow array in one piece, without dictionaries and views, which few functions accept."""
+    """An Arrow array in one piece, without dictionaries and views, which few functions accept, also in lists."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -52,7 +49,43 @@ def plain_array(array: Any) -> Any:
         array = pa.DictionaryArray.from_arrays(array.indices, plain_array(array.dictionary)).dictionary_decode()
     if str(array.type) in ("string_view", "binary_view"):
         return array.cast(pa.large_string() if "string" in str(array.type) else pa.large_binary())
+    if any(word in str(array.type) for word in ("view", "dictionary", "extension")):
+        return _plain_lists(array)
     return array
+
+
+def _plain_lists(array: Any) -> Any:
+    import pyarrow as pa
+
+    gone = array.is_null() if array.null_count else None
+    types, arrow = pa.types, array.type
+    if types.is_fixed_size_list(arrow):
+        return pa.FixedSizeListArray.from_arrays(plain_array(_items(array)), arrow.list_size, mask=gone)
+    if types.is_list(arrow) or types.is_large_list(arrow):
+        offsets = pa.array(array.offsets.to_numpy())  # from_arrays refuses a slice beside a mask
+        return type(array).from_arrays(offsets, plain_array(array.values), mask=gone)
+    return array
+
+
+def _items(array: Any) -> Any:
+    """The items of lists of one size, also those of missing rows, which `flatten` leaves out."""
+    size = array.type.list_size
+    return array.values.slice(array.offset * size, len(array) * size)
+
+
+def _of_one_size(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
+    """[rows, size, ...]; all items of a missing row are missing."""
+    import pyarrow as pa
+
+    rows, size = len(array), array.type.list_size
+    items = _items(array)
+    if array.null_count:
+        items = items.take(pa.array(np.arange(rows * size), mask=np.repeat(_nulls(array), size)))
+    inner = replace(kind, listed=len(kind.sizes) > 1, sizes=kind.sizes[1:])
+    values, missing = to_column(items, inner)
+    assert isinstance(values, np.ndarray)
+    lost = None if missing is None else np.asarray(missing.reshape(rows, size).any(1))
+    return values.reshape(rows, size, *values.shape[1:]), lost
 
 
 def _in_one_piece(array: Any) -> Any:
@@ -89,7 +122,11 @@ def _numpy(array: Any, kind: ColumnType) -> np.ndarray:
 
     if kind.dtype == STRING:
         return array.cast(pa.binary()).to_numpy(zero_copy_only=False)
-    return array.to_numpy(zero_copy_only=False)
+    values = array.to_numpy(zero_copy_only=False)
+    if kind.dtype == np.float16:
+        with np.errstate(over="ignore"):
+            return values.astype(np.float16)
+    return values
 
 
 def _nulls(array: Any) -> np.ndarray:
@@ -97,9 +134,12 @@ def _nulls(array: Any) -> np.ndarray:
 
 
 def _is_text(arrow: Any, kind: ColumnType) -> bool:
+    """Whether they are words or bytes, which are not cast: bytes need not be UTF-8."""
     import pyarrow as pa
 
-    return not kind.listed and kind.dtype == STRING and (pa.types.is_binary(arrow) or pa.types.is_string(arrow))
+    if kind.listed:
+        arrow = arrow.value_type if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) else pa.null()
+    return kind.dtype == STRING and is_word(arrow)
 
 
 def _scalar(value: Any, arrow: Any) -> Any:

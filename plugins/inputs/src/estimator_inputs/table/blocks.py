@@ -10,7 +10,10 @@ import numpy as np
 from estimator_inputs.reading.blocks import BadRow, Block
 from estimator_inputs.reading.ragged import Column, take
 from estimator_inputs.table.arrays import to_column
+from estimator_inputs.table.rounding import rounded_rows
 from estimator_inputs.table.types import ColumnType
+
+_CURE = "column_types: an integer, 'string' to hash it, or a float to round it"
 
 
 class Tables(NamedTuple):
@@ -41,6 +44,9 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
         if missing is not None:
             for row in np.flatnonzero(missing).tolist():
                 faults.setdefault(row, f"column {name!r}: no value, and no default (column_defaults)")
+        if kind.exact:
+            for row, number in rounded_rows(table.column(name), kind.dtype):
+                faults.setdefault(row, f"column {name!r}: {kind.dtype} does not hold {number} exactly ({_CURE})")
         if kind.vocabulary is not None:
             for row, unknown in kind.vocabulary.unknown(columns[name], f"column {name!r}: "):
                 faults.setdefault(row, unknown)

@@ -66,6 +66,17 @@ def chosen_columns(
     types = {name: found[name] for name in wanted}
     for name in wanted:
         if name in given:
-            types[name] = replace(column_type(name, given[name]), listed=found[name].listed)
+            types[name] = _named(name, given[name], found[name])
     types = with_vocabularies(with_defaults(types, column_defaults), vocabularies)
     return TableSchema(types=types, label_name=label_name)
+
+
+def _named(name: str, given: Any, found: ColumnType) -> ColumnType:
+    """The type that a user names, of lists where the column holds lists."""
+    kind = replace(column_type(name, given), listed=found.listed, sizes=found.sizes)
+    if kind.listed and not kind.sizes and kind.dtype.kind == "u":
+        raise ArgumentError(
+            f"column_types[{name!r}] is {kind.dtype}: short lists are filled up with -1, which it does not hold. "
+            "Use an int."
+        )
+    return kind

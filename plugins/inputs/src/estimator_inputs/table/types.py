@@ -22,12 +22,16 @@ class ColumnType:
         dtype: the dtype of the array; object for strings, which become bytes objects.
         default: the value for empty fields; None: numbers are required, and strings are empty.
         listed: every row is a list of values.
+        sizes: the sizes of lists of one size, the outer ones first; empty: rows differ.
+        exact: whether whole numbers that the float rounds are refused; where a user names the type, they are rounded.
         vocabulary: the values that are allowed; None: all.
     """
 
     dtype: np.dtype[Any]
     default: Any = None
     listed: bool = False
+    sizes: tuple[int, ...] = ()
+    exact: bool = False
     vocabulary: Vocabulary | None = None
 
     @property
@@ -57,7 +61,7 @@ def column_type(name: str, given: Any) -> ColumnType:
         ) from error
     if dtype.kind in "USO":
         return ColumnType(dtype=STRING)
-    if dtype.kind not in "iufb":
+    if dtype.kind not in "iufb" or dtype.itemsize > 8:
         raise ArgumentTypeError(f"column_types[{name!r}]: {dtype} cannot be read. Use a number, bool or 'string'.")
     return ColumnType(dtype=dtype)
 
@@ -139,7 +143,8 @@ def arrow_type(kind: ColumnType) -> Any:
     """The Arrow type as which a column is read."""
     import pyarrow as pa
 
-    item = pa.string() if kind.dtype == STRING else pa.from_numpy_dtype(kind.dtype)
+    dtype = np.dtype(np.float32) if kind.dtype == np.float16 else kind.dtype  # Arrow reads no float16 from text
+    item = pa.string() if dtype == STRING else pa.from_numpy_dtype(dtype)
     return pa.list_(item) if kind.listed else item
 
 
@@ -148,15 +153,68 @@ def inferred(arrow: Any) -> ColumnType:
     import pyarrow as pa
 
     types = pa.types
-    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow):
-        return replace(inferred(arrow.value_type), listed=True)
+    if types.is_fixed_size_list(arrow):
+        item = inferred(arrow.value_type)
+        return replace(item, listed=True, sizes=(arrow.list_size, *item.sizes))
+    if types.is_list(arrow) or types.is_large_list(arrow):
+        return replace(_padded(inferred(arrow.value_type)), listed=True, sizes=())
     if types.is_boolean(arrow):
         return ColumnType(dtype=np.dtype(bool))
     if types.is_integer(arrow):
         return ColumnType(dtype=np.dtype(str(arrow)))  # numpy has the same names
     if types.is_floating(arrow) or types.is_decimal(arrow):
-        return ColumnType(dtype=np.dtype(np.float32))
+        return ColumnType(dtype=np.dtype(np.float32), exact=True)
     return ColumnType(dtype=STRING)
+
+
+def is_word(arrow: Any) -> bool:
+    """Whether the values of an Arrow type are words or bytes."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_one(arrow) for is_one in kinds)
+
+
+def alike(first: Any, other: Any) -> bool:
+    """Whether values of another Arrow type mean the same as those of the first: a number, a word, a time.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> alike(pa.int32(), pa.float64()), alike(pa.int64(), pa.bool_()), alike(pa.string(), pa.null())
+        (True, False, True)
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if first == other or types.is_null(other):
+        return True
+    if types.is_dictionary(first):
+        return alike(first.value_type, other)
+    if types.is_dictionary(other):
+        return alike(first, other.value_type)
+    if types.is_fixed_size_list(first):
+        same = types.is_fixed_size_list(other) and first.list_size == other.list_size
+        return same and alike(first.value_type, other.value_type)
+    if types.is_list(first) or types.is_large_list(first):
+        return hasattr(other, "value_type") and alike(first.value_type, other.value_type)
+    return _meaning(first) == _meaning(other)
+
+
+def _meaning(arrow: Any) -> str:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow):
+        return "number"
+    text = str(arrow)
+    return "word" if types.is_null(arrow) or any(word in text for word in ("string", "binary")) else text.split("[")[0]
+
+
+def _padded(item: ColumnType) -> ColumnType:
+    """The type of items of lists that are filled up with -1, which unsigned numbers do not hold."""
+    if item.dtype.kind != "u":
+        return item
+    return replace(item, dtype=np.dtype(f"int{min(64, 16 * item.dtype.itemsize)}"))
 
 
 def _with_default(name: str, kind: ColumnType, default: Any) -> ColumnType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +20,7 @@ _LONGEST_HEAD = 1 << 24
 #: How text in UTF-16 begins, whichever byte comes first.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PADDED = re.compile("[+-]?0[0-9]")
+_WHOLE = re.compile("-?[0-9]+")
 
 
 def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
@@ -50,7 +51,7 @@ def infer_types(
     stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
 ) -> dict[str, ColumnType]:
     """The types of all columns, determined by the first rows. Whole numbers of which one is written with a zero before
-    it, such as 00123, are codes: they are read as texts.
+    it, such as 00123, are codes: they are read as texts. Whole numbers beyond int64 are uint64.
 
     Args:
         stream: a stream at the first record.
@@ -79,15 +80,33 @@ def infer_types(
             return dict.fromkeys(names, inferred(pa.string()))
         head = b"".join(good)
         table = _inferred_table(head, names, form)
-    whole = {name: pa.string() for name in names if pa.types.is_integer(table.column(name).type)}
-    codes = _padded(_inferred_table(head, names, form, whole), whole) if whole else frozenset[str]()
-    return {name: inferred(pa.string() if name in codes else table.column(name).type) for name in names}
+    found = {name: table.column(name).type for name in names}
+    whole = {name: pa.string() for name in names if pa.types.is_integer(found[name]) or _is_wide(table.column(name))}
+    if whole:
+        texts = _inferred_table(head, names, form, whole)
+        found |= {name: _whole_type([*filter(None, texts.column(name).to_pylist())], found[name]) for name in whole}
+    return {name: inferred(one) for name, one in found.items()}
 
 
-def _padded(texts: Any, names: Iterable[str]) -> frozenset[str]:
-    """The columns of texts in which a whole number is written with a zero before it."""
-    found = {name: any(map(_PADDED.match, filter(None, texts.column(name).to_pylist()))) for name in names}
-    return frozenset(name for name, padded in found.items() if padded)
+def _is_wide(column: Any) -> bool:
+    """Whether there are real numbers as large as whole ones that int64 does not hold."""
+    import pyarrow as pa
+
+    return pa.types.is_floating(column.type) and bool((np.abs(column.drop_null().to_numpy()) >= 2.0**63).any())
+
+
+def _whole_type(texts: Sequence[str], arrow: Any) -> Any:
+    """The type of a column that Arrow reads as numbers of a type. Whole numbers beyond int64 stay whole."""
+    import pyarrow as pa
+
+    whole = [text.strip() for text in texts]
+    if pa.types.is_floating(arrow) and not all(map(_WHOLE.fullmatch, whole)):
+        return arrow
+    if any(map(_PADDED.match, texts)):
+        return pa.string()
+    if pa.types.is_floating(arrow):
+        return pa.int64() if any(text.startswith("-") for text in whole) else pa.uint64()
+    return arrow
 
 
 def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat, types: Mapping[str, Any] | None = None) -> Any:

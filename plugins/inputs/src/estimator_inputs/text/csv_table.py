@@ -144,4 +144,6 @@ def _fault_of(
     name, field = names[number], fields[number]
     if "UTF8" in str(error):
         return f"column {name!r}: {field[:_SHOWN]!r} is not valid UTF-8"
-    return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}"
+    larger = types[name].dtype == np.uint64 and field.strip().isdigit()
+    cure = "; read the column as 'string' and hash it (column_types)" if larger else ""
+    return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}{cure}"

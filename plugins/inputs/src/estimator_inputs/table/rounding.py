@@ -1,0 +1,69 @@
+"""Whole numbers that a float does not hold exactly: ids must not become other ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+
+
+def rounded(numbers: np.ndarray, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
+    """Place and value of each whole number that becomes another one as a float.
+
+    Args:
+        numbers: whole numbers, also Python integers of any size.
+        dtype: the float.
+
+    Example:
+        >>> list(rounded(np.array([2**24, 2**24 + 1, 3, -(2**40) - 1]), np.dtype("float32")))
+        [(1, 16777217), (3, -1099511627777)]
+    """
+    exact = 2 << np.finfo(dtype).nmant  # all whole numbers up to here are floats
+    places = np.flatnonzero((numbers > exact) | (numbers < -exact))
+    for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True):
+        if abs(number) > float(np.finfo(dtype).max) or int(dtype.type(number)) != number:
+            yield place, int(number)
+
+
+def rounded_rows(array: Any, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
+    """Row and value of each whole number of an Arrow array that becomes another one as a float.
+
+    Args:
+        array: an array; real numbers, words and lists of these hold no whole numbers.
+        dtype: the float.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    item = array.type
+    while pa.types.is_list(item) or pa.types.is_large_list(item) or pa.types.is_fixed_size_list(item):
+        item = item.value_type
+    if not _is_whole(item):
+        return
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_nested(array.type):
+        parents = cast(Any, pc).list_parent_indices(array).to_numpy()
+        yield from ((int(parents[place]), number) for place, number in rounded_rows(array.flatten(), dtype))
+    else:
+        yield from rounded(_numbers(array), dtype)
+
+
+def _is_whole(arrow: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(arrow) or (pa.types.is_decimal(arrow) and arrow.scale <= 0)
+
+
+def _numbers(array: Any) -> np.ndarray:
+    """The whole numbers of a flat array, with 0 for missing values and for small decimals."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(array.type):
+        return array.fill_null(0).to_numpy(zero_copy_only=False)
+    numbers = np.zeros(len(array), object)
+    near = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    large = np.flatnonzero(np.abs(near) >= 2 << np.finfo(np.float32).nmant)
+    numbers[large] = [int(number) for number in array.take(pa.array(large)).to_pylist()]
+    return numbers
