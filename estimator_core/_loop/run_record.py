@@ -33,6 +33,7 @@ def write_run_record(
     record = {
         "versions": versions(),
         "arguments": without_secrets(sys.argv),
+        "directory": _directory(),
         "run_config": {field.name: plain(getattr(config, field.name)) for field in dataclasses.fields(config)},
         "hparams": plain(params),
         "call": plain(call),
@@ -40,6 +41,14 @@ def write_run_record(
         "starts": [{"time": _local_time(took.time), "step": took.step} for took in starts],
     }
     _write(path, record)
+
+
+def _directory() -> str | None:
+    """Where the process runs, to which its arguments are relative; None if that directory was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def _local_time(seconds: float) -> str:
@@ -61,7 +70,7 @@ def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, o
 
     Args:
         model_dir: the directory of the run.
-        step: the last step.
+        step: the last step; of a failure, the first one whose values are not finite, if it says so.
         reason: why.
         failed: whether with an error.
         owed: whether its last evaluations and exports are still to be made. Until they are, it has not ended.

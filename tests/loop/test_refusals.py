@@ -369,7 +369,11 @@ def test_there_are_at_least_sixty() -> None:
 @pytest.mark.parametrize(
     ("element", "error", "note"),
     [
-        (({"x": X.astype(object)}, Y), KeyError, r"The features that model_fn gets are \[\]\. Arrays of text, dates or"),
+        (
+            ({"x": X.astype(object)}, Y),
+            KeyError,
+            r"The features that model_fn gets are \[\]\. Arrays of text, dates or",
+        ),
         (({"x": X}, Y.astype(object)), TypeError, "The labels that model_fn gets are None. Arrays of text, dates or"),
     ],
 )

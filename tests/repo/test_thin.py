@@ -24,21 +24,21 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2635,  # the catalog, audits, incremental saves, others' checkpoints, late signals, tables on hosts
+    "_checkpoint": 2640,  # the catalog, audits, incremental saves, others' checkpoints, runs of URLs, tables on hosts
     "_cli": 630,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
-    "_export": 635,  # words of host transforms, two formats that take one export, sizes of batches that differ included
-    "_inputs": 1538,  # how global batches are dealt out, and the contract with the data, included
-    "_journal": 791,  # the end of a killed call, what killed evaluations leave, points flushed with a record, included
-    "_loop": 4481,  # other threads, a killed call, what a hook may add, flags of a batch, a rehearsal, calm batches
+    "_export": 636,  # words of host transforms, two formats that take one export, complex outputs included
+    "_inputs": 1558,  # global batches dealt out, the contract with the data, byte order, masks and tables included
+    "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
+    "_loop": 4498,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1496,  # names of programs, variables by path, joined columns, tables in forms, included
-    "_storage": 350,  # files at URLs, for plugins, included
+    "_step": 1514,  # names of programs, joined columns, tables in forms, parts of padding, notes of errors
+    "_storage": 360,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2667,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
+    "flat": 2666,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

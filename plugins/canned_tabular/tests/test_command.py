@@ -158,6 +158,18 @@ def test_wrong_inputs_are_refused_at_the_start(people, tmp_path, capsys, change,
     assert not (tmp_path / "model").exists()
 
 
+def test_an_empty_model_dir_is_refused(people, tmp_path, capsys, monkeypatch):
+    """It would be the current directory."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(SystemExit) as stop:
+        main(["tabular", "train", "--csv", str(people), "--label", "income", "--model-dir="])
+    assert stop.value.code == 2
+    assert "--model-dir: must not be empty" in capsys.readouterr().err
+    assert not list(here.iterdir())
+
+
 def test_a_number_that_is_none(people, tmp_path, capsys):
     assert command(people, tmp_path, "--model", "linear", "--no-export", "--no-plots", "--epochs", "1") == 0
     lines = people.read_text().splitlines()
@@ -358,3 +370,42 @@ def test_identifiers_are_no_features(name, numbers, kind):
         lines[0] == f"left out: {name} (identifiers, names, and columns of one value or without two equal ones)"
     ) == (kind == "skip")
     assert "classes: a " in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--model", "linear"], "holds a model of --model dnn_linear_combined, not linear"),
+        (["--hidden-units", "8,8"], "holds a model of --hidden-units 8, not 8,8"),
+        (["--columns", "{tmp}/edited.json"], "holds a model for which other columns were chosen: 'hours' differs"),
+    ],
+)
+def test_a_model_dir_of_another_model_is_refused(people, tmp_path, capsys, more, message):
+    """Part of its weights has the names of the other model's: they would be read, and no step trained."""
+    quick = ["--epochs", "1", "--patience", "0", "--no-export", "--no-plots", "--no-baselines"]
+    made = [*quick, "--hidden-units", "8"]
+    assert command(people, tmp_path, *made) == 0
+    path = tmp_path / "model" / "columns.json"
+    before = path.read_text()
+    edited = json.loads(before)
+    edited["columns"]["hours"] = {"kind": "skip"}
+    (tmp_path / "edited.json").write_text(json.dumps(edited))
+    assert command(people, tmp_path, *made, *(word.format(tmp=tmp_path) for word in more)) == 2
+    assert message in capsys.readouterr().err
+    assert path.read_text() == before
+    assert command(people, tmp_path, *made) == 0
+    assert "trained: 5 steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_number_beyond_float32_is_refused_by_its_row(people, tmp_path, capsys, suffix):
+    lines = people.read_text().splitlines()
+    lines[3] = "x,1e300,Oslo,3,low"
+    people.write_text("\n".join(lines) + "\n")
+    path = tmp_path / f"people.{suffix}"
+    if suffix == "parquet":
+        pandas = pytest.importorskip("pandas")
+        pandas.read_csv(people).to_parquet(path)
+    assert command(path, tmp_path, "--model", "linear", "--no-export") == 1
+    place = "line 4" if suffix == "csv" else "row 2"
+    assert f"Feature 'age' holds inf in {path}, {place}: it is not finite" in capsys.readouterr().err

@@ -93,6 +93,34 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
     assert not Path("nowhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--steps", "0"], "Must specify steps > 0, given: 0."),
+        (["--metrics", "nope"], "--metrics: there are no ['nope']. There are ['error', 'global_step', 'loss',"),
+        (["--metrics", "nope", "--json"], "--metrics: there are no ['nope']."),
+        (["--model-dir="], "--model-dir: must not be empty"),
+    ],
+)
+def test_words_of_evaluate_that_mean_nothing(
+    trained: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    code: Any
+    try:
+        code = main(["evaluate", "line.py", "--model-dir", "here", *arguments])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_metrics_that_are_named(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["evaluate", "--model-dir", "here", "--metrics", "error"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert names[2:-1] == ["error", "global_step"]
+
+
 RECEIVER = """
 
 def serving_input_receiver_fn():
@@ -122,3 +150,42 @@ def test_an_export_of_the_program_that_the_run_record_names(
     code: Any = main(["export", "--model-dir", "here", "--checkpoint", "3"])
     assert code == 2
     assert "Steps: [0, 2, 4]" in capsys.readouterr().err
+
+
+@pytest.mark.plugins
+def test_the_program_of_a_run_is_that_of_the_directory_in_which_it_was_started(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = tmp_path / "9:30" / "other"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "line.py").write_text(PROGRAM.replace("y=3 * x", "y=300 * x"))
+    monkeypatch.chdir(elsewhere)
+    capsys.readouterr()
+    assert main(["evaluate", "--model-dir", str(trained), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["loss"] < 3  # 300 * x is far from every line that was learnt
+    (tmp_path / "line.py").unlink()
+    for command in ("evaluate", "export"):
+        code: Any = main([command, "--model-dir", str(trained)])
+        assert code == 2
+        message = capsys.readouterr().err
+        assert f"{trained / 'run.json'} says that 'line.py' was run" in message
+        assert f"The run was started in {tmp_path}." in message
+
+
+@pytest.mark.plugins
+def test_a_record_without_a_directory_is_read_where_its_model_dir_is(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = json.loads((trained / "run.json").read_text())
+    del record["directory"]
+    (trained / "run.json").write_text(json.dumps(record))
+    assert main(["evaluate", "--model-dir", "here"]) == 0
+    elsewhere = tmp_path / "other"
+    elsewhere.mkdir()
+    (elsewhere / "line.py").write_text(PROGRAM)
+    monkeypatch.chdir(elsewhere)
+    code: Any = main(["evaluate", "--model-dir", str(trained)])
+    assert code == 2
+    message = f"{trained / 'run.json'} says that 'line.py' was run, but not in which directory. Give the file before"
+    assert message in capsys.readouterr().err

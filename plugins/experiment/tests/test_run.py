@@ -119,6 +119,22 @@ def test_refusals(program: Path, capsys: pytest.CaptureFixture[str], arguments: 
     assert not Path("runs").exists()
 
 
+def test_an_empty_model_dir_is_refused(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["run", str(program), "--model-dir="])
+    assert stop.value.code == 2
+    assert "--model-dir: must not be empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["{[]: 1}", "-" * 100_000 + "1"], ids=["no key", "deep"])
+def test_a_setting_that_python_cannot_read_is_a_text(
+    program: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    code: Any = main(["run", str(program), "--set", f"run_config.backend={value}"])
+    assert code == 2
+    assert "there is no backend" in capsys.readouterr().err
+
+
 def test_roles_are_set_from_the_shell(tmp_path, capsys):
     program = tmp_path / "program.py"
     program.write_text(

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import acme_section
 import pytest
@@ -43,6 +44,24 @@ def test_another_evaluation_and_file(model_dir, capsys):
     code = main(["report", str(model_dir), "--name", "other"])
     assert code == 2
     assert "no evaluation 'other'. It has ['', 'test']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("file/x.html", "file is a file, not a directory"),
+        ("file/folder/x.html", "Not a directory"),
+        ("/proc/x.html", "No such file or directory"),
+        ("folder.html", "Is a directory"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused(model_dir, capsys, monkeypatch, place, why):
+    monkeypatch.chdir(model_dir)
+    Path("file").write_text("")
+    Path("folder.html").mkdir()
+    assert main(["report", str(model_dir), "--output", place]) == 2
+    assert f"error: {place} cannot be written: {why}.\n" in capsys.readouterr().err
+    assert not list(Path().glob("**/.draft-*"))
 
 
 def test_a_directory_without_results_is_told_what_to_do(tmp_path, capsys):

@@ -6,6 +6,7 @@ import pytest
 from line_files import CODE, TOML
 
 from estimator_core.cli import main
+from estimator_runs.configuration.reading import read_configuration
 
 PROGRAM = '[program]\nfile = "line_program.py"\n'
 OLD_STYLE = (
@@ -235,3 +236,58 @@ def test_what_is_whole_is_told_as_json_too(folder, capsys):
     (folder / "line.toml").write_text(TOML)
     assert main(["--json", "config", "check", "line.toml"]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": "line.toml", "built": False}
+
+
+@pytest.mark.parametrize("action", ["show", "check", "run"])
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("hparams.rate=abc", "hparams.rate: Could not cast hyperparameter 'rate' of type 'float' from value 'abc'."),
+        ("hparams={rate=true}", "hparams.rate: Could not cast hyperparameter 'rate' of type 'float' from value True."),
+        ("hparams.rate=[1.0]", "hparams.rate: Must not pass a list for single-valued parameter: rate"),
+        ("hparams.rate=" + "[" * 3000, "hparams.rate: the value is nested too deeply."),
+        ("hparams.rate=" + "-" * 100_000 + "1", "hparams.rate: the value is nested too deeply."),
+        ("inputs.train.args.x=" + "[" * 200 + "]" * 200, "inputs.train.args.x: the value is nested too deeply."),
+        ("hparams.rate={[]:1}", "hparams.rate: Could not cast hyperparameter"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_settings_that_no_file_can_be_joined_with(folder, capsys, action, setting, words):
+    """`config run` would train with a text for a number, and end within JAX."""
+    (folder / "line.toml").write_text(TOML)
+    assert main(["config", action, "line.toml", "--set", setting]) == 2
+    assert f"--set: {words}" in capsys.readouterr().err
+    assert not (folder / "runs").exists()
+
+
+def test_a_setting_becomes_what_the_file_says(folder):
+    (folder / "line.toml").write_text(TOML)
+    found = read_configuration(folder / "line.toml", ["hparams.rate=1", "hparams.new=abc"]).configuration.hparams
+    assert found == {"rate": 1.0, "new": "abc"}
+    assert type(found["rate"]) is float
+    program = folder / "program.toml"
+    program.write_text(PROGRAM + "[hparams]\nrate = 1\n")  # a fraction, as the program says
+    assert read_configuration(program, ["hparams.rate=0.5"]).program().default_hparams.rate == 0.5
+
+
+@pytest.mark.parametrize("ending", ["toml", "yaml"])
+def test_a_file_that_is_nested_too_deeply(folder, capsys, ending):
+    text = "hparams{end} = {value}" if ending == "toml" else "hparams:\n  rate: {value}"
+    for depth in (60, 3000):
+        value = "[" * depth + "]" * depth
+        (folder / f"deep.{ending}").write_text(text.format(end=".rate", value=value))
+        assert main(["config", "check", f"deep.{ending}"]) == 2
+        assert "nested too deeply" in capsys.readouterr().err
+
+
+def test_a_directory_is_called_one(folder, capsys):
+    (folder / "dir.toml").mkdir()
+    assert main(["config", "check", "dir.toml"]) == 2
+    assert "dir.toml: 'dir.toml' is a directory, not a file." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["toml", "yaml"])
+def test_a_byte_order_mark_is_no_text(folder, ending):
+    text = PROGRAM if ending == "toml" else "program:\n  file: line_program.py\n"
+    (folder / f"bom.{ending}").write_text(text, encoding="utf-8-sig")
+    assert main(["config", "check", f"bom.{ending}"]) == 0

@@ -135,6 +135,21 @@ def test_tags_are_kept_and_looked_for(runs, capsys):
     assert [row[0] for row in lines_of(capsys)[2:]] == ["runs/fast/2"]
 
 
+@pytest.mark.parametrize("tag", ["''", "-", " "])
+def test_a_tag_without_a_letter_is_refused(runs, capsys, tag):
+    assert main(["runs", "tag", "runs/fast/2", "--tag=" + tag]) == 2
+    assert f"A tag needs a letter or a digit, and no comma, given: {tag!r}." in capsys.readouterr().err
+    assert read_run(Path("runs/fast/2")).tags == ()
+
+
+def test_a_page_that_cannot_be_written_is_refused(runs, capsys):
+    Path("file").write_text("")
+    assert main(["runs", "plot", "runs", "--output", "file/x.html"]) == 2
+    assert "file/x.html cannot be written: file is a file, not a directory." in capsys.readouterr().err
+    assert main(["runs", "plot", "runs", "--output", "runs.html"]) == 0
+    assert not list(Path().glob(".draft-*"))
+
+
 def test_several_runs_get_their_tags_at_once(runs, capsys):
     """All below a directory, too; if one cannot be read, none gets a tag."""
     assert main(["runs", "tag", "runs/slow", "runs/fast/1", "--tag", "good", "--tag", "old"]) == 0

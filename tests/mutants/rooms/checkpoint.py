@@ -432,4 +432,13 @@ MUTANTS = (
         tests=("test_evaluation_reads_the_checkpoint_of_the_url", "test_so_do_predictions", "test_so_do_exports"),
         in_cut=False,
     ),
+    Mutant(
+        name="a-run-of-a-url-is-opened-at-a-path",
+        guarantee="rule 220",
+        file="estimator_core/_checkpoint/catalog.py",
+        old='if not saved.place.startswith(f"{CHECKPOINTS_DIR}/"):',
+        new="if False:",
+        tests=("test_one_of_a_url_is_not_opened_at_a_path",),
+        in_cut=False,
+    ),
 )

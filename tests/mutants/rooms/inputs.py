@@ -479,4 +479,22 @@ MUTANTS = (
         tests=("test_a_resumed_input_is_filled_up_to_the_first_batch_of_all",),
         in_cut=False,
     ),
+    Mutant(
+        name="whole-numbers-are-rounded",
+        guarantee="rule 221",
+        file="plugins/inputs/src/estimator_inputs/table/rounding.py",
+        old="if abs(number) > float(np.finfo(dtype).max) or int(dtype.type(number)) != number:",
+        new="if False:",
+        tests=("test_whole_numbers_of_tables_that_float32_rounds",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-later-file-is-cast",
+        guarantee="rule 222",
+        file="plugins/inputs/src/estimator_inputs/parquet_input.py",
+        old="if not alike(arrow, other):",
+        new="if False:",
+        tests=("test_a_later_parquet_file_of_another_type_is_refused",),
+        in_cut=False,
+    ),
 )

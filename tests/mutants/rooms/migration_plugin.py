@@ -126,4 +126,13 @@ MUTANTS = (
         tests=("test_rewrite_keeps_line_ends_and_the_mark_of_unicode",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-damaged-tensor-is-read",
+        guarantee="rule 219",
+        file="plugins/warm_start/src/estimator_warm_start/tensorflow/bundle.py",
+        old="if masked_crc32c(stored) != entry.checksum:",
+        new="if False:",
+        tests=("test_no_flipped_byte_changes_a_number",),
+        in_cut=False,
+    ),
 )

@@ -270,7 +270,7 @@ def _parse(name: str, item_type: type[Any], text: str, values: str) -> Any:
 def _literal(text: str) -> Any:
     try:
         return _BOOLS[text] if text in ("true", "false") else ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # what literal_eval may raise
         return text
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import ArgumentError
-from estimator_experiment.program import Program, load_program
+from estimator_experiment.program import Program, file_and_function, load_program
 
 if TYPE_CHECKING:
     from estimator_experiment.experiment import Experiment
@@ -57,6 +57,21 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def not_empty(text: str) -> str:
+    """The value of an option that names a place: `add_argument(..., type=not_empty)`.
+
+    Raises:
+        ArgumentTypeError: it is empty, as where a variable of the shell is not set.
+
+    Example:
+        >>> not_empty("runs/one")
+        'runs/one'
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
 def open_program(
     file: str | None,
     *,
@@ -88,16 +103,56 @@ def open_program(
 
 
 def recorded_program(model_dir: str) -> RecordedProgram:
-    """The program that trained in a directory.
+    """The program that trained in a directory: the file of that name where the run was started.
 
     Raises:
-        ArgumentError: there is no record, or the run was started by another program than `estimator run`.
+        ArgumentError: there is no record, the run was started by another program than `estimator run`, the file is no
+            longer there, or nothing says where it was.
     """
+    path = Path(model_dir) / "run.json"
     try:
-        words = json.loads((Path(model_dir) / "run.json").read_text())["arguments"]
+        record = json.loads(path.read_text())
+        words = record["arguments"]
         args = command_parser("run").parse_args(words[words.index("run") + 1 :])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SystemExit):
+        started = _started_in(record, model_dir)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SystemExit):
         raise ArgumentError(
             f"The run record of {model_dir} names no file of `estimator run`. Give the file before --model-dir."
         ) from None
-    return RecordedProgram(file=args.file, hparams=args.hparams, settings=tuple(args.settings))
+    return RecordedProgram(file=_found(args.file, started, path), hparams=args.hparams, settings=tuple(args.settings))
+
+
+def _started_in(record: Mapping[str, Any], model_dir: str) -> Path:
+    """The directory in which a run was started; empty: nothing says it.
+
+    An older record does not name it, and a relative model_dir tells whether it is the current one.
+    """
+    if known := record.get("directory"):
+        return Path(known)
+    said = Path(record["run_config"]["model_dir"])
+    return Path.cwd() if not said.is_absolute() and said.resolve() == Path(model_dir).resolve() else Path()
+
+
+def _found(file: str, started: Path, record: Path) -> str:
+    """FILE[:FUNCTION] of a record, with the path of the file.
+
+    Args:
+        file: as recorded, relative to where the run was started.
+        started: that directory; empty: it is not known.
+        record: the path of the record.
+
+    Raises:
+        ArgumentError: there is no such file, or nothing says in which directory it is.
+    """
+    name, function = file_and_function(file)
+    path = started / name
+    if not path.is_absolute():
+        raise ArgumentError(
+            f"{record} says that {name!r} was run, but not in which directory. Give the file before --model-dir."
+        )
+    if not path.is_file():
+        raise ArgumentError(
+            f"{record} says that {name!r} was run, and there is no file {str(path)!r}. The run was started in "
+            f"{started}. Give the file before --model-dir."
+        )
+    return f"{path}:{function}" if function else str(path)

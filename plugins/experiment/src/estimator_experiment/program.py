@@ -83,7 +83,7 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
     Raises:
         ArgumentError: there is no such file or function.
     """
-    name, _, function = file.partition(":") if not Path(file).exists() else (file, "", "")
+    name, function = file_and_function(file)
     path = Path(name)
     ending = path.suffix.removeprefix(".")
     if ending not in ("", "py"):
@@ -125,6 +125,17 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
     )
 
 
+def file_and_function(file: str) -> tuple[str, str]:
+    """The two parts of FILE:FUNCTION; the second is empty where no function is named.
+
+    Example:
+        >>> file_and_function("line.py:other"), file_and_function("/runs/9:30/line.py")
+        (('line.py', 'other'), ('/runs/9:30/line.py', ''))
+    """
+    name, colon, function = file.rpartition(":")
+    return (name, function) if colon and "/" not in function and not Path(file).exists() else (file, "")
+
+
 def load_module(path: Path) -> ModuleType:
     """Runs a Python file as the module of its name; modules beside it can be imported from then on.
 
@@ -156,5 +167,5 @@ def _setting(text: str) -> tuple[str, Any]:
         )
     try:
         return name.removeprefix(_PREFIX), ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # what literal_eval may raise
         return name.removeprefix(_PREFIX), value

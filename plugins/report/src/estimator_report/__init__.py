@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "contract": ("ReportSection", "ReportSource"),
-    "page": ("build_page", "write_report"),
+    "page": ("build_page", "replace_page", "write_report"),
     "report_metrics": ("report_metrics",),
     "source": ("read_source",),
 }

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Plugins, default_plugins
 from estimator_report.contract import ReportSection, ReportSource
 
@@ -61,13 +62,33 @@ def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = 
         source: the subject of the page, see `read_source`.
         path: the path of the file; an existing file is replaced atomically.
         plugins: the plugins with the sections; None: the installed ones.
+
+    Raises:
+        ArgumentError: the file cannot be written there.
     """
     found = default_plugins() if plugins is None else plugins
     sections = [found.get(_KIND, name)() for name in found.names(_KIND)]
     name = "run" if not source.results else f"evaluation {source.evaluation!r}" if source.evaluation else "evaluation"
     text = build_page(f"{source.model_dir.name}: {name}", source, sections)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    return replace_page(path, text)
+
+
+def replace_page(path: Path, text: str) -> Path:
+    """Atomically writes a file, with its directory; returns its path.
+
+    Raises:
+        ArgumentError: the file cannot be written there.
+    """
     draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
-    draft.write_text(text)
-    draft.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_text(text)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        file = isinstance(error, FileExistsError)  # as mkdir raises it
+        why = f"{path.parent} is a file, not a directory" if file else error.strerror
+        raise ArgumentError(f"{path} cannot be written: {why}.") from error
     return path

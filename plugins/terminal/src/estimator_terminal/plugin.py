@@ -68,7 +68,7 @@ def estimator_run_end(run: Run, error: BaseException | None) -> None:
     replaced = replaced_packages(before, folders)
     if replaced:
         _log.warning(
-            "Since this process began its first training, packages were replaced: %s. Modules of both versions may be in this "
-            "process, which alone explains odd errors. Start it again.",
+            "Since this process began its first training, packages were replaced: %s. Modules of both versions may be "
+            "in this process, which alone explains odd errors. Start it again.",
             ", ".join(replaced),
         )

@@ -24,6 +24,7 @@ from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_canned_tabular.cli.summary import table
 from estimator_canned_tabular.cli.table import defaults_of, has_rows, profiles_of
+from estimator_canned_tabular.cli.trained import SHALLOW, keep_kind
 from estimator_canned_tabular.cli.unknown_words import UnknownWords
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins
@@ -84,6 +85,7 @@ class Job:
         recipe = Recipe.of(args, rows)
         if not args.no_export:  # without its package, the export after the training would fail
             default_plugins().find("format", _FORMAT)
+        keep_kind(args.model_dir, args.model, schema, recipe)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
         parts = replace(parts, batch_size=recipe.batch_size)
@@ -110,7 +112,7 @@ class Job:
         for name, value in sorted(found.items()):
             print(f"  {name} = {value:.6g}")
         results = {self.args.model: found}
-        if not self.args.no_baselines and self.args.model not in ("linear", "baseline"):
+        if not self.args.no_baselines and self.args.model not in SHALLOW:
             results["linear"] = self._linear()
         results["majority" if self.schema.classes else "mean"] = self.tallies["training"].baseline(test)
         for line in table(results, classes=bool(self.schema.classes)):

@@ -11,6 +11,8 @@ from estimator_canned_tabular.cli.distinct import DistinctValues
 
 #: Different words that are counted; for a column with more, the first ones.
 MOST_COUNTED = 1 << 16
+#: Rows are trained on as float32, in which larger numbers are infinite.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class ColumnProfile:
@@ -19,7 +21,7 @@ class ColumnProfile:
     Attributes:
         rows: seen so far.
         empty: of those, how many have no value.
-        endless: of those, how many are "nan" or an infinite number, while all others are numbers.
+        endless: of those, how many are "nan", or infinite as float32, while all others are numbers.
         unread: what the column holds instead of numbers and words, such as "lists"; empty: nothing else.
         numeric: whether all values so far are numbers.
         whole: whether all numbers are.
@@ -83,8 +85,8 @@ class ColumnProfile:
         if found is None:
             self.numeric = False
             return
-        self.endless += sum(1 for value in values if value) - int(np.isfinite(found).sum())
-        known = found[np.isfinite(found)]  # an infinite one is refused by its row, where rows are checked
+        known = found[np.abs(found) <= _LARGEST]  # a larger one is refused by its row, where rows are checked
+        self.endless += sum(1 for value in values if value) - known.size
         if not known.size:
             return
         # two parts combined: Chan, Golub and LeVeque

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.opening import add_program_arguments
+from estimator_experiment.opening import add_program_arguments, not_empty
 
 _COLUMNS = 6
 
@@ -21,7 +21,7 @@ _COLUMNS = 6
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator evaluate`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
+    parser.add_argument("--model-dir", required=True, type=not_empty, help="where the checkpoints are")
     parser.add_argument(
         "--slices",
         nargs="+",
@@ -32,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint", nargs="+", default=["newest"], metavar="STEP", help='steps, "newest" (default) or "all"'
     )
-    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="columns of the table (default: the first six)")
+    parser.add_argument(
+        "--metrics", nargs="+", metavar="NAME", help="what the table shows (default: all; of slices the first six)"
+    )
     parser.add_argument("--steps", type=int, help="batches (default: as the experiment says)")
     parser.add_argument("--name", default="one_pass", help="results go to eval_NAME (default: one_pass)")
     parser.add_argument("--json", action="store_true", help="print JSON: a list with the metrics of each checkpoint")
@@ -51,15 +53,17 @@ def run(args: argparse.Namespace) -> int:
     for path in chosen_checkpoints(args.model_dir, args.checkpoint):
         found = estimator.evaluate(
             experiment.eval_input_fn,
-            steps=args.steps or experiment.eval_steps,
+            steps=experiment.eval_steps if args.steps is None else args.steps,
             hooks=experiment.eval_hooks,
             checkpoint_path=path,
             name=args.name,
             slices=[tuple(names.split(",")) for names in args.slices],
         )
         results.append(found)
+        plain = {name: value for name, value in found.items() if not isinstance(value, list) and "=" not in name}
+        if not args.slices:
+            plain = _chosen(plain, args.metrics)
         if not args.json:
-            plain = {name: value for name, value in found.items() if not isinstance(value, list) and "=" not in name}
             print(table([(name, number(value)) for name, value in plain.items()], ("metric", "value")) + "\n")
             if args.slices:
                 print(_slices(found["slices"], args.metrics) + "\n")
@@ -68,6 +72,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
     return 0
+
+
+def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:
+    """The metrics of these names and the step; all of them where none is named.
+
+    Raises:
+        ArgumentError: there is no such metric.
+    """
+    if unknown := sorted(set(names or ()) - set(metrics)):
+        raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(metrics)}.")
+    kept = {"global_step", *names} if names else set(metrics)
+    return {name: value for name, value in metrics.items() if name in kept}
 
 
 def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) -> str:

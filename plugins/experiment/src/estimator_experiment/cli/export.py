@@ -12,13 +12,13 @@ import json
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
-from estimator_experiment.opening import add_program_arguments
+from estimator_experiment.opening import add_program_arguments, not_empty
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator export`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, help="where the checkpoints are")
+    parser.add_argument("--model-dir", required=True, type=not_empty, help="where the checkpoints are")
     parser.add_argument("--checkpoint", default="newest", metavar="STEP", help='a step, or "newest" (default)')
     parser.add_argument("--format", default="stablehlo", metavar="NAME", help="export format (default: stablehlo)")
     parser.add_argument(

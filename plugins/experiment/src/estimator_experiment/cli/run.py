@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_experiment.opening import not_empty
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--model-dir", help="where checkpoints, curves and exports go (default: runs/<name of the file>)"
+        "--model-dir",
+        type=not_empty,
+        help="where checkpoints, curves and exports go (default: runs/<name of the file>)",
     )
     parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
     parser.add_argument(

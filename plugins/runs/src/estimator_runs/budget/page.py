@@ -12,10 +12,10 @@ def write_curve(path: Path, title: str, *, x: str, y: str, points: Sequence[tupl
     """Writes one HTML file that loads nothing.
 
     Raises:
-        ArgumentError: estimator-report is not installed.
+        ArgumentError: estimator-report is not installed, or the file cannot be written there.
     """
     try:
-        from estimator_report import ReportSource, build_page
+        from estimator_report import ReportSource, build_page, replace_page
         from estimator_report.charts import line_chart
     except ModuleNotFoundError as error:
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
@@ -30,7 +30,5 @@ def write_curve(path: Path, title: str, *, x: str, y: str, points: Sequence[tupl
             """The chart."""
             return f'<div class="charts">{line_chart(y, {y: points}, x=x, y=y)}</div>'
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     source = ReportSource(model_dir=path.parent, evaluation="", results={})
-    path.write_text(build_page(title, source, [Curve()]))
-    return path
+    return replace_page(path, build_page(title, source, [Curve()]))

@@ -14,6 +14,7 @@ from estimator_core.journal import read_lineage
 from estimator_core.storage import LocalStorage
 from estimator_core.summaries import without_secrets
 from estimator_experiment.hookspecs import RunCommand
+from estimator_experiment.program import file_and_function
 from estimator_runs.capsule.code import program_code
 from estimator_runs.capsule.data import data_fingerprint
 from estimator_runs.capsule.packages import environment, folders_of, installed
@@ -89,7 +90,7 @@ def program_path(file: str) -> Path:
         >>> program_path("line.py:other").name
         'line.py'
     """
-    return Path(file if Path(file).exists() else file.partition(":")[0])
+    return Path(file_and_function(file)[0])
 
 
 def _configuration(path: Path, settings: tuple[str, ...]) -> dict[str, Any]:

@@ -35,13 +35,18 @@ def _read(path: Path, name: str, outer: tuple[Path, ...], named_at: Origin | Non
     if path.suffix not in _READERS:
         raise _refused(origin, f"{name!r} is not a configuration file: they end with {', '.join(_READERS)}.")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        text = path.read_text(encoding="utf-8-sig")
+    except IsADirectoryError:
+        raise _refused(origin, f"{name!r} is a directory, not a file.") from None
+    except (FileNotFoundError, NotADirectoryError):
         beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
         raise _refused(origin, f"there is no file {name!r}.{nearest(path.name, beside)}") from None
     except UnicodeDecodeError as error:
         raise _refused(origin, f"{name!r} is not written in UTF-8: byte {error.start} cannot be read.") from None
-    layer = _READERS[path.suffix](text, name, path.parent)
+    try:
+        layer = _READERS[path.suffix](text, name, path.parent)
+    except RecursionError:
+        raise _refused(Origin(source=name), "a value is nested too deeply.") from None
     included = _included(layer)
     layers = [
         found

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_runs.configuration.layers import Layer, Origin, paths_of
+from estimator_core.errors import ArgumentError
+from estimator_experiment.hparams import HParams
+from estimator_runs.configuration.layers import Layer, Origin, Resolved, name_of, paths_of
 from estimator_runs.configuration.problems import ConfigurationError, Problem
 
 _SET = Origin(source="--set", directory=Path())
@@ -28,6 +31,56 @@ def read_settings(texts: Iterable[str]) -> list[Layer]:
         {'run_config': {'backend': 'cpu'}}
     """
     return [_setting(text) for text in texts]
+
+
+def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
+    """Settings whose hyperparameters have the types that the files say, as `--hparams` demands it.
+
+    Beside [program] a whole number of a file may be a fraction in a setting: the program has the types.
+
+    Args:
+        settings: the layers of `--set`.
+        files: what the files say.
+
+    Raises:
+        ConfigurationError: a hyperparameter has another type.
+    """
+    known = files.values.get("hparams", {})
+    known = known if isinstance(known, Mapping) else {}
+    if "program" in files.values:
+        known = {name: float(value) if type(value) is int else value for name, value in known.items()}
+    problems: list[Problem] = []
+    typed: list[Layer] = []
+    for layer in settings:
+        given: Any = layer.values.get("hparams")
+        if not isinstance(given, Mapping):
+            typed.append(layer)
+            continue
+        found = dict(given)
+        for name in found.keys() & known.keys():
+            try:
+                found[name] = _of_type(name, known[name], found[name])
+            except ArgumentError as error:
+                problems.append(Problem(origin=layer.whole, key=name_of(("hparams", name)), text=f"{error}."))
+        typed.append(replace(layer, values={**layer.values, "hparams": found}))
+    if problems:
+        raise ConfigurationError(problems)
+    return typed
+
+
+def _of_type(name: str, first: Any, value: Any) -> Any:
+    """The value of a hyperparameter whose first value is known.
+
+    Raises:
+        ArgumentError: it has another type.
+    """
+    hparams = HParams()
+    try:
+        hparams.add_hparam(name, first)
+    except ArgumentError:  # the first value is none: whether the new one is, the schema says
+        return value
+    hparams.set_hparam(name, value)
+    return hparams.values()[name]
 
 
 def layer_of(key: str, value: Any, origin: Origin) -> Layer | None:
@@ -51,7 +104,10 @@ def layer_of(key: str, value: Any, origin: Origin) -> Layer | None:
 
 def _setting(text: str) -> Layer:
     key, equals, said = text.partition("=")
-    layer = layer_of(key, _value(said), _SET) if equals else None
+    try:
+        layer = layer_of(key, _value(said), _SET) if equals else None
+    except (RecursionError, MemoryError):  # as the parsers of TOML and Python raise them
+        raise ConfigurationError([Problem(origin=_SET, key=key, text="the value is nested too deeply.")]) from None
     if layer is None:
         raise ConfigurationError([Problem(origin=_SET, key="", text=f"{text!r}: write KEY=VALUE, as in hparams.a=1.")])
     return layer
@@ -66,6 +122,6 @@ def _value(text: str) -> Any:
         return parsed["value"]
     try:
         found = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError):
         return text
     return list(found) if isinstance(found, tuple) else found

@@ -11,8 +11,12 @@ from estimator_runs.configuration.build import build_program
 from estimator_runs.configuration.checking import checked
 from estimator_runs.configuration.files import read_layers
 from estimator_runs.configuration.layers import Layer, Resolved, resolve
-from estimator_runs.configuration.overrides import read_settings
+from estimator_runs.configuration.overrides import of_same_types, read_settings
+from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.schema import Configuration
+
+#: What reads, checks and shows values calls itself for each list or table in another.
+_DEEPEST, _SHOWN = 50, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,10 @@ def read_configuration(
     Raises:
         ConfigurationError: says file, line, key and cure of every fault.
     """
-    resolved = resolve([*more, *read_layers(path), *read_settings(settings), *over])
+    files = [*more, *read_layers(path)]
+    resolved = resolve([*files, *of_same_types(read_settings(settings), resolve(files)), *over])
+    if deep := next((place for place in resolved.origins if len(place) > _DEEPEST), None):
+        raise ConfigurationError([at(resolved, deep[:_SHOWN], "the value is nested too deeply.")])
     return Read(path=path, settings=tuple(settings), configuration=checked(resolved), resolved=resolved)
 
 

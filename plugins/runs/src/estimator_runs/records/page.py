@@ -26,10 +26,10 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *,
         mode: which way the first metric is good: runs are sorted by it, and configurations compared.
 
     Raises:
-        ArgumentError: estimator-report is not installed.
+        ArgumentError: estimator-report is not installed, or the file cannot be written there.
     """
     try:
-        from estimator_report import ReportSource, build_page
+        from estimator_report import ReportSource, build_page, replace_page
     except ModuleNotFoundError as error:
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
     source = ReportSource(model_dir=Path(os.path.commonpath([run.path for run in runs])), evaluation="", results={})
@@ -37,9 +37,7 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *,
     sections: list[Any] = [_Table(runs, metrics, mode), _Curves(runs, metrics)]
     if pairs := against_best(runs, metrics[0], mode):
         sections.append(_Configurations(pairs, metrics[0]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(build_page(f"{len(runs)} runs", source, sections))
-    return path
+    return replace_page(path, build_page(f"{len(runs)} runs", source, sections))
 
 
 class _Table:

@@ -196,7 +196,7 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
     read_run(model_dir)
     given = set(tags)
     for tag in sorted(given):
-        if not tag.strip() or "," in tag:
+        if not any(map(str.isalnum, tag)) or "," in tag:
             raise ArgumentError(f"A tag needs a letter or a digit, and no comma, given: {tag!r}.")
     kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
     draft = model_dir / f".{_TAGS}.draft"

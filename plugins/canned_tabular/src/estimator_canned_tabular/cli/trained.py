@@ -1,0 +1,54 @@
+"""What a model_dir is trained as. Weights are found by name, so a part of a model would pass for another one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from estimator_canned_tabular.cli.recipe import Recipe
+from estimator_canned_tabular.cli.schema import Schema, write_at_once
+from estimator_core.checkpoint import all_checkpoints
+from estimator_core.errors import ArgumentError
+
+_FILE = "model.json"
+#: Models without hidden layers.
+SHALLOW = ("linear", "baseline")
+
+
+def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe) -> None:
+    """Writes which model a model_dir is for, before its first step; later calls compare.
+
+    Args:
+        model_dir: the directory of the run.
+        model: the name of the model.
+        schema: the columns.
+        recipe: of the training.
+
+    Raises:
+        ArgumentError: the model_dir has weights of another model, other layers or other columns.
+    """
+    path = model_dir / _FILE
+    units = "" if model in SHALLOW else ",".join(map(str, recipe.hidden_units))
+    if not all_checkpoints(str(model_dir)):
+        write_at_once(path, json.dumps({"model": model, "hidden_units": units, **asdict(schema)}) + "\n")
+    elif path.is_file():  # an older model_dir has no such file
+        _compare(path, model, units, schema)
+
+
+def _compare(path: Path, model: str, units: str, schema: Schema) -> None:
+    held = Schema.read(path)
+    said = json.loads(path.read_text(encoding="utf-8"))
+    for option, name, wanted in (("--model", "model", model), ("--hidden-units", "hidden_units", units)):
+        if said.get(name) != wanted:
+            raise ArgumentError(
+                f"{path.parent} holds a model of {option} {said.get(name)}, not {wanted}. Give another --model-dir, or "
+                f"{option} {said.get(name)}."
+            )
+    names = [name for name in {**held.columns, **schema.columns} if held.columns.get(name) != schema.columns.get(name)]
+    names += [] if held.classes == schema.classes else [schema.label]
+    if names:
+        raise ArgumentError(
+            f"{path.parent} holds a model for which other columns were chosen: {', '.join(map(repr, names))} differs. "
+            "Give another --model-dir, or the columns of the model."
+        )
