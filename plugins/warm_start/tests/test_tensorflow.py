@@ -12,7 +12,6 @@ import estimator_core as ec
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError, VariableError
 from estimator_core.testing import InitialValuesSuite
 from estimator_warm_start import read_tensorflow, tensorflow_prefix
-from estimator_warm_start.tensorflow.checksums import crc32c
 from estimator_warm_start.tensorflow.slices import slice_key
 
 RECORDED = Path(__file__).parent / "recorded" / "partitioned"
@@ -124,17 +123,6 @@ def test_a_flipped_byte_names_variable_and_file(way: str, tmp_path: Path) -> Non
             ),
             "init_from_checkpoint": lambda: weights_after_a_step(tmp_path / "run", with_request),
         }[way]()
-
-
-@pytest.mark.parametrize("size", [0, 1, 4, 7, 1000, (1 << 18) - 1, (1 << 18) + 6, 3 * (1 << 18)])
-def test_checksums_of_any_length(size: int) -> None:
-    data = np.random.default_rng(size).bytes(size)
-    value = 0xFFFFFFFF
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-    assert crc32c(data) == crc32c(memoryview(data)) == value ^ 0xFFFFFFFF
 
 
 def test_keys_of_slices_with_long_numbers() -> None:
