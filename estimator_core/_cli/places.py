@@ -11,12 +11,15 @@ def local_path(text: str) -> str:
     """The value of an option of a command that works with this machine alone: `add_argument(..., type=local_path)`.
 
     Raises:
-        ArgumentTypeError: it is a URL. A command that took it for a path would write to a folder named `s3:`.
+        ArgumentTypeError: it is empty, as where a variable of the shell is not set, or a URL. A command that took these
+            for paths would write to this directory, or to a folder named `s3:`.
 
     Example:
         >>> local_path("runs/one")
         'runs/one'
     """
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
     if is_url(text):
         raise argparse.ArgumentTypeError(f"{text} is a URL, and this command needs a place of this machine")
     return text
