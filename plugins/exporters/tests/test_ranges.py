@@ -219,3 +219,16 @@ def test_a_signature_of_any_format_refuses_before_its_program_runs():
     with pytest.raises(ArgumentError, match=BEYOND):
         signature(id=[WIDE])
     assert len(taken) == 1
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_bad_rows_of_lists_are_left_out_where_this_is_asked_for(written, tmp_path, caplog, kind):
+    path = listed(tmp_path / f"rows.{kind}", [[1, 2], [WIDE, 0], [3, 4], [1.5, 0]])
+    if kind == "jsonl":
+        path.write_text(path.read_text() + "no JSON\n")
+    job = Job(export=written("int32", 2), inputs=(str(path),), output=tmp_path / "out.jsonl", on_error="skip")
+    assert score_files(job).rows == 2
+    assert [json.loads(line)["id"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == [[1, 2], [3, 4]]
+    skipped = 3 if kind == "jsonl" else 2
+    assert f"Skipped {skipped} rows of {path} that cannot be read." in caplog.text
+    assert f"line {2 if kind == 'jsonl' else 3}: column 'id' holds {WIDE}" in caplog.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,10 @@ from estimator_exporters.bundle.loaded import casts, numpy_dtype, out_of_range
 
 if TYPE_CHECKING:
     from estimator_exporters.scoring.read import Reading
+
+#: Rows left out that are shown one by one, as in other readers.
+_SHOWN = 5
+_log = logging.getLogger("estimator_exporters")
 
 
 def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]:
@@ -45,25 +50,40 @@ def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np
     """The rows of a file with JSON in it, line by line.
 
     Raises:
-        ArgumentError: a row that does not fit; the message names file, line and column.
+        ArgumentError: a row that does not fit, unless such rows are skipped; the message names file, line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = _objects(path, file) if kind == ".jsonl" else _records(file)
-            ready = (_row(f"{path}, line {line}", row, reading) for line, row in rows)
+            rows = _objects(file) if kind == ".jsonl" else _records(file)
+            ready = _fitting(path, rows, reading)
             while some := list(itertools.islice(ready, reading.batch_size)):
                 yield {name: _stacked([row[name] for row in some], reading.inputs.get(name)) for name in some[0]}
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
 
 
-def _objects(path: Path, file: Any) -> Iterator[tuple[int, Any]]:
+def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
+    skipped = 0
+    for line, row in rows:
+        try:
+            yield _row(f"{path}, line {line}", row, reading)
+        except ArgumentError as error:
+            if not reading.skip_bad_rows:
+                raise
+            skipped += 1
+            if skipped <= _SHOWN:
+                _log.warning("Skipped %s", error)
+    if skipped:
+        _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
+
+
+def _objects(file: Any) -> Iterator[tuple[int, Any]]:
     for line, text in enumerate(file, start=1):
         if text.strip():
             try:
                 yield line, json.loads(text)
-            except ValueError as error:
-                raise ArgumentError(f"{path}, line {line}: no JSON: {error}.") from error
+            except (ValueError, RecursionError) as error:
+                yield line, error
 
 
 def _records(file: Any) -> Iterator[tuple[int, Any]]:
@@ -73,6 +93,8 @@ def _records(file: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
+    if isinstance(row, Exception):
+        raise ArgumentError(f"{where}: no JSON: {row}.") from row
     if not isinstance(row, dict):
         raise ArgumentError(f"{where}: it must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
     found = {name: _value(where, name, row, feature, reading) for name, feature in reading.inputs.items()}
