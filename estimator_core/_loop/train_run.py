@@ -36,7 +36,13 @@ from estimator_core._step import Discovery, TrainStep
 from estimator_core._step.train_step import GRADIENT_NORM
 from estimator_core._storage.contract import StorageError
 from estimator_core._summaries import NO_SUMMARIES, open_summary_writer
-from estimator_core.errors import EstimatorError, PreemptedError, ProcessLostError, SupersededError
+from estimator_core.errors import (
+    EstimatorError,
+    NanLossDuringTrainingError,
+    PreemptedError,
+    ProcessLostError,
+    SupersededError,
+)
 from estimator_core.hooks import Hook
 from estimator_core.modes import ModeKeys
 
@@ -381,8 +387,9 @@ class TrainRun:
             reason = f"{type(error).__name__}: {error}"
             with contextlib.suppress(OSError, EstimatorError):  # the error of the run is raised anyway
                 self._ledger.end(self._run.step, reason, failed=True)
-                step = getattr(error, "step", None)  # of what is not finite: a group of steps may have gone on
-                note_end(self._call.model_dir, self._run.step if step is None else step, reason, failed=True)
+                known = error.step if isinstance(error, NanLossDuringTrainingError) else None
+                step = self._run.step if known is None else known  # a group of steps may have gone on
+                note_end(self._call.model_dir, step, reason, failed=True)
         self._call.state.forget()
 
     @property
@@ -398,8 +405,9 @@ class TrainRun:
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:
             saved = f"saved at step {run.step}; start it again to continue"
-            if self._recorded:
-                self._ledger.broken_off(run.step)
+            with contextlib.suppress(OSError):  # the state is saved, and who starts it again must know
+                if self._recorded:
+                    self._ledger.broken_off(run.step)
             self._call.state.forget()  # the next call resumes this one from its checkpoint, as in another process
         raise PreemptedError(
             f"Training was interrupted ({self._preemption.reason}) and its state {saved}.", step=run.step

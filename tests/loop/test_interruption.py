@@ -13,6 +13,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._checkpoint.audit import audit
+from estimator_core._loop.ledgers import WriterLedger
 from estimator_core.errors import PreemptedError
 
 
@@ -66,6 +67,17 @@ def test_an_interrupted_run_is_in_order(make_estimator: Any, train_input: Any) -
         with pytest.raises(PreemptedError):
             estimator.train(train_input, hooks=[Terminate(step), WritesAtItsEnd()], max_steps=20)
         assert [str(found) for found in audit(Path(estimator.model_dir)).findings] == []
+
+
+def test_who_is_interrupted_hears_it_though_nothing_more_is_recorded(
+    make_estimator: Any, train_input: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(ledger: Any, step: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(WriterLedger, "broken_off", full)
+    with pytest.raises(PreemptedError, match="saved at step 7"):
+        make_estimator().train(train_input, hooks=[Terminate(7)], max_steps=20)
 
 
 def test_interrupted_and_resumed_gives_the_same_bits(make_estimator: Any, train_input: Any, tmp_path: Any) -> None:

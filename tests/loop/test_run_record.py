@@ -111,3 +111,18 @@ def test_a_run_that_is_not_finite_ended_there(make_estimator: Any, tmp_path: Pat
         estimator.train(ec.inputs.numpy_input_fn({"x": x}, batch_size=2, shuffle=False))
     ended = json.loads((Path(estimator.model_dir) / "run.json").read_text())["ended"]
     assert (ended["step"], ended["failed"]) == (4, True)
+
+
+def test_an_error_of_others_with_a_step_is_raised_as_it_is(make_estimator: Any, train_input: Any) -> None:
+    class OwnError(Exception):
+        step = np.int64(3)
+
+    class Raises(ec.Hook):
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            if step == 5:
+                raise OwnError("of the user")
+
+    estimator = make_estimator()
+    with pytest.raises(OwnError):
+        estimator.train(train_input, hooks=[Raises()], max_steps=20)
+    assert json.loads((Path(estimator.model_dir) / "run.json").read_text())["ended"]["step"] >= 5

@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 636,  # words of host transforms, two formats that take one export, complex outputs included
     "_inputs": 1558,  # global batches dealt out, the contract with the data, byte order, masks and tables included
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
-    "_loop": 4498,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches
+    "_loop": 4506,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,

@@ -253,3 +253,17 @@ def test_indexes_with_a_missing_value_are_equal_to_themselves() -> None:
     assert next(pandas_input_fn(x, y, shuffle=False)())[1].tolist() == [0, 1]
     with pytest.raises(ArgumentError, match="Index for x and y are mismatched"):
         pandas_input_fn(x, y.set_axis([np.nan, 1.0]), shuffle=False)
+
+
+def test_lists_of_lists_beside_the_columns_of_a_json_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1, "m": [[1.5, 2.5], [3.0]]}\n{"a": 2, "m": [[1e300]]}\n')
+    (batch,) = jsonl_input_fn(str(path), 2, shuffle=False, select_columns=["a"])()
+    assert batch["a"].tolist() == [1, 2]
+
+
+def test_lists_of_one_size_have_no_empty_column_later(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"x": pa.array([[1, 2]], pa.list_(pa.int64(), 2))}), tmp_path / "1.parquet")
+    parquet.write_table(pa.table({"x": pa.nulls(1)}), tmp_path / "2.parquet")
+    with pytest.raises(InputError, match=r"2.parquet: column 'x' is of type null, .*Write the files with one type\.$"):
+        list(parquet_input_fn(f"{tmp_path}/*.parquet", 1, shuffle=False)())

@@ -268,6 +268,8 @@ def test_a_setting_becomes_what_the_file_says(folder):
     program = folder / "program.toml"
     program.write_text(PROGRAM + "[hparams]\nrate = 1\n")  # a fraction, as the program says
     assert read_configuration(program, ["hparams.rate=0.5"]).program().default_hparams.rate == 0.5
+    whole = read_configuration(program, ["hparams.rate=64"]).configuration.hparams["rate"]
+    assert (whole, type(whole)) == (64, int)  # the program may hold a whole number too
 
 
 @pytest.mark.parametrize("ending", ["toml", "yaml"])

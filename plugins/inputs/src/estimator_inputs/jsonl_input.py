@@ -203,9 +203,10 @@ def _is_wide(column: Any) -> bool:
     """Whether there are real numbers as large as whole ones that int64 does not hold."""
     import pyarrow as pa
 
-    while pa.types.is_nested(column.type):
-        column = column.combine_chunks().flatten()
-    return bool((np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= 2.0**63).any())
+    array = column.combine_chunks()
+    while pa.types.is_nested(array.type):
+        array = array.flatten()
+    return bool((np.abs(array.drop_null().to_numpy(zero_copy_only=False)) >= 2.0**63).any())
 
 
 def _whole_kind(values: Sequence[Any], kind: ColumnType) -> ColumnType:

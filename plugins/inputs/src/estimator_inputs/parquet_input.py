@@ -129,9 +129,10 @@ class ParquetKind:
         for name, arrow in self._arrow.items():
             other = batch.schema.field(name).type
             if not alike(arrow, other):
+                named = "" if self._schema.types[name].listed else ", or name a type in column_types"
                 raise InputError(
                     f"{piece.path}: column {name!r} is of type {other}, and of type {arrow} in {self._first}. "
-                    "Write the files with one type, or name a type in column_types."
+                    f"Write the files with one type{named}."
                 )
         try:
             return block_of(batch, self._schema.types, lambda row: f"{piece.path}, row {first + row}", first=first)

@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     experiment = opened.experiment
     estimator = experiment.estimator
     results: list[Mapping[str, Any]] = []
+    known: set[str] = set()
     for path in chosen_checkpoints(args.model_dir, args.checkpoint):
         found = estimator.evaluate(
             experiment.eval_input_fn,
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         results.append(found)
         plain = {name: value for name, value in found.items() if not isinstance(value, list) and "=" not in name}
         if not args.slices:
+            known |= plain.keys()
             plain = _chosen(plain, args.metrics)
         if not args.json:
             print(table([(name, number(value)) for name, value in plain.items()], ("metric", "value")) + "\n")
@@ -71,17 +73,13 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([{name: json_value(value) for name, value in found.items()} for found in results]))
     else:
         print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
+    if known and (unknown := sorted(set(args.metrics or ()) - known)):  # all is evaluated, written and shown before
+        raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(known)}.")
     return 0
 
 
 def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:
-    """The metrics of these names and the step; all of them where none is named.
-
-    Raises:
-        ArgumentError: there is no such metric.
-    """
-    if unknown := sorted(set(names or ()) - set(metrics)):
-        raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(metrics)}.")
+    """The metrics of these names and the step; all of them where none is named."""
     kept = {"global_step", *names} if names else set(metrics)
     return {name: value for name, value in metrics.items() if name in kept}
 

@@ -14,7 +14,7 @@ from estimator_core.errors import ArgumentError, EstimatorError, ExportError
 from estimator_core.export import SERVING_METHODS, Feature, LoadedSignature, RawSignature
 from estimator_core.inputs import INDEX, load_transforms
 from estimator_core.plugins import default_plugins
-from estimator_exporters.bundle.write import AFTER, BEFORE, computed_dtypes
+from estimator_exporters.bundle.write import AFTER, BEFORE
 
 _NARROWED = (
     ", in which the program computes. Map the ids to a smaller range (a vocabulary, a hash), or export again with "
@@ -160,10 +160,9 @@ def computed_of(described: Mapping[str, Any]) -> dict[str, str]:
     """The dtypes in which the program of a signature computes inputs, where it narrows them.
 
     Args:
-        described: the signature in a manifest. Older ones do not tell; then the writer is taken to be set as we are.
+        described: the signature in a manifest. Older ones do not say it: nothing is refused then.
     """
-    noted = described.get("computed")
-    return computed_dtypes(features(described["inputs"])) if noted is None else dict(noted)
+    return dict(described.get("computed", {}))
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -127,7 +127,7 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         ".parquet": estimator_inputs.parquet_input_fn,
         ".jsonl": estimator_inputs.jsonl_input_fn,
     }
-    types = dict.fromkeys(reading.keep, "string") | {name: feature.dtype for name, feature in reading.inputs.items()}
+    types = dict.fromkeys(reading.keep, "string") | {name: _read_as(each) for name, each in reading.inputs.items()}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, types)
     source = openers[kind](
         str(path),
@@ -139,6 +139,12 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         on_error="skip" if reading.skip_bad_rows else "raise",
     )
     return _batches(path, source, reading)
+
+
+def _read_as(feature: Feature) -> str:
+    """The type of a column. Lists of unsigned numbers are read as signed ones: others are not filled up with -1."""
+    listed = len(feature.shape) == 2 and feature.shape[1] != 1
+    return "int64" if listed and feature.dtype.startswith("uint") else feature.dtype
 
 
 def _check_columns(path: Path, found: Sequence[str], wanted: Mapping[str, Any]) -> None:

@@ -186,7 +186,7 @@ def alike(first: Any, other: Any) -> bool:
     import pyarrow as pa
 
     types = pa.types
-    if first == other or types.is_null(other):
+    if first == other or (types.is_null(other) and not types.is_fixed_size_list(first)):
         return True
     if types.is_dictionary(first):
         return alike(first.value_type, other)

@@ -47,8 +47,7 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
     """
     known = files.values.get("hparams", {})
     known = known if isinstance(known, Mapping) else {}
-    if "program" in files.values:
-        known = {name: float(value) if type(value) is int else value for name, value in known.items()}
+    whole_only = "program" not in files.values
     problems: list[Problem] = []
     typed: list[Layer] = []
     for layer in settings:
@@ -59,7 +58,7 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
         found = dict(given)
         for name in found.keys() & known.keys():
             try:
-                found[name] = _of_type(name, known[name], found[name])
+                found[name] = _of_type(name, known[name], found[name], whole_only=whole_only)
             except ArgumentError as error:
                 problems.append(Problem(origin=layer.whole, key=name_of(("hparams", name)), text=f"{error}."))
         typed.append(replace(layer, values={**layer.values, "hparams": found}))
@@ -68,12 +67,20 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
     return typed
 
 
-def _of_type(name: str, first: Any, value: Any) -> Any:
+def _of_type(name: str, first: Any, value: Any, *, whole_only: bool) -> Any:
     """The value of a hyperparameter whose first value is known.
+
+    Args:
+        name: the hyperparameter.
+        first: the value of the file.
+        value: that of the setting.
+        whole_only: whether a whole number may not become a fraction.
 
     Raises:
         ArgumentError: it has another type.
     """
+    if type(first) is int and type(value) is float and not whole_only:
+        return value
     hparams = HParams()
     try:
         hparams.add_hparam(name, first)
