@@ -74,10 +74,20 @@ def write_report(source: ReportSource, path: Path, *, plugins: Plugins | None = 
 
 
 def replace_page(path: Path, text: str) -> Path:
-    """Atomically writes a file, with its directory; returns its path.
+    """Atomically writes a page, with its directory; returns its path.
+
+    Args:
+        path: of the file; an existing one is replaced.
+        text: the page.
 
     Raises:
         ArgumentError: the file cannot be written there.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     replace_page(Path(folder, "pages", "run.html"), "<p>9</p>").read_text()
+        '<p>9</p>'
     """
     draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
     try:
