@@ -38,6 +38,12 @@ DOORS: dict[str, Callable[[str, Path], object]] = {
 }
 
 
+EVERY_DOOR = pytest.mark.parametrize(
+    "door",
+    [pytest.param(door, marks=pytest.mark.plugins) if door in ("export", "warm start") else door for door in DOORS],
+)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One written at a path, and one written through a URL."""
@@ -55,7 +61,7 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@EVERY_DOOR
 def test_one_of_a_path_is_not_opened_through_a_url(door: str, written: Path, tmp_path: Path) -> None:
     run = shutil.copytree(written / "path", tmp_path / "run")
     before = files(run)
@@ -64,7 +70,7 @@ def test_one_of_a_path_is_not_opened_through_a_url(door: str, written: Path, tmp
     assert files(run) == before
 
 
-@pytest.mark.parametrize("door", DOORS)
+@EVERY_DOOR
 def test_one_of_a_url_is_not_opened_at_a_path(door: str, written: Path, tmp_path: Path) -> None:
     run = shutil.copytree(written / "url", tmp_path / "run")
     before = files(run)
@@ -96,6 +102,7 @@ def test_a_directory_that_was_copied_to_a_bucket(journal: bool, written: Path, t
         read_here(storage)
 
 
+@pytest.mark.plugins
 def test_a_model_dir_without_a_checkpoint_is_named_by_its_url(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/new"
     calls = ("evaluate", "predict", "export", "a value")
