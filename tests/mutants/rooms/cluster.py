@@ -291,9 +291,9 @@ MUTANTS = (
     Mutant(
         name="a-killed-evaluator-does-not-start-again",
         guarantee="rule 214",
-        file="plugins/launchers/src/estimator_launchers/supervise.py",
-        old="if status and self._restarts < self._job.max_restarts:",
-        new="if False:",
+        file="plugins/launchers/src/estimator_launchers/ray_board.py",  # the supervisor here is a process of its own
+        old="if self._evaluator_restarts >= self._max_restarts:",
+        new="if True:",
         tests=("test_a_lost_evaluator_is_named_and_starts_again_while_the_others_train",),
         in_cut=False,
     ),
