@@ -15,6 +15,7 @@ from estimator_core._plugins import Plugins, using_plugins
 from estimator_core._step.precision import compute_dtype
 from estimator_core._types import Params, PyTree
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
+from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec
 
 _ALLOWED = ("features", "labels", "mode", "params", "config")
@@ -56,7 +57,7 @@ class BoundModelFn:
             )
         values = {"labels": labels, "mode": mode, "params": copy.deepcopy(self.params), "config": self.config}
         dtype = compute_dtype(self.precision)
-        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, labels):
+        with using_plugins(self.plugins), computing_in(dtype), _saying_what_is_given(features, labels, mode):
             result = self.function(
                 features=reduced(features, dtype),
                 **{name: value for name, value in values.items() if name in self.arguments},
@@ -77,18 +78,18 @@ class BoundModelFn:
 
 
 @contextlib.contextmanager
-def _saying_what_is_given(features: PyTree, labels: PyTree) -> Generator[None]:
+def _saying_what_is_given(features: PyTree, labels: PyTree, mode: str) -> Generator[None]:
     """Adds a note to the errors that follow if an array is missing, for example because it holds Python objects."""
     cure = "Arrays of text, dates or objects stay on the host, so it does not get them: convert numbers with astype."
     try:
         yield
     except KeyError as error:
-        if isinstance(features, Mapping):
+        if isinstance(features, Mapping) and error.args and error.args[0] not in features:
             names: list[str] = sorted(map(str, features))
-            error.add_note(f"The features that model_fn gets are {names}. {cure}")
+            error.add_note(f"If {error.args[0]!r} is a feature: model_fn gets the features {names}. {cure}")
         raise
     except TypeError as error:
-        if labels is None:
+        if labels is None and mode != ModeKeys.PREDICT and "NoneType" in str(error):
             error.add_note(f"The labels that model_fn gets are None. {cure}")
         raise
 

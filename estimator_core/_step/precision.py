@@ -144,18 +144,18 @@ def over_micro_batches(
     )
     shares = shares / jnp.maximum(jnp.sum(shares), 1e-30)
 
-    def counted(stacked: jax.Array) -> tuple[jax.Array, jax.Array]:
-        of_part = shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))
+    def of_parts(stacked: jax.Array) -> jax.Array:
+        return shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))
+
+    def counted(stacked: jax.Array) -> jax.Array:
         # The loss of a part that is all padding may be 0/0, which a share of 0 would not leave out.
-        return of_part, stacked if weights is None else jnp.where(of_part > 0, stacked, 0)
+        return stacked if weights is None else jnp.where(of_parts(stacked) > 0, stacked, 0)
 
     def average(stacked: jax.Array) -> jax.Array:
-        _, kept = counted(stacked)
-        return jnp.tensordot(shares.astype(stacked.dtype), kept, axes=1)
+        return jnp.tensordot(shares.astype(stacked.dtype), counted(stacked), axes=1)
 
     def scale(stacked: jax.Array) -> jax.Array:
-        of_part, kept = counted(stacked)
-        return (kept * of_part).reshape(-1, stacked.shape[-1])
+        return (counted(stacked) * of_parts(stacked)).reshape(-1, stacked.shape[-1])
 
     return (
         jax.tree.map(average, dense),

@@ -372,7 +372,7 @@ def test_there_are_at_least_sixty() -> None:
         (
             ({"x": X.astype(object)}, Y),
             KeyError,
-            r"The features that model_fn gets are \[\]\. Arrays of text, dates or",
+            r"If 'x' is a feature: model_fn gets the features \[\]\. Arrays of text, dates or",
         ),
         (({"x": X}, Y.astype(object)), TypeError, "The labels that model_fn gets are None. Arrays of text, dates or"),
     ],
@@ -382,3 +382,12 @@ def test_an_error_says_which_arrays_stay_on_the_host(tmp_path: Path, element: An
         ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: iter([element]))
     told, *_ = raised.value.__notes__
     assert re.match(note, told)
+
+
+def test_an_error_of_another_cause_has_no_such_note(tmp_path: Path) -> None:
+    def of_text(features: Any, mode: str) -> Any:
+        return Spec(mode, predictions={"y": features["x"] + "one"})
+
+    with pytest.raises(TypeError) as raised:
+        ec.Estimator(of_text, model_dir=str(tmp_path)).train(lambda: iter([{"x": X}]))
+    assert not any("stay on the host" in note for note in raised.value.__notes__)

@@ -65,8 +65,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _here(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("must not be empty")
     return Path(local_path(text))
 
 
