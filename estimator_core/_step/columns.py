@@ -1,4 +1,4 @@
-"""Single columns of a batch travel together: the program takes one matrix in place of many small arrays."""
+"""Small features of a batch travel together: the program takes one matrix in place of many arrays."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _LEAST = 4
 
 
 class Gathered(NamedTuple):
-    """Features whose columns share arrays.
+    """Features of one shape that share arrays.
 
     Attributes:
-        matrices: [rows, columns] by the names of the columns: XLA reads a batch that model_fn stacks as it is.
+        matrices: [rows, features, ...] by the names of the features. XLA reads a batch as it is where model_fn stacks
+            or concatenates them in this order.
         rest: the other features.
     """
 
@@ -28,7 +29,7 @@ class Gathered(NamedTuple):
 
 
 def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
-    """A function that gathers the columns of batches like this one, on the host; None: that gains nothing.
+    """A function that gathers the small features of batches like this one, on the host; None: that gains nothing.
 
     Example:
         >>> batch = {name: np.arange(2) for name in "abcd"} | {"image": np.zeros((2, 8, 8))}
@@ -42,17 +43,20 @@ def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
     if type(features) is not dict:
         return None
     parts: dict[str, Any] = features
-    by_dtype: dict[Any, list[str]] = {}
+    alike: dict[Any, list[str]] = {}
     for name, value in sorted(parts.items()):
-        if type(value) is np.ndarray and value.ndim == 1 and value.nbytes <= _SMALL_BYTES:
-            by_dtype.setdefault(value.dtype, []).append(name)
-    groups = [tuple(names) for names in by_dtype.values() if len(names) >= _LEAST]
+        if type(value) is np.ndarray and value.ndim and 0 < value.nbytes <= _SMALL_BYTES:
+            alike.setdefault((value.dtype, value.shape[1:]), []).append(name)
+    groups = [tuple(names) for names in alike.values() if len(names) >= _LEAST]
     together = {name for names in groups for name in names}
     rest = [name for name in parts if name not in together]
 
     def gather(features: PyTree) -> PyTree:
         # A fresh array in the order of rows: jax may read it later, and would copy one in another order.
-        matrices = {names: np.array([features[name] for name in names]).T.copy() for names in groups}
+        try:
+            matrices = {names: np.array([features[name] for name in names]).swapaxes(0, 1).copy() for names in groups}
+        except ValueError:  # where shapes may vary, features that were alike in the first batch differ in this one
+            return features
         return Gathered(matrices, {name: features[name] for name in rest})
 
     return gather if groups else None
@@ -62,5 +66,11 @@ def apart(features: PyTree) -> PyTree:
     """Within a program: the features by name, as they were."""
     if not isinstance(features, Gathered):
         return features
-    columns = {name: m[:, place] for names, m in features.matrices.items() for place, name in enumerate(names)}
-    return dict(sorted({**features.rest, **columns}.items()))  # as jax orders them
+    parts = dict(features.rest)
+    for names, matrix in features.matrices.items():
+        rows, count, *trailing = matrix.shape
+        flat = matrix.reshape(rows, -1)  # XLA puts slices of a matrix together again, those of three axes it copies
+        width = flat.shape[1] // count
+        for place, name in enumerate(names):
+            parts[name] = flat[:, place * width : (place + 1) * width].reshape(rows, *trailing)
+    return dict(sorted(parts.items()))  # as jax orders them

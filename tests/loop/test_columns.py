@@ -1,4 +1,4 @@
-"""Single columns of a batch reach the training program in one matrix, and nobody notices."""
+"""Small features of a batch reach the training program in one matrix, and nobody notices."""
 
 from __future__ import annotations
 
@@ -100,6 +100,64 @@ def test_what_is_gathered_is_a_new_matrix_in_the_order_of_rows() -> None:
 def test_few_columns_and_matrices_stay_as_they_are(batch: Any) -> None:
     assert gathering(batch) is None
     assert apart(batch) is batch
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 2)])
+def test_features_of_more_axes_are_taken_apart_as_they_were(shape: Any) -> None:
+    values = np.random.default_rng(0).normal(size=(6, 5, *shape)).astype(np.float32)
+    batch = dict(zip(NUMBERS, values, strict=True))
+    gather = gathering(batch)
+    assert gather is not None
+    found = apart(gather(batch))
+    assert list(found) == NUMBERS
+    for name, value in batch.items():
+        np.testing.assert_array_equal(found[name], value)
+    assert [matrix.shape for matrix in gather(batch).matrices.values()] == [(5, 6, *shape)]
+
+
+def concatenating(features: Any, labels: Any, mode: str) -> Any:
+    """What an `input_layer` made: columns [rows, 1] and embeddings beside each other."""
+    x = jnp.concatenate([value.reshape(value.shape[0], -1) for value in features.values()], axis=1)
+    logits = (x @ ec.get_variable("w", (x.shape[1], 1), jax.nn.initializers.normal(0.1)))[:, 0]
+    return ec.EstimatorSpec(mode, loss=jnp.mean((logits - labels) ** 2), train_op=optax.adam(0.01))
+
+
+def test_training_has_the_bits_of_separate_features_of_more_axes(tmp_path: Any, monkeypatch: Any) -> None:
+    x: dict[str, Any] = {f"one{n}": np.random.default_rng(n).normal(size=(40, 1)) for n in range(6)}
+    x |= {f"few{n}": np.random.default_rng(n).normal(size=(40, 3)) for n in range(4)}
+    found: dict[str, Any] = {}
+    for name in ("together", "separate"):
+        if name == "separate":
+            monkeypatch.setattr(train_step, "gathering", lambda features: None)
+        config = ec.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=1)
+        estimator = ec.Estimator(concatenating, config=config)
+        estimator.train(ec.inputs.numpy_input_fn(x, Y, batch_size=16, num_epochs=3, shuffle=True, seed=1))
+        found[name] = estimator.get_variable_value("w")
+    np.testing.assert_array_equal(found["together"], found["separate"])
+
+
+class Lengths:
+    """Four features that are equally long in the first batch, and in no other."""
+
+    input_options = ec.inputs.InputOptions(varying_shapes=True)
+
+    def __iter__(self) -> Any:
+        for step in range(4):
+            yield {f"c{n}": np.ones((4, 2 + step * n), np.float32) for n in range(4)}, np.ones(4, np.float32)
+
+
+def test_features_that_later_differ_in_length_travel_alone(tmp_path: Any, monkeypatch: Any) -> None:
+    def sums(features: Any, labels: Any, mode: str) -> Any:
+        weight = ec.get_variable("w", (), jax.nn.initializers.zeros)
+        loss = sum(jnp.mean((value.mean(axis=1) * weight - labels) ** 2) for value in features.values())
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.01))
+
+    together = ec.Estimator(sums, config=ec.RunConfig(model_dir=str(tmp_path / "together")))
+    together.train(lambda: Lengths())
+    monkeypatch.setattr(train_step, "gathering", lambda features: None)
+    separate = ec.Estimator(sums, config=ec.RunConfig(model_dir=str(tmp_path / "separate")))
+    separate.train(lambda: Lengths())
+    assert together.get_variable_value("w") == separate.get_variable_value("w") != 0
 
 
 def test_long_columns_stay_as_they_are() -> None:
