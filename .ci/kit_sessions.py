@@ -12,6 +12,10 @@ from export_sessions import House
 from uv import find_uv_bin
 
 CI = Path(__file__).parent
+#: Kinds of the core whose templates the ordinary run builds, and the others, which `nox -s template` builds, too.
+KINDS_IN_CUT = ["head", "hook", "exporter", "input", "storage"]
+OTHER_KINDS = ["format", "backend", "model", "adapter", "transform"]
+OTHER_KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator"]
 #: Kinds that a plugin defines, and the packages that a component of them is installed beside.
 DEFINED = {
     "command": ("estimator_terminal",),
