@@ -52,11 +52,17 @@ def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
     rest = [name for name in parts if name not in together]
 
     def gather(features: PyTree) -> PyTree:
-        # A fresh array in the order of rows: jax may read it later, and would copy one in another order.
-        try:
-            matrices = {names: np.array([features[name] for name in names]).swapaxes(0, 1).copy() for names in groups}
-        except ValueError:  # where shapes may vary, features that were alike in the first batch differ in this one
-            return features
+        matrices: dict[tuple[str, ...], Any] = {}
+        for names in groups:
+            values = [features[name] for name in names]
+            first = values[0]
+            # A fresh array in the order of rows: jax may read it later, and would copy one in another order.
+            if first.ndim == 1:
+                matrices[names] = np.array(values).T.copy()
+            elif len({value.shape for value in values}) == 1:
+                matrices[names] = np.concatenate(values, axis=1).reshape(len(first), len(names), *first.shape[1:])
+            else:  # where shapes may vary, features that were alike in the first batch may differ in this one
+                return features
         return Gathered(matrices, {name: features[name] for name in rest})
 
     return gather if groups else None

@@ -142,8 +142,9 @@ class Lengths:
     input_options = ec.inputs.InputOptions(varying_shapes=True)
 
     def __iter__(self) -> Any:
-        for step in range(4):
-            yield {f"c{n}": np.ones((4, 2 + step * n), np.float32) for n in range(4)}, np.ones(4, np.float32)
+        for lengths in ((4, 4, 4, 4), (3, 5, 4, 4), (5, 5, 5, 5), (2, 6, 7, 9)):
+            features = {f"c{n}": np.full((4, length), n + 1, np.float32) for n, length in enumerate(lengths)}
+            yield features, np.ones(4, np.float32)
 
 
 def test_features_that_later_differ_in_length_travel_alone(tmp_path: Any, monkeypatch: Any) -> None:
