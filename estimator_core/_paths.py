@@ -7,7 +7,9 @@ import re
 
 from estimator_core.errors import ArgumentError
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+#: A URL, and one with a single slash, which `Path` leaves of two. A single letter may be a drive.
+_URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/]))")
+_BESIDE_A_HOST = re.compile(r"(?i:~|localhost)/")
 
 
 def scheme_of(location: str) -> str:
@@ -18,27 +20,44 @@ def scheme_of(location: str) -> str:
         ('s3', '')
     """
     match = _URL.match(location)
-    return match[1].lower() if match else ""
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def located(location: str | os.PathLike[str]) -> str:
+    """A path or URL as a text. A URL that has lost a slash in `Path` has it again.
+
+    Example:
+        >>> import pathlib
+        >>> located(pathlib.Path("s3://bucket/run")), located("file:/runs/one"), located("runs/one")
+        ('s3://bucket/run', 'file:///runs/one', 'runs/one')
+    """
+    text = os.fspath(location)
+    match = _URL.match(text)
+    if match is None or match[1]:
+        return text
+    rest = text[match.end() :]
+    host = "/" if match[2].lower() == "file" and not _BESIDE_A_HOST.match(rest) else ""
+    return f"{match[2]}://{host}{rest}"
 
 
 def is_url(location: str) -> bool:
     """Whether a location is a URL and not a path.
 
     Example:
-        >>> is_url("s3://bucket/run"), is_url("runs/one")
-        (True, False)
+        >>> is_url("s3://bucket/run"), is_url("s3:/bucket/run"), is_url("runs/one")
+        (True, True, False)
     """
     return scheme_of(location) != ""
 
 
 def expanded(location: str) -> str:
-    """A path with `~` expanded; a URL as it is.
+    """A path with `~` expanded; a URL with both slashes.
 
     Example:
         >>> expanded("s3://bucket/~name")
         's3://bucket/~name'
     """
-    return location if is_url(location) else os.path.expanduser(location)
+    return located(location) if is_url(location) else os.path.expanduser(location)
 
 
 def local_directory(argument: str, path: str) -> str:

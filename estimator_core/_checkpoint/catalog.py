@@ -18,7 +18,7 @@ from pathlib import Path
 from estimator_core._checkpoint.files import read_regular
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
 from estimator_core._journal import Saved, lineage_of
-from estimator_core._paths import is_url
+from estimator_core._paths import is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
@@ -281,7 +281,7 @@ def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugin
         >>> fetched("runs/one").as_posix()
         'runs/one'
     """
-    text = os.fspath(location)
+    text = located(location)
     if not is_url(text):
         return Path(location)
     copy: Path = at_url(text, plugins).fetched(text, plugins, manifests=manifests)

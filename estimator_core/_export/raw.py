@@ -84,14 +84,14 @@ class RawSignature:
         """Runs transforms and signature on one batch.
 
         Raises:
-            ArgumentError: inputs are missing or unknown, or a transform refuses them.
+            ArgumentError: inputs are missing, unknown or nested unevenly, or a transform refuses them.
         """
         missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
         if missing or unknown:
             raise ArgumentError(
                 f"missing inputs {missing}, unknown inputs {unknown}. The signature takes {dict(self.inputs)}."
             )
-        return self.show(self.signature(**self.prepare({name: np.asarray(value) for name, value in arrays.items()})))
+        return self.show(self.signature(**self.prepare({name: _array(name, value) for name, value in arrays.items()})))
 
     def prepare(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the array signature takes, from what a client sends."""
@@ -111,3 +111,10 @@ class RawSignature:
             if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):
                 shown[name] = np.asarray(self.class_names, object)[shown[name]]
         return shown
+
+
+def _array(name: str, value: object) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(f"input {name!r} is not an array: {error} Lists must be nested evenly.") from error

@@ -67,7 +67,8 @@ def as_array(leaf: object, name: str) -> np.ndarray:
     """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
 
     Raises:
-        InputError: it is not an array, or a table, or has masked values.
+        InputError: it is not an array, or a table, or has masked values, or whole numbers beside missing ones that are
+            not exact as floats.
     """
     if hasattr(leaf, "columns"):  # of pandas, polars and Arrow
         raise InputError(
@@ -78,18 +79,42 @@ def as_array(leaf: object, name: str) -> np.ndarray:
         raise InputError(f"{name} has masked values, which a batch cannot hold. Fill them first: array.filled(value).")
     if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
         try:
-            return np.asarray(leaf)
+            array = np.asarray(leaf)
         except Exception as error:
             raise InputError(
                 f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that does not turn into a numpy array: "
                 f"{error} Convert it in the input (a torch tensor: .cpu().float().numpy())."
             ) from error
+        _check_whole_numbers(leaf, array, name)
+        return array
     if is_text_list(leaf):
         return np.array(leaf, dtype=object)
     raise InputError(
         f"{name} is a Python {type(leaf).__name__} ({leaf!r:.60}), not an array. Batches are numpy arrays whose first "
         "axis is the example: use np.asarray([...]), or batch the data set first."
     )
+
+
+#: The method of a column that returns it without its missing values, by library.
+_KNOWN = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_null"}
+
+
+def _check_whole_numbers(leaf: object, array: np.ndarray, name: str) -> None:
+    """Refuses a column whose whole numbers became other numbers, since missing ones beside them are NaN."""
+    drop = getattr(leaf, _KNOWN.get(type(leaf).__module__.partition(".")[0], ""), None)
+    if drop is None or array.dtype.kind != "f":
+        return
+    numbers = np.asarray(drop())
+    if numbers.dtype.kind not in "iu":
+        return
+    dtype = device_dtype(np.dtype(np.float64))
+    large = numbers[(numbers > 2 << np.finfo(dtype).nmant) | (numbers < -(2 << np.finfo(dtype).nmant))]
+    wrong = next((number for number in large.tolist() if int(dtype.type(number)) != number), None)
+    if wrong is not None:
+        raise InputError(
+            f"{name} lacks values, which are NaN, so it becomes {dtype}, which does not hold {wrong} exactly: other "
+            "numbers would become the same. Fill the values, or make strings of them and hash these."
+        )
 
 
 def is_text_list(tree: PyTree) -> bool:

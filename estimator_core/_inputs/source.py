@@ -184,6 +184,7 @@ class BatchSource(Iterator[Batch]):
         position: the position after the last batch; `exhausted` once the input has ended. None before the first draw.
         ended: whether the input has ended exactly at the given position, so that it has started again; set by the first
             draw.
+        continues_at: the given position; None: it begins at its start.
         endless: whether the input declares that it never ends; known after the first draw.
         fresh_arrays: True: a batch's arrays are never written again (arrays of other inputs are copied).
     """
@@ -200,7 +201,7 @@ class BatchSource(Iterator[Batch]):
     ) -> None:
         self._make = make
         self._source = make()
-        self._wanted = position
+        self.continues_at = position
         self._with_labels = with_labels
         self._context = context
         self._normalise = Normaliser(fresh_arrays=True)  # the input's own, once that is open
@@ -217,6 +218,17 @@ class BatchSource(Iterator[Batch]):
     def __next__(self) -> Batch:
         return next(self._batches)
 
+    def stay_ended(self) -> None:
+        """Notes that this part of an input has no more batches, since it has ended and other parts have not. Who calls
+        this draws none.
+        """
+        assert self.continues_at is not None
+        self.ended = False
+        self.restored = (
+            f"Input continues after {self.continues_at.examples} examples: the part of this process has ended, and "
+            "another one has not."
+        )
+
     def close(self) -> None:
         """Releases the input. An iterator that input_fn returned is not closed: it may be returned again."""
         self._batches.close()
@@ -224,7 +236,7 @@ class BatchSource(Iterator[Batch]):
 
     def _draw(self) -> Generator[Batch]:
         """Yields all batches. It is a generator, since a method call per batch would double the cost."""
-        taken = take_up(self._wanted, self._open_walk, self._size_of)
+        taken = take_up(self.continues_at, self._open_walk, self._size_of)
         self._source = None
         fingerprint, get_state = taken.walk.fingerprint(), taken.walk.get_state
         examples, batches, self.restored = taken.examples, taken.batches, taken.note

@@ -87,7 +87,7 @@ def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers:
     if placement.spans_processes:
         from estimator_core._loop.shared_feed import SharedFeed
 
-        return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}")
+        return SharedFeed(Feed(source, None, depth), placement, peers, f"feed-{next(_NUMBERS)}", source)
     return Feed(source, None if placement.single else placement.batch, depth)
 
 

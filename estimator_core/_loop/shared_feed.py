@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from estimator_core._backends import Placement
 from estimator_core._cluster.processes import gather
+from estimator_core._inputs import BatchSource
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
@@ -118,13 +119,15 @@ class SharedFeed(Iterator[Any]):
         placement: the mesh.
         processes: those that draw together.
         name: the name of the feed, the same in all processes.
+        part: what `source` reads, this process's part of the input.
     """
 
-    def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str) -> None:
+    def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str, part: BatchSource) -> None:
         self._source, self._placement = source, placement
+        self._processes, self._name, self._part = processes, name, part
         self._tell = agreed_batches(step_flags(placement.mesh), processes, name)
         self._ahead: deque[tuple[Any, Callable[[], Sequence[Mapping[str, Any]]]]] = deque()
-        self._ended = False
+        self._begun = self._ended = False
         self._last: Any = None
         self.flags: Callable[[], Mapping[str, Any]] = _no_flags
         self.learn: Callable[[Sequence[Mapping[str, Any]]], None] = _ignore
@@ -170,6 +173,8 @@ class SharedFeed(Iterator[Any]):
 
     def _draw(self) -> None:
         batch = None if self._ended else next(self._source, None)
+        if not self._begun:
+            self._begun, batch = True, self._unless_over(batch)
         self._ended = batch is None
         if batch is not None:
             self._form = _form(batch)
@@ -181,6 +186,18 @@ class SharedFeed(Iterator[Any]):
             "flags": dict(self.flags()),
         }
         self._ahead.append((batch, self._tell(told)))
+
+    def _unless_over(self, first: Any) -> Any:
+        """The first batch; None if this part has ended at its saved position, and another one has not."""
+        part = self._part
+        if part.continues_at is None or all(gather(self._processes, f"{self._name}-ended", part.ended)):
+            return first
+        if first is None or not part.ended:
+            return first
+        # The batch shows the form of those that others have. Its rows were used before.
+        part.stay_ended()
+        self._form, self._last = _form(first), first._replace(position=part.continues_at)
+        return None
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
         """The rows of each part of the input. Processes that share a part must have the same number."""

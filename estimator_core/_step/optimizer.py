@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import optax
 from jax.core import Tracer
 
@@ -61,17 +62,47 @@ def _member_state(
     dense = {name: variables[name] for name in paths if name not in tables}
     return MemberState(
         member.transformation.init(dense),
-        {name: _table_state(member, variables[name]) for name in paths if name in tables},
+        {name: _table_state(member, name, variables[name]) for name in paths if name in tables},
     )
 
 
-def _table_state(member: Minimize, table: jax.Array) -> PyTree:
+def _table_state(member: Minimize, name: str, table: jax.Array) -> PyTree:
     """The first slots of a table. They are with it, in the memory of the host too; scalars are on the device."""
     if not is_in_host_memory(table):
-        return member.transformation.init(table)
+        slots = member.transformation.init(table)
+        _check_row_by_row(name, table, slots)
+        return slots
     return jax.tree.map(
         lambda leaf: leaf if leaf.shape == table.shape else jax.device_put(leaf, jax.memory.Space.Device),
         computed_by_host(member.transformation.init)(table),
+    )
+
+
+#: What optax keeps for a later step, which updates other rows: `optax.MultiSteps` and `optax.apply_every`.
+_FOR_LATER = (optax.MultiStepsState, optax.ApplyEvery)
+_WHOLE = "ec.get_variable instead of ec.sparse_lookup"
+
+
+def _check_row_by_row(name: str, table: jax.Array, slots: PyTree) -> None:
+    """Refuses an optimizer that cannot update some rows of a table alone."""
+    nodes = jax.tree.leaves(slots, is_leaf=lambda node: isinstance(node, _FOR_LATER))
+    if any(isinstance(node, _FOR_LATER) for node in nodes):
+        raise ModelFnError(
+            "The optimizer keeps gradients for a later step (optax.MultiSteps, optax.apply_every). A step updates only "
+            f"the rows of {name!r} that its batch looks up: gradients of other rows would be lost. Use "
+            f"RunConfig(accumulate_steps=...), which divides one batch, or {_WHOLE}."
+        )
+    rows = table.shape[0]
+    for slot in jax.tree.leaves(slots):
+        other = slot.shape != table.shape and jnp.issubdtype(slot.dtype, jnp.floating)
+        if other and rows > 1 and rows in slot.shape:
+            raise ModelFnError(_mixes(name, f"a slot for {table.shape} has {slot.shape}"))
+
+
+def _mixes(name: str, how: str) -> str:
+    return (
+        f"The optimizer mixes the rows of {name!r} ({how}), and a step updates only those that its batch looks up. "
+        f"Use one with slots for each element, such as optax.adam, or {_WHOLE}."
     )
 
 
@@ -82,7 +113,9 @@ def reject_leaks(train_op: TrainOp) -> None:
     functions = (
         [train_op.update, train_op.init]
         if isinstance(train_op, CustomTrainOp)
-        else [part for member in train_op.members for part in member.transformation[:2]]
+        else [
+            part for member in train_op.members for part in (member.transformation.init, member.transformation.update)
+        ]
     )
     if any(_carries_tracer(function, set()) for function in functions):
         raise ModelFnError(_LEAK)
@@ -142,6 +175,9 @@ def apply_member(
             changed[name], tables[name] = accesses[name].update(
                 transformation, variables[name], slots, ids, rows, value=loss
             )
+            for before, after in zip(jax.tree.leaves(slots), jax.tree.leaves(tables[name]), strict=True):
+                if before.shape != after.shape:
+                    raise ModelFnError(_mixes(name, f"a slot of {before.shape} becomes {after.shape}"))
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error
     return changed, MemberState(dense_state, tables)

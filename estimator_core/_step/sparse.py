@@ -174,7 +174,7 @@ def sparse_lookup(
     shape: tuple[int, int],
     initializer: Callable[..., jax.Array] | None = None,
     dtype: DTypeLike = jnp.float32,
-    access: RowAccess = WholeTable(),
+    access: RowAccess | None = None,
 ) -> jax.Array:
     """Rows of a trainable table, with a gradient that touches only those rows.
 
@@ -184,13 +184,14 @@ def sparse_lookup(
         shape: (rows, columns) of the table.
         initializer: as in `get_variable`.
         dtype: the dtype of the table.
-        access: how rows are read and updated.
+        access: how rows are read and updated; None: `estimator_core.model.WholeTable`.
 
     Returns:
         An array of shape `ids.shape + (columns,)`.
 
     The optimizer's transformation is applied only to the touched rows ("lazy" moments). Rows that a batch does not
-    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone.
+    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone. Those that
+    mix rows, or keep gradients for a later step, are refused when training starts.
 
     Raises:
         VariableError: the ids are not integers, or another lookup of the table has another access.
@@ -198,6 +199,7 @@ def sparse_lookup(
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
+    access = WholeTable() if access is None else access
     scope = active_scope("ec.sparse_lookup")
     path = scope.path(name)
     spec = make_spec(path, shape, initializer, dtype, True, access.sharding)

@@ -68,7 +68,7 @@ def minimize(loss: jax.Array, transformation: optax.GradientTransformation, vari
         raise ModelFnError(
             f"ec.minimize: variables must be a regular expression, given {variables!r}: {error}."
         ) from error
-    return Minimize(loss, transformation, variables)
+    return Minimize(loss, _plain(transformation), variables)
 
 
 def group(*members: Minimize) -> Group:
@@ -111,7 +111,7 @@ def normalize(train_op: Any, loss: Any) -> TrainOp:
     if isinstance(train_op, Minimize):
         return Group((train_op,))
     if _is_transformation(train_op):
-        return Group((Minimize(loss, train_op, ".*"),))
+        return Group((Minimize(loss, _plain(train_op), ".*"),))
     if _is_update(train_op):
         return custom_train_op(train_op)
     raise ModelFnError(
@@ -194,6 +194,11 @@ def _is_transformation(value: object) -> bool:
         and callable(getattr(value, "update", None))
         and not isinstance(value, type)
     )
+
+
+def _plain(value: Any) -> optax.GradientTransformation:
+    """The transformation of `optax.MultiSteps`, which has its functions and is none; any other one as it is."""
+    return value.gradient_transformation() if isinstance(value, optax.MultiSteps) else value
 
 
 def _is_update(value: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from estimator_core._paths import is_url
+from estimator_core._paths import is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
 
@@ -29,7 +29,7 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
         >>> local_copy("exports/1700000000").as_posix()
         'exports/1700000000'
     """
-    text = os.fspath(location)
+    text = located(location)
     if not is_url(text):
         return Path(location)
     copy: Path = at_url(text, plugins).local_copy(text, plugins)
@@ -60,7 +60,8 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
         >>> [copy.name for copy in copied_files(f"file://{where}/*.csv")]
         ['a.csv', 'b.csv']
     """
-    copies: list[Path] = at_url(location, plugins).copied_files(location, plugins)
+    url = located(location)
+    copies: list[Path] = at_url(url, plugins).copied_files(url, plugins)
     return copies
 
 
@@ -84,7 +85,7 @@ def published_file(location: str | os.PathLike[str], plugins: Plugins | None = N
         >>> Path(where, "scores.csv").read_text()
         'score'
     """
-    text = os.fspath(location)
+    text = located(location)
     if not is_url(text):
         yield Path(location)
         return

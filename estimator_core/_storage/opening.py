@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core import _moved
-from estimator_core._paths import scheme_of
+from estimator_core._paths import located, scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
 from estimator_core._storage.contract import Storage, StorageError
 from estimator_core._storage.local import LocalStorage
@@ -38,7 +38,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         >>> list(open_storage(tempfile.mkdtemp()).list(""))
         []
     """
-    text = os.fspath(location)
+    text = located(location)
     scheme = scheme_of(text)
     if scheme in ("", "file"):
         path = Path(_place(text)).expanduser()
@@ -87,7 +87,9 @@ def _place(location: str) -> str:
         ArgumentError: it names no place, or another host.
     """
     if _NO_PLACE.fullmatch(location):
-        raise ArgumentError(f"{location.partition(':')[0]}:// names no bucket and no directory: write one after it.")
+        scheme = location.partition(":")[0]
+        told = f"{scheme}:// names no bucket and no directory: write one after it."
+        raise ArgumentError(f"{told} A directory named '{scheme}:' needs its absolute path.")
     match = _OF_FILE.fullmatch(location)
     if match and match[1]:
         raise ArgumentError(f"{location} names the host {match[1]!r}, but file:// is for this machine: file:///PATH.")

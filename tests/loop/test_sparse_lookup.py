@@ -58,6 +58,18 @@ def train(tmp_path: Any, optimizer: Any, *, sparse: bool, steps: int = 3, **conf
     )
 
 
+def rows_of_the_batch() -> optax.GradientTransformation:
+    """Keeps a number for each row of the gradient, as optax.adafactor does for large ones."""
+
+    def update(updates: Any, state: Any, params: Any = None) -> Any:
+        return updates, jax.tree.map(lambda _, leaf: leaf.sum(tuple(range(1, leaf.ndim))), state, updates)
+
+    def init(params: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape if leaf.ndim == 1 else (1,)), params)
+
+    return optax.GradientTransformation(init, update)
+
+
 @pytest.mark.parametrize("optimizer", [optax.sgd(0.1), optax.adagrad(0.1)], ids=["sgd", "adagrad"])
 def test_equal_to_dense_where_untouched_rows_do_not_move(tmp_path: Any, optimizer: Any) -> None:
     dense = train(tmp_path / "dense", optimizer, sparse=False).variables
@@ -81,6 +93,44 @@ def test_lookups_of_a_table_have_one_access(tmp_path: Any) -> None:
 
     with pytest.raises(ec.EstimatorError, match=r"Lookups of 'table' differ in their access: WholeTable.*Other"):
         ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: [({"ids": IDS}, Y)])
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.MultiSteps(optax.sgd(0.1), 2),
+        optax.chain(optax.clip(1.0), optax.MultiSteps(optax.sgd(0.1), 2).gradient_transformation()),
+        optax.chain(optax.apply_every(2), optax.sgd(0.1)),
+    ],
+    ids=["MultiSteps", "in a chain", "apply_every"],
+)
+def test_gradients_that_wait_for_a_step_of_other_rows_are_refused(tmp_path: Any, optimizer: Any) -> None:
+    with pytest.raises(ec.EstimatorError, match=r"only the rows of .table. .*: gradients of other rows would be lost"):
+        train(tmp_path / "sparse", optimizer, sparse=True)
+    train(tmp_path / "dense", optimizer, sparse=False)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        (optax.sm3(0.1), r"rows of 'table' \(a slot for \(50, 4\) has \(50,\)\)"),
+        (optax.adafactor(0.1, min_dim_size_to_factor=4), r"rows of 'table' \(a slot for \(50, 4\) has \(50,\)\)"),
+        (rows_of_the_batch(), r"rows of 'table' \(a slot of \(1,\) becomes \(8,\)\)"),
+    ],
+    ids=["sm3", "adafactor", "batch"],
+)
+def test_an_optimizer_that_mixes_rows_is_refused(tmp_path: Any, optimizer: Any, message: str) -> None:
+    with pytest.raises(ec.EstimatorError, match=message):
+        train(tmp_path, optimizer, sparse=True)
+
+
+def test_without_an_access_a_table_is_whole(tmp_path: Any) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        rows = ec.sparse_lookup("table", features["ids"], (ROWS, COLUMNS), access=None)
+        return ec.EstimatorSpec(mode, loss=jnp.mean(rows), train_op=optax.sgd(0.1))
+
+    estimator = ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: [({"ids": IDS}, Y)])
+    assert estimator.variables["table"].shape == (ROWS, COLUMNS)
 
 
 def test_untouched_rows_stay_bitwise_and_touched_rows_move(tmp_path: Any) -> None:

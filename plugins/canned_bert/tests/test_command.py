@@ -92,6 +92,11 @@ def test_from_scratch_it_says_so_and_stops_early(files, tmp_path, capsys):
     assert "There are no pretrained weights" in output
     assert "trained: no better loss since step" in output
     assert (tmp_path / "model" / "vocab.txt").is_file()
+    stopped = read_checkpoint(tmp_path / "model")
+    assert command(files, tmp_path / "model", *arguments) == 0
+    assert "trained: no better loss since step" in capsys.readouterr().out
+    for name, value in read_checkpoint(tmp_path / "model").items():
+        np.testing.assert_array_equal(value, stopped[name], err_msg=name)
 
 
 @pytest.mark.slow
@@ -123,6 +128,10 @@ def test_packing_changes_no_result(files, pretrained, tmp_path, capsys):
         ({}, ["--class-weights", "1,x"], "--class-weights should be numbers"),
         ({}, ["--pack", "--buckets", "2"], "--pack and --buckets exclude each other"),
         ({}, ["--pack", "0"], "--pack should be positive"),
+        ({}, ["--num-train-epochs", "inf"], "--num-train-epochs should be finite"),
+        ({}, ["--lora-rank", "0"], "--lora-rank should be positive"),
+        ({}, ["--weight-decay", "nan"], "weight_decay should be at least 0"),
+        ({}, ["--serve", "99999"], "--serve should be a port from 0 to 65535"),
     ],
 )
 def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, capsys, change, arguments, message):
@@ -134,6 +143,29 @@ def test_wrong_inputs_are_refused_at_the_start(files, pretrained, tmp_path, caps
     )  # the data, or the words
     assert message in capsys.readouterr().err
     assert not (tmp_path / "model" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("asked", [["--do-export"], ["--export-hugging-face", "out"]])
+def test_an_export_without_data_is_refused(tmp_path, capsys, asked):
+    assert main(["bert-classifier", "--model-dir", str(tmp_path / "model"), "--text", "red", *asked]) == 2
+    assert "--data is needed to train, evaluate, predict or export" in capsys.readouterr().err
+
+
+def test_other_files_are_evaluated_and_predicted_with_the_classes_of_the_run(files, pretrained, tmp_path, capsys):
+    fixed = ["--init-checkpoint", pretrained, "--no-do-lower-case", "--export-hugging-face", tmp_path / "out"]
+    assert command(files, tmp_path / "model", *fixed, "--num-train-epochs", "0.25", "--do-train") == 0
+    told = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())
+    assert told["do_lower_case"] is False
+    expected = [[label, text] for label, text in sentences(4, 3) if label == "warm"]
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "dev.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in expected))
+    (later / "test.tsv").write_text("".join(f"{text}\n" for _, text in expected))
+    assert command(later, tmp_path / "new", *fixed) == 2
+    assert "Labels should be two or more" in capsys.readouterr().err
+    assert command(later, tmp_path / "model", *fixed) == 0
+    assert "trained:" not in capsys.readouterr().out
+    assert (tmp_path / "model" / "test_results.tsv").read_text().startswith("prediction\tcold\twarm\n")
 
 
 def test_a_vocabulary_of_other_weights_is_refused(files, pretrained, tmp_path, capsys):

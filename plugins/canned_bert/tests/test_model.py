@@ -15,6 +15,8 @@ from estimator_canned_bert import (
     Optimization,
     create_optimizer,
     merge_lora,
+    read_checkpoint,
+    save_pretrained,
 )
 from estimator_canned_bert.encoder.apply import encode
 from estimator_canned_bert.encoder.layers import activation
@@ -122,6 +124,28 @@ def test_averaged_weights_are_those_of_the_steps(tmp_path):
         if name.startswith("ema/") and name != "ema/weight"
     }
     np.testing.assert_allclose(model.predictor()(features)["logits"], logits_of(averaged, features), atol=1e-5)
+
+
+@pytest.mark.parametrize("lora", [None, LoraConfig(rank=2, alpha=6.0)])
+def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
+    """A directory of transformers has the averages, and the additions merged; both change the logits here."""
+    model = classifier(tmp_path / "model", lora=lora, optimization=Optimization(ema_decay=0.5)).train(short, steps=3)
+    features, _ = examples()
+    expected = model.predictor()(features)["logits"]
+    variables = model.variables
+    save_pretrained(tmp_path / "out", variables if lora is None else merge_lora(variables, lora), CONFIG)
+    found = logits_of(read_checkpoint(tmp_path / "out"), features)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    newest = {name: value for name, value in variables.items() if not name.startswith("ema/")}
+    plain = logits_of(newest if lora is None else merge_lora(newest, lora), features)
+    assert np.abs(plain - expected).max() > 1e-3
+
+
+def test_low_rank_additions_are_not_left_out_of_first_values(tmp_path, short):
+    classifier(tmp_path / "lora", lora=LoraConfig(rank=2)).train(short, steps=1)
+    other = classifier(tmp_path / "other", init_checkpoint=tmp_path / "lora")
+    with pytest.raises(ArgumentError, match="low-rank additions, which are not read"):
+        other.train(short, steps=1)
 
 
 def test_dropout_is_of_training_alone(tmp_path, short):

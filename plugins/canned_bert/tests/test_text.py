@@ -105,6 +105,31 @@ def test_a_test_file_needs_no_labels(folder):
     assert next(data.test.input_fn(2)())["input_ids"][:, 1].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize("names", [["id", "text"], ["id", "keyword", "place", "text"]])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_test_file_may_have_other_columns_beside_its_text(folder, suffix, names, trained):
+    def rows(names, texts):
+        between = {".csv": ",", ".tsv": "\t"}.get(suffix)
+        lines = [[text if name == "text" else f"{name}{row}" for name in names] for row, text in enumerate(texts)]
+        if between is None:
+            return [json.dumps(dict(zip(names, line, strict=True))) for line in lines]
+        return [between.join(line) for line in [names, *lines]]
+
+    if trained:
+        write(folder, f"train{suffix}", rows([*names, "target"], ["alpha", "beta"]))
+    write(folder, f"test{suffix}", rows(names, ["gamma", "delta"]))
+    data = data_of(folder, labels=None if trained else ["a", "b"])
+    assert next(data.test.input_fn(2)())["input_ids"][:, :3].tolist() == [[2, 7, 3], [2, 8, 3]]
+    assert (len(data.test), data.pairs) == (2, False)
+
+
+def test_a_first_row_is_no_header_where_that_of_training_is_none(folder):
+    write(folder, "train.tsv", ["yes\talpha\tbeta", "no\tbeta\talpha"])
+    write(folder, "test.tsv", ["text\tgamma", "delta\talpha"])
+    assert len(data_of(folder).test) == 2
+
+
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
@@ -205,6 +230,15 @@ def test_the_cache_is_read_and_noticed_when_the_file_changes(folder, monkeypatch
     changed = data_of(folder, cache_dir=folder / "cache").train.examples
     assert changed.tokens[4] != first.tokens[4]
     assert sorted(path.name for path in (folder / "cache").iterdir()) == sorted({first.key, changed.key})
+
+
+def test_a_file_that_was_predicted_is_evaluated_with_its_labels(folder):
+    for name in ("train", "dev", "test"):
+        more = ["gamma,yes"] if name != "train" else []
+        write(folder, f"{name}.csv", ["text,label", "alpha,yes", "beta,no", *more])
+    data = data_of(folder, cache_dir=folder / "cache")
+    assert len(data.test) == 3
+    assert next(data.dev.input_fn(3)())[1].tolist() == [1, 0, 1]
 
 
 def test_a_refused_file_leaves_nothing_in_the_cache(folder):

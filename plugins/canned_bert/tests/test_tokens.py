@@ -4,11 +4,12 @@ import hashlib
 import json
 import unicodedata
 
+import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
-from estimator_canned_bert import Tokenizer, build_vocabulary
+from estimator_canned_bert import BertTokens, Tokenizer, build_vocabulary
 from estimator_core.errors import ArgumentError
 from plugins.canned_bert.tests.directories import RECORDED
 from plugins.canned_bert.tests.text_lines import BLOCK, LINES, lines, vocabulary
@@ -53,6 +54,46 @@ def test_a_tokenizer_file_is_used_as_it_is(tmp_path):
     tokenizer = Tokenizer(tmp_path)
     assert tokenizer.encode(["hello", ""]) == [[4, 5], []]
     assert (tokenizer.pad_id, tokenizer.unknown_id, tokenizer.first_id, tokenizer.separator_id) == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "ids"),
+    [
+        (None, None, [5]),
+        ({}, None, [5]),
+        ({"do_lower_case": True, "strip_accents": None}, None, [5]),
+        ({"do_lower_case": False}, None, [6]),
+        ({"do_lower_case": False, "strip_accents": False, "tokenize_chinese_chars": True}, None, [6]),
+        ({"do_lower_case": False}, True, [5]),
+        (None, False, [6]),
+    ],
+)
+def test_the_configuration_of_a_vocabulary_tells_whether_it_is_cased(tmp_path, told, given, ids):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwarm\nWarm\n")
+    if told is not None:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(told))
+    options = {} if given is None else {"do_lower_case": given}
+    tokenizer = Tokenizer(tmp_path, **options)
+    assert tokenizer.encode(["Warm"]) == [ids]
+    transform = BertTokens(tmp_path / "vocab.txt", max_seq_length=3, **options)
+    assert transform.config()["do_lower_case"] == tokenizer.do_lower_case == (ids == [5])
+    assert transform.apply({"text_a": np.array(["Warm"], object)})["input_ids"].tolist() == [[2, *ids, 3]]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("[1", r"tokenizer_config\.json cannot be read: .*Download it again"),
+        ('{"do_lower_case": true, "strip_accents": false}', "asks for strip_accents=False"),
+        ('{"tokenize_chinese_chars": false}', "asks for tokenize_chinese_chars=False"),
+    ],
+)
+def test_a_configuration_that_is_not_followed_is_refused(tmp_path, told, message):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nwarm\n")
+    (tmp_path / "tokenizer_config.json").write_text(told)
+    with pytest.raises(ArgumentError, match=message):
+        Tokenizer(tmp_path)
+    assert Tokenizer(tmp_path, do_lower_case=True).encode(["Warm"]) == [[4]]
 
 
 def test_wrong_vocabularies_are_refused(tmp_path):

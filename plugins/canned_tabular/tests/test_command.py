@@ -132,6 +132,14 @@ COLUMNS = {
         (lambda text: text, ["--epochs", "0"], 2, "--epochs should be positive"),
         (lambda text: text, ["--patience", "-1"], 2, "--patience should not be negative"),
         (lambda text: text, ["--learning-rate", "0"], 2, "--learning-rate should be positive"),
+        (lambda text: text, ["--learning-rate", "inf"], 2, "--learning-rate should be positive and finite"),
+        (lambda text: text, ["--weight-decay", "nan"], 2, "--weight-decay should not be negative, and finite"),
+        (
+            lambda text: text.replace("\nn7,", "\nn7,1,Oslo,,low\nn7,"),
+            ["--weight-column", "hours"],
+            1,
+            "line 9: column 'hours': no value. Correct the file, or leave such rows out with --on-error skip",
+        ),
         (
             lambda text: text.replace("\nn7,", "\nn7,inf,Oslo,1,low\nn7,"),
             ["--columns", "{tmp}/columns.json"],

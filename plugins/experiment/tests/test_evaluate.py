@@ -189,3 +189,80 @@ def test_a_record_without_a_directory_is_read_where_its_model_dir_is(
     assert code == 2
     message = f"{trained / 'run.json'} says that 'line.py' was run, but not in which directory. Give the file before"
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.plugins
+def test_code_of_a_setting_is_that_of_the_directory_in_which_the_run_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.py").write_text(PROGRAM)
+    (tmp_path / "line.toml").write_text('program.file = "line.py"\n')
+    words = ["run", "line.toml", "--set", "program.file=other.py", "--set", "hparams.rate=0.0"]
+    monkeypatch.setattr("sys.argv", ["estimator", *words])
+    assert main([*words, "--model-dir", "here", "--predictions", "0"]) == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "other.py").write_text(PROGRAM.replace("y=3 * x", "y=300 * x"))
+    monkeypatch.chdir(elsewhere)
+    capsys.readouterr()
+    assert main(["evaluate", "--model-dir", str(tmp_path / "here"), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["loss"] < 3  # 300 * x is far from every line that was learnt
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ('model={function="a/line.py:model_fn"}', 'model={function="/runs/a/line.py:model_fn"}'),
+        ("inputs.train.args.path=${here}/rows.csv", "inputs.train.args.path=/runs/rows.csv"),
+        ("model.function=/code/line.py:model_fn", "model.function=/code/line.py:model_fn"),
+        ("model.function=package.module:model_fn", "model.function=package.module:model_fn"),
+        ("program.file='line.py'", "program.file=/runs/line.py"),
+    ],
+)
+def test_settings_of_a_record_name_files_from_there(given: str, taken: str) -> None:
+    from estimator_experiment.opening import _from_there
+
+    assert _from_there(given, Path("/runs")) == taken
+
+
+def test_hyperparameters_other_than_those_of_the_training_are_told(
+    trained: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where the file of a sweep is given for one of its trials: the metrics are those of another model."""
+    told = "here was trained with rate=0.0 and not 0.3. To take the values of the training, give them with --hparams."
+    for words, warned in ((["line.py"], True), (["line.py", "--hparams", "rate=0.0"], False), ([], False)):
+        caplog.clear()
+        assert main(["evaluate", *words, "--model-dir", "here"]) == 0
+        assert (told in caplog.text) == warned
+
+
+@pytest.mark.plugins
+def test_an_export_of_a_configuration_file_is_told_what_it_lacks(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("line.toml").write_text('program.file = "line.py"\n')
+    for words in (["export", "line.toml"], ["run", "line.toml", "--exporter", "final"]):
+        code: Any = main([*words, "--model-dir", "here"])
+        assert code == 2
+        message = capsys.readouterr().err
+        assert "[serving]" in message
+        assert "build_raw_serving_input_receiver_fn" not in message
+
+
+def test_results_that_cannot_be_written_are_not_computed(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in the run of another user."""
+    import os
+
+    from estimator_core import Estimator
+
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "here" and access(path, mode))
+    monkeypatch.setattr(Estimator, "evaluate", None)
+    code: Any = main(["evaluate", "--model-dir", "here"])
+    assert code == 2
+    message = "Results go to here/eval_one_pass, and here cannot be written. Copy the run, and give the copy as"
+    assert message in capsys.readouterr().err

@@ -119,6 +119,15 @@ def test_refusals(program: Path, capsys: pytest.CaptureFixture[str], arguments: 
     assert not Path("runs").exists()
 
 
+def test_a_negative_count_of_predictions_is_refused_before_anything_is_trained(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code: Any = main(["run", str(program), "--predictions", "-1"])
+    assert code == 2
+    assert "--predictions must be at least 0, given: -1." in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
 def test_an_empty_model_dir_is_refused(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["run", str(program), "--model-dir="])
@@ -158,3 +167,16 @@ def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(
         load_module(tmp_path / "again_code.py")
     assert sys.path[0] == str(tmp_path.resolve())
     assert len(sys.path) == before + 1
+
+
+def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is trained and evaluated: the report does not fail."""
+    once = "_rows = iter(list(ec.inputs.numpy_input_fn(**inputs, num_epochs=1)()))\n    return ec.Experiment("
+    text = program.read_text().replace("return ec.Experiment(", once)
+    program.write_text(text.replace("ec.inputs.numpy_input_fn(**inputs, num_epochs=1),\n", "lambda: _rows,\n"))
+    assert main(["run", str(program)]) == 0
+    output = capsys.readouterr().out
+    assert "No predictions are shown: the evaluation input yields no examples any more." in output
+    assert "run record" in output

@@ -31,6 +31,21 @@ def test_the_table_is_printed_and_the_file_is_written(run_dir, capsys):
     assert json.loads((model_dir / "explanations.json").read_text())["step"] == 3
 
 
+def test_what_was_computed_is_told_where_it_cannot_be_written(run_dir, capsys, monkeypatch):
+    """As in the run of another user."""
+
+    def forbidden(model_dir, found):
+        raise PermissionError(13, "Permission denied", "theirs")
+
+    monkeypatch.setattr("estimator_explain.write_explanations", forbidden)
+    capsys.readouterr()
+    file, model_dir = run_dir
+    assert main(["explain", str(file), "--model-dir", str(model_dir), "--repeats", "1"]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].split() == ["feature", "loss"]
+    assert "error: theirs cannot be written: Permission denied." in err
+
+
 def test_json_is_what_the_file_holds(run_dir, capsys):
     file, model_dir = run_dir
     capsys.readouterr()

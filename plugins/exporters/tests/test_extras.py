@@ -30,6 +30,16 @@ def test_a_missing_extra_is_named_and_leaves_nothing(estimator, tmp_path, name, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("name", "library"), [("saved_model", "tensorflow"), ("onnx", "onnx"), ("onnx", "jax2onnx")])
+def test_a_file_with_the_name_of_a_library_is_named_and_not_run(estimator, tmp_path, monkeypatch, name, library):
+    """A program called onnx.py that exports would be imported by its own export, and never end."""
+    (tmp_path / f"{library}.py").write_text("raise AssertionError('it runs')\n")
+    monkeypatch.delitem(sys.modules, library, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ExportError, match=rf"package {library}, .*/{library}\.py in its place\. Rename that file"):
+        estimator.export_saved_model(str(tmp_path / "export"), receiver_fn, format=name)
+
+
 @pytest.mark.parametrize(
     ("name", "home", "extra", "library"),
     [("RayScorer", "on_ray", "ray", "ray"), ("BeamScorer", "on_beam", "beam", "apache_beam")],

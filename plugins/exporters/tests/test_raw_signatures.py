@@ -97,3 +97,14 @@ def test_transforms_of_the_estimator_are_part_of_the_export(tmp_path):
     found = loaded.raw_signatures["serving_default"](raw=features["x"])
     np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](**features)["logits"])
     np.testing.assert_allclose(found["logits"], estimator.predictor()({"raw": features["x"]})["logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize("transformed", [True, False])
+def test_lists_that_are_nested_unevenly_are_refused_by_name(estimator, tmp_path, transformed):
+    feature = ec.export.Feature((None, 3))
+    received = {"raw" if transformed else "x": feature}
+    receiver = ec.export.ServingInputReceiver({"x": feature}, received)
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path), lambda: receiver))
+    uneven = {name: [[1.0, 2.0, 3.0], [1.0]] for name in received}
+    with pytest.raises(ArgumentError, match=rf"input '{next(iter(received))}' is not an array: .*nested evenly"):
+        loaded.raw_signatures["serving_default"](**uneven)

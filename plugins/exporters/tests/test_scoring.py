@@ -1,11 +1,14 @@
 """`estimator predict` on files of any size: kinds of files, bad rows, columns of the output, memory."""
 
+import bz2
 import csv
 import gzip
 import json
+import lzma
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -240,6 +243,105 @@ def test_one_column_a_class_and_the_predicted_class():
         "probabilities_dog": [0.8, 0.1],
         "classes": ["dog", "cat"],
     }
+
+
+@pytest.fixture(scope="module")
+def of_vectors(tmp_path_factory):
+    """An export of three numbers a row, with an output that is not by row."""
+
+    def vectors(features, labels, mode):
+        weights = ec.get_variable("weights", (3,), lambda key, shape, dtype: np.ones(shape, dtype))
+        predictions = {"y": features["x"] @ weights, "weights": weights}
+        if mode == ec.ModeKeys.PREDICT:
+            outputs = {"serving_default": ec.export.PredictOutput(predictions)}
+            return ec.EstimatorSpec(mode, predictions={"y": predictions["y"]}, export_outputs=outputs)
+        return ec.EstimatorSpec(mode, loss=predictions["y"].mean(), train_op=optax.sgd(0.0))
+
+    folder = tmp_path_factory.mktemp("vectors")
+    estimator = ec.Estimator(vectors, config=ec.RunConfig(model_dir=str(folder / "model"), tf_random_seed=1))
+    estimator.train(lambda: [{"x": np.ones((2, 3), np.float32)}], steps=1)
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, 3))})
+    return estimator.export_saved_model(str(folder / "export"), receiver)
+
+
+def vectors(rows):
+    return {"id": list(range(rows)), "x": [[n, n, n] for n in range(rows)]}
+
+
+@pytest.mark.parametrize(("rows", "batch_size"), [(2, 8), (3, 8), (4, 3), (5, 4)])
+@pytest.mark.parametrize("output", ["out.csv", "out.npz", "out.jsonl"])
+def test_an_output_that_is_not_by_row_is_left_out_however_long_it_is(of_vectors, tmp_path, rows, batch_size, output):
+    write(tmp_path / "rows.jsonl", vectors(rows))
+    job = Job(export=of_vectors, inputs=(str(tmp_path / "rows.jsonl"),), output=tmp_path / output)
+    assert score_files(replace(job, batch_size=batch_size)).rows == rows
+    found = dict(np.load(tmp_path / output)) if output == "out.npz" else read(tmp_path / output)
+    assert {name: list(column) for name, column in found.items()} == {"y": [3.0 * n for n in range(rows)]}
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_a_column_with_the_name_of_a_score_is_not_replaced(plain, tmp_path, name):
+    write(tmp_path / name, table(3) | {"double": [-1.0] * 3})
+    job = Job(export=plain, inputs=(str(tmp_path / name),), output=tmp_path / "out.csv", keep=("id", "double"))
+    for on_error in ("raise", "skip"):
+        with pytest.raises(ArgumentError, match="--keep double: a score has that name too"):
+            score_files(replace(job, on_error=on_error))
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("given", ["plain", "of_vectors"])
+def test_numbers_of_json_lines_are_kept_as_text(request, tmp_path, given, packed):
+    content = {"id": [2**60 + 1, None, -3], "at": [0.1, 2, None], "new": [True, False, True], "on": [None, "a", "b"]}
+    rows = table(3) if given == "plain" else vectors(3)
+    write(tmp_path / "rows.jsonl", rows | content)
+    path = tmp_path / f"rows.jsonl{packed}"
+    if packed:
+        path.write_bytes(gzip.compress((tmp_path / "rows.jsonl").read_bytes()))
+    export = request.getfixturevalue(given)
+    score_files(Job(export=export, inputs=(str(path),), output=tmp_path / "out.parquet", keep=tuple(content)))
+    found = read(tmp_path / "out.parquet")
+    assert found["id"] == [str(2**60 + 1), "", "-3"]
+    assert [float(text or "nan") for text in found["at"][:2]] == [0.1, 2.0]
+    assert (found["at"][2], found["new"], found["on"]) == ("", ["true", "false", "true"], ["", "a", "b"])
+
+
+def test_a_column_to_keep_that_no_row_has_is_refused(of_vectors, plain, tmp_path):
+    for export, rows in ((of_vectors, vectors(3)), (plain, table(3))):
+        write(tmp_path / "rows.jsonl", rows)
+        inputs = (str(tmp_path / "rows.jsonl"),)
+        with pytest.raises(ArgumentError, match="idd"):
+            score_files(Job(export=export, inputs=inputs, output=tmp_path / "out.csv", keep=("idd",)))
+        assert not (tmp_path / "out.csv").exists()
+
+
+def written(path, text, encoding="utf-8-sig"):
+    packers = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    content = text.encode(encoding)
+    if path.suffix in (".zst", ".lz4"):
+        with pa.output_stream(str(path), compression={".zst": "zstd", ".lz4": "lz4"}[path.suffix]) as file:
+            file.write(content)
+    else:
+        path.write_bytes(packers.get(path.suffix, bytes)(content))
+    return path
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".bz2", ".xz", ".zst", ".lz4"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_rows_with_arrays_may_be_packed_and_begin_with_a_byte_order_mark(of_vectors, tmp_path, kind, packed):
+    long = "[1," + " " * 200_000 + "2,3]"  # longer than the fields that the csv module takes by itself
+    text = (
+        f'x,id\n"[1,2,3]",a\n"{long}",b\n' if kind == "csv" else f'{{"x":[1,2,3],"id":"a"}}\n{{"x":{long},"id":"b"}}\n'
+    )
+    path = written(tmp_path / f"rows.{kind}{packed}", text)
+    score_files(Job(export=of_vectors, inputs=(str(path),), output=tmp_path / "out.csv", keep=("id",)))
+    assert read(tmp_path / "out.csv") == {"id": ["a", "b"], "y": [6, 6]}
+
+
+def test_a_packed_file_that_is_cut_is_named(of_vectors, tmp_path):
+    path = written(tmp_path / "rows.jsonl.gz", "".join(f'{{"x":[{n},2,3]}}\n' for n in range(5000)))
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(ArgumentError, match=r"rows\.jsonl\.gz cannot be read: "):
+        score_files(Job(export=of_vectors, inputs=(str(path),), output=tmp_path / "out.csv"))
 
 
 def test_memory_does_not_grow_with_the_rows(plain, tmp_path):

@@ -55,3 +55,38 @@ def test_without_an_average(tmp_path: Path):
     estimator.train(small_model.train_input_fn(), max_steps=2)
     with pytest.raises(HookError, match="holds no average of the weights"):
         eh.load_averaged_variables(tmp_path)
+
+
+def of_tables(*, dense: bool):
+    def model_fn(features: dict, labels: np.ndarray, mode: str) -> ec.EstimatorSpec:
+        rows = ec.sparse_lookup("table", features["id"], (8, 1), jax.nn.initializers.ones)[:, 0]
+        y = rows * ec.get_variable("scale", (), jax.nn.initializers.ones) if dense else rows
+        metrics = {"y": ec.metrics.mean(y)}
+        return ec.EstimatorSpec(mode, loss=((y - labels) ** 2).mean(), train_op=averaging(), eval_metric_ops=metrics)
+
+    return model_fn
+
+
+def test_tables_have_no_average_and_keep_their_newest_rows(tmp_path: Path):
+    data = ec.inputs.numpy_input_fn({"id": np.arange(4)}, np.zeros(4, np.float32), batch_size=2, shuffle=False)
+    estimator = ec.Estimator(of_tables(dense=True), str(tmp_path), ec.RunConfig(tf_random_seed=1))
+    hook = eh.AveragedWeightsEvaluatorHook(estimator, data, name="ema")
+    estimator.train(data, hooks=[hook])
+    averages = eh.load_averaged_variables(tmp_path)
+    assert list(averages) == ["scale"]
+    path = eh.write_averaged_checkpoint(tmp_path, tmp_path / "averaged")
+    variables = ec.load_variables(path)
+    np.testing.assert_array_equal(variables["table"], estimator.variables["table"])
+    expected = averages["scale"] * estimator.variables["table"][:4].mean()
+    assert ec.read_eval_metrics(estimator.eval_dir("ema"))[2]["y"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_nothing_but_tables_has_no_average(tmp_path: Path):
+    data = ec.inputs.numpy_input_fn({"id": np.arange(4)}, np.zeros(4, np.float32), batch_size=2, shuffle=False)
+    estimator = ec.Estimator(of_tables(dense=False), str(tmp_path), ec.RunConfig(tf_random_seed=1))
+    hook = eh.AveragedWeightsEvaluatorHook(estimator, data, name="ema")
+    with pytest.raises(HookError, match=r"All its variables are tables of ec.sparse_lookup"):
+        estimator.train(data, hooks=[hook])
+    estimator.train(data)
+    with pytest.raises(HookError, match=r"holds no average of the weights. All its variables are tables"):
+        eh.load_averaged_variables(tmp_path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,11 +16,18 @@ import pytest
 from pyarrow import parquet
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
-from estimator_core.inputs import open_input
+from estimator_core.inputs import numpy_input_fn, open_input
 from estimator_inputs import csv_input_fn, jsonl_input_fn, pandas_input_fn, parquet_input_fn, table_input_fn
 
 LARGE = 2**24 + 1
 WIDE = [12345678901234567890, 12345678901234567891]
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
 
 
 def of_table(table: Any, **options: Any) -> Any:
@@ -91,6 +100,18 @@ def test_whole_numbers_of_tables_that_float32_holds() -> None:
     assert of_table(pa.table({"x": column.cast(pa.float64(), safe=False)}))[0] == 2**24
 
 
+def test_tables_keep_the_width_of_their_numbers_with_x64(x64: None) -> None:
+    for arrow in (pa.int64(), pa.int32(), pa.decimal128(20, 0)):
+        column = pa.array([Decimal(LARGE) if "decimal" in str(arrow) else LARGE, None], arrow)
+        np.testing.assert_array_equal(of_table(pa.table({"x": column})), [float(LARGE), np.nan])
+    assert of_table(pa.table({"x": pa.array([0.1, 0.2])})).tolist() == [0.1, 0.2]
+    assert of_table(pa.table({"x": pa.array([[0.1], [0.2, 0.3]])})).tolist() == [[0.1, 0.0], [0.2, 0.3]]
+    assert of_table(pa.table({"x": pa.array([0.1], pa.float32())})).dtype == np.float32
+    assert of_table(pa.table({"x": pa.array([1, None], pa.int8())})).dtype == np.float32
+    with pytest.raises(ArgumentError, match=r"becomes float64 \(it lacks values, which are NaN\), which does not hold"):
+        of_table(pa.table({"x": pa.array([2**53 + 1, None])}))
+
+
 def test_decimals_and_later_whole_numbers_of_parquet(tmp_path: Path) -> None:
     large = pa.array([Decimal(3), Decimal(12345678901234567)], pa.decimal128(20, 0))
     with pytest.raises(
@@ -123,6 +144,24 @@ def test_whole_numbers_of_frames_that_floats_round(series: pd.Series) -> None:
         pandas_input_fn(pd.DataFrame({"a": [1, 2, 3]}), series, shuffle=False)
     held = pandas_input_fn(x.assign(x=series.astype("float64")), shuffle=False)
     assert next(held())["x"].tolist()[0] == 1
+
+
+@pytest.mark.parametrize("input_of", [lambda x: lambda: [{"x": x}], lambda x: numpy_input_fn({"x": x}, shuffle=False)])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1, -LARGE, None], dtype="Int64"),
+        pd.Series([1, LARGE, None], dtype="int64[pyarrow]"),
+        pl.Series([1, LARGE, None]),
+        pa.array([1, 2**53 + 1, None]),
+        pa.chunked_array([[1], [LARGE, None]]),
+    ],
+)
+def test_whole_numbers_of_columns_in_batches_that_floats_round(column: Any, input_of: Any) -> None:
+    with pytest.raises(InputError, match=r"'x'\]? lacks values, .* float32, which does not hold -?\d+ exactly"):
+        next(open_input(input_of(column), mode="train"))
+    held = pd.Series([1, 2**25, None], dtype="Int64")
+    assert next(open_input(input_of(held), mode="train")).features["x"].tolist()[:2] == [1, 2**25]
 
 
 def of_one_size(row: list[int]) -> Any:

@@ -16,11 +16,12 @@ pytestmark = pytest.mark.plugins  # estimator-cluster
 WORKER = Path(__file__).with_name("shares_worker.py")
 
 
-def launched(folder: Path, pattern: str, shard_by: str, batch_size: int) -> list[dict]:
+def launched(folder: Path, pattern: str, shard_by: str, batch_size: int, stops: tuple[int, ...] = ()) -> list[dict]:
     kept = {name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")}
     worker = [sys.executable, str(WORKER), pattern, shard_by, str(batch_size), str(folder)]
-    done = run_processes(worker, 2, env={**kept, "JAX_PLATFORMS": "cpu"}, timeout=240)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for stop in (*stops, 0):
+        done = run_processes([*worker, str(stop)], 2, env={**kept, "JAX_PLATFORMS": "cpu"}, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads((folder / f"seen.{process}.json").read_text()) for process in range(2)]
 
 
@@ -34,14 +35,29 @@ def launched(folder: Path, pattern: str, shard_by: str, batch_size: int) -> list
     ],
 )
 def test_every_row_is_used_once(tmp_path: Path, shard_by: str, sizes: tuple[int, ...], batch_size: int) -> None:
-    begin = 0
-    for number, size in enumerate(sizes):
-        lines = "".join(f"{row}\n" for row in range(begin, begin + size))
-        (tmp_path / f"part-{number}.csv").write_text("id\n" + lines)
-        begin += size
-    assert begin == ROWS
+    write(tmp_path, sizes)
     for seen in launched(tmp_path, f"{tmp_path}/part-*.csv", shard_by, batch_size):
         assert seen["uses"] == [-2.0] * ROWS  # two epochs
         rows = np.arange(ROWS)
         assert seen["metrics"]["id"] == pytest.approx(rows.mean(), rel=1e-6)
         assert seen["metrics"]["square"] == pytest.approx((rows**2).mean(), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stops", [(8,), (3, 9, 14)])  # of 20 batches, where the other share has 6
+def test_every_row_is_used_once_though_the_run_stops_after_the_shorter_share(
+    tmp_path: Path, stops: tuple[int, ...]
+) -> None:
+    write(tmp_path, (80, 21))
+    for seen in launched(tmp_path, f"{tmp_path}/part-*.csv", "files", 8, stops):
+        assert seen["uses"] == [-2.0] * ROWS
+
+
+def write(folder: Path, sizes: tuple[int, ...]) -> None:
+    """Files of so many rows each, numbered through."""
+    begin = 0
+    for number, size in enumerate(sizes):
+        lines = "".join(f"{row}\n" for row in range(begin, begin + size))
+        (folder / f"part-{number}.csv").write_text("id\n" + lines)
+        begin += size
+    assert begin == ROWS

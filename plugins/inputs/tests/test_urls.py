@@ -17,7 +17,7 @@ from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, writ
 def test_files_at_a_url_are_read(tmp_path: Path, kind: str) -> None:
     rows = some_rows(40)
     pattern = write_files(tmp_path, kind, rows, 2)
-    for url in (f"file://{pattern}", [f"file://{pattern.replace('*', part)}" for part in "01"]):
+    for url in (f"file://{pattern}", Path(f"file://{pattern}"), [f"file://{pattern.replace('*', p)}" for p in "01"]):
         assert ids(list(input_of(kind, url, 16, shuffle=False)())) == list(range(40))
     assert learn_schema(f"file://{pattern}").feature("count").mean == pytest.approx(float(np.mean(rows["count"])))
 

@@ -103,6 +103,43 @@ def test_a_momentum_whose_rate_changes_is_refused(change: dict[str, np.ndarray])
         convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **KERAS, **change})
 
 
+RMS = {"0/nu/k": np.zeros((2, 3), np.float32), "2/trace/k": np.zeros((2, 3), np.float32)}
+CENTERED = {"0/mu/k": np.zeros((2, 3), np.float32), **RMS}
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        (RMS, {"0/nu/k": "k/RMSProp", "2/trace/k": "k/RMSProp_1"}),
+        (CENTERED, {"0/nu/k": "k/RMSProp", "0/mu/k": "k/RMSProp_1", "2/trace/k": "k/RMSProp_2"}),
+        (RMS, {"0/nu/k": "training/RMSprop/k/rms", "2/trace/k": "training/RMSprop/k/momentum"}),
+        (
+            CENTERED,
+            {
+                "0/nu/k": "training/RMSprop/k/rms",
+                "0/mu/k": "training/RMSprop/k/mg",
+                "2/trace/k": "training/RMSprop/k/momentum",
+            },
+        ),
+    ],
+)
+def test_the_momentum_of_rmsprop_has_the_other_sign(here: dict[str, np.ndarray], there: dict[str, str]) -> None:
+    """TensorFlow subtracts a sum of updates, and optax adds one. Both have the rate in it."""
+    slots = {name: np.full((2, 3), at + 1.0) for at, name in enumerate(there.values())}
+    rates = {"training/RMSprop/learning_rate": np.float32(0.2), "training/RMSprop/decay": np.float32(0.1)}
+    done = convert(template(opt_state=here), {"k": np.ones((2, 3)), **slots, **rates})
+    assert {leaf: done.taken[leaf] for leaf in here} == there
+    for at, leaf in enumerate(there):
+        np.testing.assert_array_equal(done.items.opt_state[leaf], (-1 if "trace" in leaf else 1) * (at + 1.0))
+
+
+def test_the_momentum_of_rmsprop_is_no_mean() -> None:
+    """A run that was not centered has no mean: a centered optimizer here is refused."""
+    slots = {"k/RMSProp": np.ones((2, 3)), "k/RMSProp_1": np.ones((2, 3))}
+    with pytest.raises(CheckpointMismatchError, match="0/mu/k: not there"):
+        convert(template(opt_state=CENTERED), {"k": np.ones((2, 3)), **slots})
+
+
 def test_the_longest_variable_owns_a_slot() -> None:
     assert slot_of("0/mu/a/k", ["k", "a/k"]) == Slot(word="mu", variable="a/k")
 

@@ -38,3 +38,24 @@ def stopped_late():
             yield trained
 
     return stopped
+
+
+@pytest.fixture
+def stopped_in_evaluations():
+    """`with stopped_in_evaluations() as evaluated`: SIGTERM within the first evaluation; the model_dirs of all."""
+
+    @contextlib.contextmanager
+    def stopped():
+        evaluated, evaluate = [], Estimator.evaluate
+
+        def interrupted(self, *args, **kwargs):
+            evaluated.append(Path(self.model_dir).name)
+            if len(evaluated) == 1:
+                signal.raise_signal(signal.SIGTERM)
+            return evaluate(self, *args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Estimator, "evaluate", interrupted)
+            yield evaluated
+
+    return stopped

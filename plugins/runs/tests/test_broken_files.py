@@ -249,6 +249,13 @@ def test_what_is_whole_is_told_as_json_too(folder, capsys):
         ("hparams.rate=" + "-" * 100_000 + "1", "hparams.rate: the value is nested too deeply."),
         ("inputs.train.args.x=" + "[" * 200 + "]" * 200, "inputs.train.args.x: the value is nested too deeply."),
         ("hparams.rate={[]:1}", "hparams.rate: Could not cast hyperparameter"),
+        ("sweep.space.hparams.rate={low=1}", "sweep.space.hparams.rate: there is no such key. Write the key in full"),
+        (
+            "population.values.hparams={rate=[1]}",
+            "population.values.hparams: should be a valid list, given {'rate': [1]}. Write the key in full",
+        ),
+        ('sweep.space."hparams.rate".lo=1', "sweep.space.hparams.rate.lo: there is no such key. Did you mean 'low'?"),
+        ("serving.features.x.shap=[1]", "serving.features.x.shap: there is no such key. Did you mean 'shape'?"),
     ],
     ids=lambda text: text[:20],
 )

@@ -168,6 +168,34 @@ def test_a_stop_in_the_last_step_of_a_fold_begins_no_other(line, whole, stopped_
     assert out_of_fold(late)[1]["y"].tobytes() == out_of_fold(whole)[1]["y"].tobytes()
 
 
+def test_a_stop_within_an_evaluation_of_folds_that_are_trained_together(line, stopped_in_evaluations):
+    folds = open_folds(line, settings=["crossval.way='together'"])
+    with stopped_in_evaluations() as evaluated:
+        with pytest.raises(PreemptedError, match="interrupted"):
+            run_folds(folds)
+        assert (evaluated, folds.done(0), folds.done(1)) == (["0"], True, False)
+        run_folds(folds)
+        assert evaluated == ["0", "1", "2", "3"]
+
+
+def test_folds_of_another_user_are_refused_in_one_line(line, whole, monkeypatch, capsys):
+    opened = Path.open
+
+    def forbidden(self, mode="r", *args, **kwargs):
+        if "w" in mode:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, mode, *args, **kwargs)
+
+    folder = open_folds(line, Path("begun")).folder
+    shutil.copytree(whole.folder / "folds", folder / "folds")
+    (folder / "out_of_fold.npz").mkdir()
+    assert main(["crossval", "line.toml", "--dir", "begun"]) == 2
+    assert "error: begun/out_of_fold.npz cannot be written: Is a directory." in capsys.readouterr().err
+    monkeypatch.setattr(Path, "open", forbidden)
+    assert main(["crossval", "line.toml", "--dir", "theirs"]) == 2
+    assert "theirs/crossval.json cannot be written: Permission denied." in capsys.readouterr().err
+
+
 def test_folds_in_processes_are_those_of_one(line, whole):
     """Three folds are left to two processes; the first fold was done by this one."""
     shutil.copytree(whole.model_dir(0), "many/folds/0")

@@ -216,6 +216,8 @@ def test_the_command_trains_every_seed_with_all_values(line, capsys):
     assert main(["population", "line.toml", *VALUES]) == 0  # nothing is left to do
     assert "hparams.rate 0.3  error" in capsys.readouterr().out
     assert main(["runs", "list", "runs/line-population"]) == 0
+    assert main(["reproduce", "runs/line-population/trials/00000"]) == 2
+    assert "estimator sweep" not in capsys.readouterr().err
     with pytest.raises(ArgumentError, match="another configuration"):
         open_population(line)
 
@@ -322,6 +324,16 @@ def test_a_trial_whose_input_ends_is_evaluated_there_and_not_trained_on(line, ca
         assert sorted(read_eval_metrics(folder / "eval")) == [10, 12]
         assert json.loads((folder / "trial.json").read_text()) == {"reason": "the input has ended", "step": 12}
         (folder / "trial.json").unlink()  # as if killed before the record
+
+
+def test_a_stop_within_an_evaluation_can_be_resumed(line, stopped_in_evaluations, capsys):
+    """As one within a training: the evaluation ends, and nothing is begun after it."""
+    with stopped_in_evaluations() as evaluated:
+        assert main(["population", "line.toml"]) == 75
+        assert evaluated == ["00000"]
+        assert "This was interrupted (SIGTERM). Start again to continue." in capsys.readouterr().err
+        assert main(["population", "line.toml"]) == 0
+        assert evaluated == ["00000", "00001", "00000", "00001"]
 
 
 def test_a_failed_trial_is_not_trained_again(line, capsys, monkeypatch):

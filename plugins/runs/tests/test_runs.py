@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -178,6 +179,23 @@ def test_only_runs_that_have_ended_are_removed(runs, capsys):
     assert main(["runs", "rm", "runs"]) == 2
     assert main(["runs", "rm", "runs/fast/1", "runs/cut", "--force"]) == 0
     assert len(read_runs([runs])) == 5
+
+
+def test_what_another_user_owns_is_refused_in_one_line(runs, capsys, monkeypatch):
+    def forbidden(path, *args, **kwargs):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", forbidden)
+        patched.setattr(shutil, "rmtree", forbidden)
+        assert main(["runs", "tag", "runs/fast/1", "good"]) == 2
+        assert "error: runs/fast/1/tags.json cannot be written: Permission denied." in capsys.readouterr().err
+        assert main(["runs", "rm", "runs/fast/1"]) == 2
+        told = "error: runs/fast/1 cannot be removed as a whole: runs/fast/1: Permission denied."
+        assert told in capsys.readouterr().err
+    monkeypatch.setattr(Path, "is_file", forbidden)
+    with pytest.raises(ArgumentError, match=r"^runs/fast cannot be read: Permission denied\.$"):
+        read_runs([Path("runs/fast")])
 
 
 def test_a_page_draws_the_curves(runs):

@@ -70,6 +70,45 @@ def test_keys_of_every_form(tmp_path, keys, names):
     assert found["all"] == (5, 2.0)
 
 
+def test_values_that_python_takes_for_one_are_several_slices(tmp_path):
+    """Within a batch, across batches and in crossings; each number has a name of its own."""
+    mixed = [True, 1, 1.0, "1", 0, False, None, "(missing)"]
+    other = np.arange(16) // 8
+    keys = np.array([*mixed, *reversed(mixed)], object)
+    found = estimator(tmp_path).evaluate(batches(keys, size=8, other=other), slices=["key", ("key", "other")])
+    rows = {repr(tuple(row.slice.values())): row.metrics["mean"] for row in rows_of(found)}
+    assert len(rows) == 1 + 8 + 16
+    for place, value in enumerate(mixed):
+        assert (rows[f"({value!r},)"], rows[f"({value!r}, 0)"]) == (7.5, place)
+    crossed = {name for name in found if name.startswith("mean/") and name.endswith("other=0")}
+    assert crossed == {f"mean/key={told},other=0" for told in _told_apart(mixed)}
+    assert found["mean/key='1',other=0"] == 3
+    assert found["mean/key='(missing)',other=0"] == 7
+
+
+def _told_apart(mixed):
+    return [repr(value) if isinstance(value, str) else "(missing)" if value is None else str(value) for value in mixed]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"middle": lambda labels: metrics.on_host(lambda rows: np.median(rows), rows=labels)}]
+)
+def test_a_model_without_metrics_of_examples(tmp_path, given, caplog):
+    """Slices are counted, and metrics of whole arrays are computed."""
+
+    def plain(features, labels, mode):
+        found = {name: make(labels) for name, make in given.items()}
+        loss = jnp.mean(labels + ec.get_variable("offset", ()))
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.0), eval_metric_ops=found)
+
+    config = ec.RunConfig(tf_random_seed=1, allow_untrained=True)
+    found = ec.Estimator(plain, str(tmp_path), config).evaluate(batches(np.array([1, 1, 2, 2, 2])), slices=["key"])
+    rows = {row.name: (row.examples, row.metrics.get("middle")) for row in rows_of(found)}
+    middles = (2.0, 0.5, 3.0) if given else (None, None, None)
+    assert rows == {"all": (5, middles[0]), "key=1": (2, middles[1]), "key=2": (3, middles[2])}
+    assert ("Slices have no metrics, only counts of examples" in caplog.text) == (not given)
+
+
 def test_slices_that_appear_late_grow_beyond_the_first_room(tmp_path):
     keys = np.arange(100)
     found = values(estimator(tmp_path).evaluate(batches(keys, size=10), slices=["key"]))

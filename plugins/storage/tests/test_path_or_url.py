@@ -111,7 +111,7 @@ def test_a_model_dir_without_a_checkpoint_is_named_by_its_url(tmp_path: Path) ->
             DOORS[door](url, tmp_path)
 
 
-@pytest.mark.parametrize("form", ["file://localhost{}", "file://LocalHost{}", "FILE://{}", "file://{}"])
+@pytest.mark.parametrize("form", ["file://localhost{}", "file://LocalHost{}", "FILE://{}", "file://{}", "file:{}"])
 def test_forms_of_a_url_of_this_machine(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -127,10 +127,38 @@ def test_forms_of_a_url_of_this_machine(form: str, tmp_path: Path, monkeypatch: 
     assert list(work.iterdir()) == []
 
 
+def test_a_url_that_lost_a_slash_is_no_directory_of_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Path` turns `s3://bucket` into `s3:/bucket`. Taken for a directory, a run goes with its disk."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    url = str(Path(f"file://{tmp_path}/there"))
+    estimator = runs.estimator(f"{url}/run")
+    estimator.train(runs.batches, max_steps=1)
+    export = estimator.export_saved_model(f"{url}/export", receiver())
+    assert (tmp_path / "there" / "run" / "journal").is_dir()
+    assert Path(export).is_relative_to(tmp_path / "there") or export.startswith(f"file://{tmp_path}/there/export/")
+    assert list(ec.load_variables(f"{url}/run")) == ["weights"]
+    for call in (lambda: ec.Estimator(runs.model_fn, "nowhere:/b/run"), lambda: open_storage("nowhere:/b")):
+        with pytest.raises(ArgumentError, match="no installed package brings storage for nowhere://"):
+            call()
+    assert list(work.iterdir()) == []
+
+
+def test_a_directory_whose_name_ends_in_a_colon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("run:", "run:/"):
+        with pytest.raises(ArgumentError, match=r"A directory named 'run:' needs its absolute path\."):
+            open_storage(name)
+    open_storage(tmp_path / "run:").put("rows.csv", b"x")
+    assert (tmp_path / "run:" / "rows.csv").is_file()
+
+
 def test_a_url_below_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     open_storage("file://~/there").put("rows.csv", b"x")
     assert (tmp_path / "there" / "rows.csv").is_file()
+    assert [path.read_bytes() for path in copied_files(str(Path("file://~/there/rows.csv")))] == [b"x"]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,10 @@ class StopWithoutImprovement(ec.Hook):
         self._eval_dir, self._metric, self._rises = eval_dir, metric, rises
         self._patience, self._every_steps = patience, every_steps
 
+    def after_create(self, run: ec.Run) -> None:
+        """Stops before the first step where an earlier call was stopped: the same call again trains no further."""
+        self._look(run, run.step)
+
     def next_step(self, step: int) -> int:
         """The next multiple of `every_steps`."""
         return (step // self._every_steps + 1) * self._every_steps
@@ -45,10 +49,13 @@ class StopWithoutImprovement(ec.Hook):
     def after_step(self, run: ec.Run, step: int, out: ec.StepOutputs) -> None:
         """Looks at the evaluations so far."""
         del out
+        self._look(run, step)
+
+    def _look(self, run: ec.Run, step: int) -> None:
         sign = -1.0 if self._rises else 1.0
         seen = {
             at: sign * float(metrics[self._metric])
-            for at, metrics in ec.read_eval_metrics(self._eval_dir).items()
+            for at, metrics in (ec.read_eval_metrics(self._eval_dir) if step else {}).items()
             if self._metric in metrics and at <= step
         }
         if not seen:

@@ -12,6 +12,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.parameters import encoder_shapes, layer_parts, layer_prefix
+from estimator_canned_bert.optimization.averaging import has_averages, with_averages
 from estimator_core.errors import ArgumentError
 
 _PARTS = ("query", "key", "value", "attention_output", "intermediate", "output")
@@ -75,6 +76,8 @@ def target_paths(config: BertConfig, lora: LoraConfig) -> list[str]:
 def merge_lora(variables: Mapping[str, np.ndarray], lora: LoraConfig) -> dict[str, np.ndarray]:
     """Variables with the additions taken into the kernels: those of a model without LoRA.
 
+    Where the model keeps averages (`ema_decay`), these are merged, as evaluation uses them.
+
     Example:
         >>> merged = merge_lora(
         ...     {"d/kernel": np.zeros((2, 2)), "d/lora_a": np.ones((2, 1)), "d/lora_b": np.ones((1, 2))},
@@ -83,12 +86,14 @@ def merge_lora(variables: Mapping[str, np.ndarray], lora: LoraConfig) -> dict[st
         >>> merged["d/kernel"].tolist()
         [[3.0, 3.0], [3.0, 3.0]]
     """
-    merged = {name: value for name, value in variables.items() if not name.endswith(("/lora_a", "/lora_b"))}
-    for name in variables:
+    scale = 1.0 if has_averages(variables) else _scale(lora)  # `lora_b` is averaged as it is used: scaled
+    values = with_averages(variables)
+    merged = {name: value for name, value in values.items() if not name.endswith(("/lora_a", "/lora_b"))}
+    for name in values:
         if name.endswith("/lora_a"):
             path = name.removesuffix("/lora_a")
-            addition = variables[name] @ variables[f"{path}/lora_b"] * _scale(lora)
-            merged[f"{path}/kernel"] = (variables[f"{path}/kernel"] + addition).astype(variables[name].dtype)
+            addition = values[name] @ values[f"{path}/lora_b"] * scale
+            merged[f"{path}/kernel"] = (values[f"{path}/kernel"] + addition).astype(values[name].dtype)
     return merged
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import ArgumentError
+from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, file_and_function, load_program
 
 if TYPE_CHECKING:
     from estimator_experiment.experiment import Experiment
+
+_log = logging.getLogger("estimator_core")
+_RECORD = "run.json"
+#: The file in `file.py:name`.
+_CODE = re.compile(r"""[^\s"'=,{}\[\]:]+\.py(?=:\w)""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +107,35 @@ def open_program(
         settings = [*recorded.settings, *settings]
     program = load_program(file or "", settings)
     config = program.run_config(model_dir)
-    return OpenedProgram(program=program, experiment=program.experiment_fn(config, program.hparams(hparams or "")))
+    experiment = program.experiment_fn(config, program.hparams(hparams or ""))
+    if others := _other_hparams(Path(record or model_dir) / _RECORD, experiment.estimator.params):
+        told = ", ".join(f"{name}={trained!r} and not {now!r}" for name, (trained, now) in others.items())
+        _log.warning(
+            "%s was trained with %s. To take the values of the training, give them with --hparams.",
+            record or model_dir,
+            told,
+        )
+    return OpenedProgram(program=program, experiment=experiment)
+
+
+def _other_hparams(record: Path, params: Any) -> dict[str, tuple[Any, Any]]:
+    """The hyperparameters that were others when a directory was trained: the value then, and the one now.
+
+    A trial of a sweep has values of its own, which its file does not say.
+    """
+    try:
+        trained: Any = json.loads(record.read_text())["hparams"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    values: Any = params.values() if isinstance(params, HParams) else params
+    if not isinstance(trained, Mapping) or not isinstance(values, Mapping):
+        return {}
+    now = json.loads(json.dumps({str(name): value for name, value in values.items()}, default=repr))
+    return {
+        name: (value, now[name])
+        for name, value in trained.items()
+        if name in now and now[name] != value and "***" not in str(value)  # secrets are masked there
+    }
 
 
 def recorded_program(model_dir: str) -> RecordedProgram:
@@ -109,7 +145,7 @@ def recorded_program(model_dir: str) -> RecordedProgram:
         ArgumentError: there is no record, the run was started by another program than `estimator run`, the file is no
             longer there, or nothing says where it was.
     """
-    path = Path(model_dir) / "run.json"
+    path = Path(model_dir) / _RECORD
     try:
         record = json.loads(path.read_text())
         words = record["arguments"]
@@ -119,7 +155,8 @@ def recorded_program(model_dir: str) -> RecordedProgram:
         raise ArgumentError(
             f"The run record of {model_dir} names no file of `estimator run`. Give the file before --model-dir."
         ) from None
-    return RecordedProgram(file=_found(args.file, started, path), hparams=args.hparams, settings=tuple(args.settings))
+    settings = tuple(_from_there(text, started) for text in args.settings)
+    return RecordedProgram(file=_found(args.file, started, path), hparams=args.hparams, settings=settings)
 
 
 def _started_in(record: Mapping[str, Any], model_dir: str) -> Path:
@@ -131,6 +168,24 @@ def _started_in(record: Mapping[str, Any], model_dir: str) -> Path:
         return Path(known)
     said = Path(record["run_config"]["model_dir"])
     return Path.cwd() if not said.is_absolute() and said.resolve() == Path(model_dir).resolve() else Path()
+
+
+def _from_there(text: str, started: Path) -> str:
+    """A text of `--set` whose files of Python, and `${here}`, are taken from where the run was started.
+
+    Example:
+        >>> _from_there("model.function=line.py:model_fn", Path("/runs")), _from_there("hparams.a=1", Path("/runs"))
+        ('model.function=/runs/line.py:model_fn', 'hparams.a=1')
+        >>> _from_there("program.file=line.py", Path("/runs"))
+        'program.file=/runs/line.py'
+    """
+    key, equals, value = text.partition("=")
+    if not started.is_absolute():
+        return text
+    if key.strip() == "program.file":
+        value = str(started / value.strip().strip("'\""))
+    moved = _CODE.sub(lambda found: str(started / found[0]), value.replace("${here}", str(started)))
+    return f"{key}{equals}{moved}"
 
 
 def _found(file: str, started: Path, record: Path) -> str:

@@ -136,6 +136,16 @@ def file_and_function(file: str) -> tuple[str, str]:
     return (name, function) if colon and "/" not in function and not Path(file).exists() else (file, "")
 
 
+def receiver_of(path: Path) -> str:
+    """What says in a program of this name what a request of an export holds.
+
+    Example:
+        >>> receiver_of(Path("line.py")), receiver_of(Path("line.toml"))
+        ('serving_input_receiver_fn', '[serving]')
+    """
+    return "serving_input_receiver_fn" if path.suffix in ("", ".py") else "[serving]"
+
+
 def load_module(path: Path) -> ModuleType:
     """Runs a Python file as the module of its name; modules beside it can be imported from then on.
 

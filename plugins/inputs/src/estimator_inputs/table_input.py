@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -30,9 +30,11 @@ def table_input_fn(
 ) -> ArrayInput:
     """An input_fn over the columns of a table in memory; see `numpy_input_fn` for order, epochs and positions.
 
-    Columns are as in inputs of files: strings are bytes objects, real numbers float32, lists of one size [batch, size]
-    and others [batch, longest]. Missing numbers become NaN, and whole numbers beside them become real; so does a
-    missing list of real numbers. Missing strings are empty. Dates and times stay as they are (host features).
+    Columns are as in inputs of files: strings are bytes objects, real numbers and decimals float32, lists of one size
+    [batch, size] and others [batch, longest]. With `jax_enable_x64`, real numbers, decimals and whole numbers beside
+    missing ones are float64, unless float32 holds all numbers of the column's type. Missing numbers become NaN, and
+    whole numbers beside them become real; so does a missing list of real numbers. Missing strings are empty. Dates and
+    times stay as they are (host features).
 
     Args:
         table: an object with an Arrow stream: a polars or pandas DataFrame, a pyarrow Table or RecordBatchReader, a
@@ -128,7 +130,9 @@ def _values(name: str, column: Any) -> np.ndarray:
         raise ArgumentError(f"Column {name!r} holds {arrow}: leave it out with select_columns, or make columns of it.")
     padding, lacking = -1 if kind.dtype.kind in "iu" else 0, _has_nulls(array)
     if kind.dtype.kind in "iub" and lacking:
-        kind = replace(kind, dtype=np.dtype(np.float32), exact=True)
+        kind = replace(kind, dtype=_real(arrow), exact=True)
+    elif kind.dtype.kind == "f":
+        kind = replace(kind, dtype=_real(arrow))
     if kind.exact:
         _check_exact(name, array, kind, "it lacks values, which are NaN" if lacking else f"it holds {arrow}")
     if kind.dtype.kind == "f":
@@ -144,6 +148,18 @@ def _values(name: str, column: Any) -> np.ndarray:
         return dense
     tensor = _tensors(column.type, values)
     return np.array(tensor)  # a copy, so later changes of the table do not reach the input
+
+
+def _real(arrow: Any) -> np.dtype[Any]:
+    """The dtype of real numbers from a column of this type: as wide as it needs, and as devices compute."""
+    import jax
+    import pyarrow as pa
+
+    while pa.types.is_nested(arrow):
+        arrow = arrow.value_type
+    held = 32 if pa.types.is_floating(arrow) else 16  # bits of which float32 holds all numbers
+    wide = cast(Any, jax.config).jax_enable_x64 and arrow.bit_width > held
+    return np.dtype(np.float64 if wide else np.float32)
 
 
 def _check_exact(name: str, array: Any, kind: ColumnType, why: str) -> None:

@@ -90,6 +90,10 @@ class Resolver:
                         found.extend(self.base_classes(each.node))
         return found
 
+    def means_one(self, node: cst.Name) -> bool:
+        """Whether a name of the program is imported or assigned once."""
+        return len(self._assignments(node)) == 1
+
     def _assignments(self, node: cst.Name) -> list[Any]:
         scope = self._scopes.get(node)
         return [] if scope is None else list(scope[node.value])

@@ -6,21 +6,25 @@ import difflib
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
+from libcst import matchers
 
+from estimator_migration.canonical import canonical
 from estimator_migration.checking import Use, uses
 from estimator_migration.imports import changed_import, import_line
 from estimator_migration.resolve import Resolver, is_ours
-from estimator_migration.rows import Row, Verdict
+from estimator_migration.rows import Row, Verdict, find
 
 MARK = "# MIGRATE: "
 _REPLACED = (Verdict.SAME, Verdict.RENAMED, Verdict.DIFFERS)
 _NOTED = (Verdict.DIFFERS, Verdict.REWRITE, Verdict.GONE, Verdict.UNKNOWN)
 _WIDTH = 110
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +75,7 @@ class _Plan:
     def __init__(self, resolver: Resolver, found: Sequence[Use]) -> None:
         self.resolver = resolver
         self.expressions: dict[cst.CSTNode, str] = {}
-        self.arguments: dict[cst.CSTNode, Mapping[str, str]] = {}
+        self.calls: dict[cst.CSTNode, Row] = {}
         self.imports: dict[cst.CSTNode, Row] = {}
         self.notes: dict[cst.CSTNode, list[str]] = {}
         self.needed: set[str] = set()
@@ -84,6 +88,10 @@ class _Plan:
         for use in found:
             if use.row.verdict is Verdict.DIFFERS and use not in kept:
                 self._note(use.node, use.row)
+        for call in matchers.findall(resolver.module, matchers.Call()):
+            row = self._called(cst.ensure_type(call, cst.Call).func)
+            if row is not None:
+                self.calls[call] = row
 
     def _take(self, use: Use) -> bool:
         """Whether a use is changed automatically."""
@@ -101,10 +109,16 @@ class _Plan:
             return True
         self.expressions[node] = row.place + use.rest
         self.needed.add(import_line(row.home))
-        call = self._parent(node)
-        if isinstance(call, cst.Call) and call.func is node and row.arguments:
-            self.arguments[call] = row.arguments
         return True
+
+    def _called(self, function: cst.BaseExpression) -> Row | None:
+        """The row of a function whose call gets the arguments of its successor."""
+        # A name that is assigned twice stands for several functions, whose arguments differ.
+        by_name = isinstance(function, cst.Name) and self.resolver.means_one(function)
+        resolved = self.resolver.resolve(function) if by_name or function in self.expressions else None
+        row = None if resolved is None or not is_ours(resolved.name) else find(resolved.name)
+        whole = row is not None and resolved is not None and row.name == canonical(resolved.name)
+        return row if row is not None and whole and row.home and row.verdict in _REPLACED else None
 
     def _imported_by_itself(self, node: cst.CSTNode) -> bool:
         """Whether the name has an import statement of its own, which changes instead."""
@@ -141,9 +155,9 @@ class _Changes(cst.CSTTransformer):
         if place is not None:
             kept = {"lpar": updated.lpar, "rpar": updated.rpar}
             return cst.parse_expression(place).with_changes(**kept)
-        renamed = self.plan.arguments.get(original_node)
-        if renamed is not None:
-            return updated.with_changes(args=_arguments(updated.args, renamed))
+        row = self.plan.calls.get(original_node)
+        if row is not None:
+            return updated.with_changes(args=_with_defaults(_arguments(_by_keyword(updated.args, row), row), row))
         if original_node in self.plan.notes and isinstance(updated, cst.CSTNode):
             return self._noted(original_node, updated)
         return updated
@@ -180,17 +194,50 @@ class _Changes(cst.CSTTransformer):
         return _with_notes(statement, texts, above) if texts else statement
 
 
-def _arguments(args: Sequence[cst.Arg], renamed: Mapping[str, str]) -> list[cst.Arg]:
+def _by_keyword(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
+    """The arguments, by keyword where they stand elsewhere in the successor."""
+    by_place = [argument for argument in args if argument.keyword is None]
+    if len(by_place) > len(row.places) or _starred(args):
+        return list(args)
+    moved = [
+        argument.with_changes(keyword=cst.Name(place[:-1]), equal=_EQUAL) if place.endswith("=") else argument
+        for argument, place in zip(by_place, row.places, strict=False)
+    ]
+    return [*moved, *args[len(by_place) :]]
+
+
+def _arguments(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
+    """The arguments with the names of the successor, without those that it does not have."""
     kept: list[cst.Arg] = []
     for argument in args:
         word = "" if argument.keyword is None else argument.keyword.value
-        if word not in renamed:
+        if word not in row.arguments:
             kept.append(argument)
-        elif renamed[word]:
-            kept.append(argument.with_changes(keyword=cst.Name(renamed[word])))
+        elif row.arguments[word]:
+            kept.append(argument.with_changes(keyword=cst.Name(row.arguments[word])))
     if kept and len(kept) < len(args):
         kept[-1] = kept[-1].with_changes(comma=args[-1].comma, whitespace_after_arg=args[-1].whitespace_after_arg)
     return kept
+
+
+def _with_defaults(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
+    """The arguments, and those that TensorFlow has by default and the successor does not."""
+    by_place = sum(argument.keyword is None for argument in args)
+    said = {argument.keyword.value for argument in args if argument.keyword is not None}.union(row.places[:by_place])
+    done = list(args)
+    for name, value in row.defaults.items() if not _starred(args) else ():
+        if name not in said:
+            fresh = cst.Arg(keyword=cst.Name(name), value=cst.parse_expression(value), equal=_EQUAL)
+            if done:
+                last = done[-1]
+                done[-1] = last.with_changes(comma=_COMMA, whitespace_after_arg=cst.SimpleWhitespace(""))
+                fresh = fresh.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+            done.append(fresh)
+    return done
+
+
+def _starred(args: Iterable[cst.Arg]) -> bool:
+    return any(argument.star for argument in args)
 
 
 def _with_notes(statement: Any, texts: Iterable[str], above: Iterable[cst.EmptyLine]) -> Any:

@@ -43,6 +43,9 @@ class Row:
         home: `module:name` of its successor, or "".
         how: the difference, or what to write or use instead.
         arguments: keyword arguments with another name there; an empty name leaves the argument out.
+        places: the positional arguments, in their order. One that ends in `=` stands elsewhere in the successor,
+            so a rewritten call has it by keyword.
+        defaults: arguments of the successor that TensorFlow has with another default, and its default.
         gives: the class of the result of a call, or "".
         module: whether it is a module of other names. The row does not describe those names.
     """
@@ -52,6 +55,8 @@ class Row:
     home: str = ""
     how: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    places: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
     gives: str = ""
     module: bool = False
 
@@ -109,6 +114,8 @@ def _rows(file: Mapping[str, Any]) -> list[Row]:
                     home=group.get("home", "").replace("*", last),
                     how=group.get("how", ""),
                     arguments=group.get("arguments", {}),
+                    places=tuple(group.get("places", "").split()),
+                    defaults=group.get("defaults", {}),
                     gives=group.get("gives", "").replace("*", last),
                     module=name == "." or group.get("only_module", False),
                 )

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from estimator_core.config import RunConfig
-from estimator_core.errors import ArgumentError, PreemptedError
+from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError
 from estimator_runs.cards import cards_of_process, cards_of_worker
 
 _CAN_BE_RESUMED = 75
@@ -28,15 +28,30 @@ _SAME_SIGNAL_SECS = 0.25  # terminals and launchers both pass a signal on
 def owned(folder: Path) -> Generator[bool]:
     """Whether this process may work in a directory; no other process may do so within the block. The operating system
     releases the lock when a process dies.
+
+    Raises:
+        ArgumentError: the directory cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "owner.lock").open("w") as file:
+    with opened_lock(folder / "owner.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
             return
         yield True
+
+
+def opened_lock(path: Path) -> TextIO:
+    """The file of a lock, in a directory that is made if it is missing.
+
+    Raises:
+        ArgumentError: the directory cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("w")
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}. Give another directory (--dir).") from error
 
 
 class Interruption:
@@ -115,6 +130,22 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
     if failed and (interruption.reason is not None or set(failed) == {_CAN_BE_RESUMED}):
         raise PreemptedError(f"The workers were interrupted (exit codes {codes}). Start again to continue.")
     return codes
+
+
+def worked(work: Callable[[], None]) -> int:
+    """The exit code of a worker: 0 if its work is done, 75 if it can be resumed, 1 after an error of one line.
+
+    Args:
+        work: what it does.
+    """
+    try:
+        work()
+    except PreemptedError:
+        return _CAN_BE_RESUMED
+    except EstimatorError as error:
+        sys.stderr.write(f"worker: error: {error}\n")
+        return 1
+    return 0
 
 
 def train_alone() -> None:

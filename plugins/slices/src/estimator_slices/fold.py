@@ -109,6 +109,8 @@ def without_each_group(table: Table) -> tuple[Table, Table]:
 
 def _joined(left: Table, right: Table) -> Table:
     """Both tables joined. A slice that only one table has seen keeps its values, since zeros need not be neutral."""
+    if not left.metrics:  # the model has none of examples
+        return Table(left.seen | right.seen, {})
     merge: Callable[..., Metrics] = merge_metrics
     for _ in range(left.seen.ndim):
         merge = jax.vmap(merge)

@@ -6,13 +6,13 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports
-from estimator_slices.rows import SliceRow, rows_of
+from estimator_slices.rows import SliceRow, by_name, rows_of
 
 _log = logging.getLogger("estimator_slices")
 _STATE = "slices.json"
@@ -116,14 +116,14 @@ class SliceGate:
         written = self._exporter.export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export=is_the_final_export
         )
-        values = {row.name: float(row.metrics[self._metric]) for row in rows}
+        values = {name: float(row.metrics[self._metric]) for name, row in rows.items()}
         if written is None:
             self._pending = state, values
         else:
             _write(state, values)
         return written
 
-    def _compared(self, eval_result: Mapping[str, Any]) -> list[SliceRow]:
+    def _compared(self, eval_result: Mapping[str, Any]) -> dict[str, SliceRow]:
         rows = rows_of(eval_result)
         if not rows:
             raise ArgumentError(
@@ -136,18 +136,18 @@ class SliceGate:
             raise ArgumentError(
                 f"Exporter {self.name!r}: the evaluation has no number {self._metric!r} by slice. It has {numbers}."
             )
-        return [row for row in rows if row.examples >= self._fewest]
+        return {name: row for name, row in by_name(rows).items() if row.examples >= self._fewest}
 
-    def _problems(self, rows: Sequence[SliceRow], before: Mapping[str, float]) -> list[str]:
+    def _problems(self, rows: Mapping[str, SliceRow], before: Mapping[str, float]) -> list[str]:
         found: list[str] = []
-        for row in rows:
-            value, old = row.metrics[self._metric], before.get(row.name)
+        for name, row in rows.items():
+            value, old = row.metrics[self._metric], before.get(name)
             if math.isnan(value):
-                found.append(f"{self._metric} of {row.name} is NaN")
+                found.append(f"{self._metric} of {name} is NaN")
             elif self._at_least is not None and self._sign * (value - self._at_least) < 0:
-                found.append(f"{self._metric} of {row.name} is {value:.6g}, the limit {self._at_least:.6g}")
+                found.append(f"{self._metric} of {name} is {value:.6g}, the limit {self._at_least:.6g}")
             elif old is not None and self._sign * (old - value) > self._fall:
-                found.append(f"{self._metric} of {row.name} went from {old:.6g} to {value:.6g}")
+                found.append(f"{self._metric} of {name} went from {old:.6g} to {value:.6g}")
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -16,12 +17,13 @@ from estimator_core.modes import ModeKeys
 from estimator_slices.exchange import global_keys
 from estimator_slices.fold import folding
 from estimator_slices.keys import Drawn, KeyReader, crossings
-from estimator_slices.rows import RESULT, SliceRow
+from estimator_slices.rows import RESULT, SliceRow, by_name
 from estimator_slices.tally import Tally
 
 if TYPE_CHECKING:
     from estimator_core.hooks import Run, StepOutputs
 
+_log = logging.getLogger("estimator_core")
 #: The compiled programs of each Estimator: all its evaluations have the same model.
 _PROGRAMS: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
@@ -97,8 +99,10 @@ class SliceHook(Hook):
         active, self._active = self._active, False
         if active and not run.failed:
             rows = self._tally.rows()
-            for row in rows[1:]:
-                _add_numbers(run, row)
+            if rows and not rows[0].metrics:
+                _log.warning("Slices have no metrics, only counts of examples: the model has no eval_metric_ops.")
+            for name, row in by_name(rows[1:]).items():
+                _add_numbers(run, name, row)
             run.add_result(RESULT, [row.to_json() for row in rows])
 
     def _program(self, run: Run) -> Any:
@@ -127,10 +131,10 @@ def _own_rows(run: Run) -> list[int] | None:
     return own.tolist() if len(own) < total == run.batch.size else []
 
 
-def _add_numbers(run: Run, row: SliceRow) -> None:
+def _add_numbers(run: Run, of_slice: str, row: SliceRow) -> None:
     for name, value in row.metrics.items():
         if np.ndim(value) == 0:
-            run.add_result(f"{name}/{row.name}", value)
+            run.add_result(f"{name}/{of_slice}", value)
 
 
 def _whole(variables: Any) -> Any:

@@ -119,10 +119,21 @@ def _factorised(name: str, named: Mapping[str, Any]) -> tuple[list[Any], Ints]:
         )
     if array.dtype == object:
         places: dict[Any, int] = {}
-        codes = np.fromiter((places.setdefault(_plain(value), len(places)) for value in array), np.int32, len(array))
-        return list(places), codes
+        keys = (identity(_plain(value)) for value in array)
+        codes = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int32, len(array))
+        return [value for _, value in places], codes
     distinct, codes = np.unique(array, return_inverse=True, equal_nan=True)
     return [_plain(value) for value in distinct], codes.astype(np.int32).reshape(-1)
+
+
+def identity(value: Any) -> tuple[str, Any]:
+    """A value as the key of a dictionary: Python takes True, 1 and 1.0 for one.
+
+    Example:
+        >>> len({True, 1, 1.0}), len(set(map(identity, [True, 1, 1.0])))
+        (1, 3)
+    """
+    return type(value).__name__, value
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,14 +43,34 @@ class SliceRow:
         }
 
 
-def slice_name(values: Mapping[str, Any]) -> str:
+def slice_name(values: Mapping[str, Any], *, quoted: bool = False) -> str:
     """A slice in words.
+
+    Args:
+        values: value by feature.
+        quoted: whether values that are texts stand in quotes.
 
     Example:
         >>> slice_name({"sex": "female", "pclass": 1}), slice_name({"deck": None}), slice_name({})
         ('sex=female,pclass=1', 'deck=(missing)', 'all')
+        >>> slice_name({"deck": "1"}, quoted=True)
+        "deck='1'"
     """
-    return ",".join(f"{key}={MISSING if value is None else value}" for key, value in values.items()) or "all"
+    told = {key: repr(value) if quoted and isinstance(value, str) else value for key, value in values.items()}
+    return ",".join(f"{key}={MISSING if value is None else value}" for key, value in told.items()) or "all"
+
+
+def by_name(rows: Iterable[SliceRow]) -> dict[str, SliceRow]:
+    """Rows by their names. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+
+    Example:
+        >>> rows = [SliceRow(slice={"k": one}, examples=1, metrics={}, intervals={}) for one in (1, "1", "2")]
+        >>> list(by_name(rows))
+        ['k=1', "k='1'", 'k=2']
+    """
+    found = list(rows)
+    counts = Counter(row.name for row in found)
+    return {slice_name(row.slice, quoted=counts[row.name] > 1): row for row in found}
 
 
 def rows_of(metrics: Mapping[str, Any]) -> list[SliceRow]:

@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.metrics import HostMetric, Metric
 from estimator_slices.fold import Keys, Table, empty, widened, without_each_group
 from estimator_slices.jackknife import interval
-from estimator_slices.keys import Crossing, Drawn
+from estimator_slices.keys import Crossing, Drawn, identity
 from estimator_slices.rows import SliceRow
 
 _FEWEST = 16
@@ -38,7 +38,7 @@ class Tally:
 
     def __init__(self, wanted: Sequence[Crossing], *, groups: int, most: int, level: float) -> None:
         self._wanted, self._groups, self._most, self._level = wanted, groups, most, level
-        self._places: dict[tuple[int, tuple[Any, ...]], int] = {(-1, ()): 0}
+        self._places: dict[tuple[int, tuple[tuple[str, Any], ...]], int] = {(-1, ()): 0}
         self._counts: dict[int, int] = {}
         self._table: Table | None = None
         self._kept: list[_Kept] = []
@@ -87,7 +87,7 @@ class Tally:
         slots = np.concatenate([kept.slots for kept in self._kept]) if self._kept else np.zeros((0, 1))
         groups = np.concatenate([kept.groups for kept in self._kept]) if self._kept else np.zeros(0)
         found: list[SliceRow] = []
-        for (crossing, values), place in sorted(self._places.items(), key=_in_order):
+        for (crossing, keys), place in sorted(self._places.items(), key=_in_order):
             if place not in self._counts:
                 continue
             used = np.flatnonzero(seen[place]).tolist()
@@ -109,7 +109,7 @@ class Tally:
             names = self._wanted[crossing] if crossing >= 0 else ()
             found.append(
                 SliceRow(
-                    slice=dict(zip(names, values, strict=True)),
+                    slice={name: value for name, (_, value) in zip(names, keys, strict=True)},
                     examples=self._counts[place],
                     metrics=dict(sorted(metrics.items())),
                     intervals=dict(sorted(intervals.items())),
@@ -121,7 +121,8 @@ class Tally:
         """The places of each row in the table, [rows, crossings + 1]; new slices get one."""
         columns = [np.zeros(len(drawn.real), np.int64)]
         for crossing, (values, codes) in enumerate(zip(drawn.values, drawn.codes, strict=True)):
-            places = [self._places.setdefault((crossing, tuple(value)), len(self._places)) for value in values]
+            keys = [(crossing, tuple(map(identity, value))) for value in values]
+            places = [self._places.setdefault(key, len(self._places)) for key in keys]
             columns.append(np.array(places, np.int64)[codes])
         if len(self._places) - 1 > self._most:
             counts = [sum(1 for at, _ in self._places if at == c) for c in range(len(self._wanted))]
@@ -133,9 +134,9 @@ class Tally:
         return np.stack(columns, axis=1)
 
 
-def _in_order(item: tuple[tuple[int, tuple[Any, ...]], int]) -> Any:
-    (crossing, values), _ = item
-    return crossing, [(value is None, isinstance(value, str), value or 0) for value in values]
+def _in_order(item: tuple[tuple[int, tuple[tuple[str, Any], ...]], int]) -> Any:
+    (crossing, keys), _ = item
+    return crossing, [(value is None, isinstance(value, str), value or 0, kind) for kind, value in keys]
 
 
 def _power_of_two(least: int) -> int:

@@ -47,7 +47,7 @@ def _done(args: argparse.Namespace) -> dict[str, Any]:
     everything = bool(args.data) and not (args.do_train or args.do_eval or args.do_predict or args.do_export)
     if args.data:
         job = Job.of(args)
-        if args.do_train or everything:
+        if args.do_train or (everything and (job.data.train is not None or not job.trained)):
             found |= job.train()
         if args.do_eval or (everything and job.data.dev is not None):
             found |= job.evaluate()

@@ -62,7 +62,7 @@ class Job:
             max_seq_length=args.max_seq_length,
             do_lower_case=args.lower,
             task=args.task_name,
-            labels=args.labels.split(",") if args.labels else None,
+            labels=args.labels.split(",") if args.labels else _known_labels(args),
             regression=args.regression,
             cache_dir=args.cache_dir,
         )
@@ -74,6 +74,11 @@ class Job:
             if split is not None:
                 len(split)  # encodes it now: its faults are reported before training
         return cls(args=args, data=data, classifier=_classifier(args, data, config, steps), steps=steps)
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is a checkpoint."""
+        return self.classifier.latest_checkpoint() is not None
 
     @property
     def can_export(self) -> bool:
@@ -164,6 +169,7 @@ class Job:
             labels=self.data.labels or None,
             regression=self.data.regression,
             tokenizer=self.data.tokenizer.path,
+            do_lower_case=self.data.tokenizer.do_lower_case if self.data.tokenizer.path.suffix == ".txt" else None,
         )
         print(f"written for transformers: {directory}")
         return {"hugging_face": directory}
@@ -187,6 +193,15 @@ def _whole(input_fn: Any) -> Any:
     return ec.inputs.from_iterable(input_fn, fresh_arrays=True, whole=True)
 
 
+def _known_labels(args: argparse.Namespace) -> list[str] | None:
+    """The classes of a run that has begun, for files that are evaluated or predicted later without a training file."""
+    path = Path(args.model_dir, _CONFIG)
+    begun = path.is_file() and Path(args.model_dir, "checkpoints").is_dir()
+    if args.task_name or args.regression or not begun or _train_files(args):
+        return None
+    return json.loads(path.read_text(encoding="utf-8")).get("labels") or None
+
+
 def _needed(split: Split | None, name: str, directory: str) -> Split:
     if split is None:
         raise ArgumentError(f"There is no {name} file ({', '.join(SUFFIXES)}) in {directory}.")
@@ -200,14 +215,18 @@ def _vocabulary(args: argparse.Namespace) -> str | Path:
     own = Path(args.model_dir, "vocab.txt")
     if own.is_file():
         return own
-    train = [path for suffix in SUFFIXES if (path := Path(args.data, f"train{suffix}")).is_file()]
+    train = _train_files(args)
     if not train:
         raise ArgumentError(f"There is no train file in {args.data} to make a vocabulary from: give --vocab-file.")
     columns = None if args.task_name is None else task_layout(args.task_name).train
     rows = read_rows(train[0], columns, labels=True)
     texts = (text for row in rows for text in (row.text_a, row.text_b) if text)
     _log.info("Making a vocabulary from %s.", train[0])
-    return build_vocabulary(texts, own, size=args.vocab_size, do_lower_case=args.lower)
+    return build_vocabulary(texts, own, size=args.vocab_size, do_lower_case=args.lower is not False)
+
+
+def _train_files(args: argparse.Namespace) -> list[Path]:
+    return [path for suffix in SUFFIXES if (path := Path(args.data, f"train{suffix}")).is_file()]
 
 
 def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:

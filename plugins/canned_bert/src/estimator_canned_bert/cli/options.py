@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from estimator_core.cli import local_path
@@ -27,7 +28,13 @@ def _data(group: Any) -> None:
     group.add_argument("--regression", action="store_true", help="the label is a number")
     group.add_argument("--vocab-file", help="vocab.txt or tokenizer.json (default: beside the weights)")
     case = group.add_mutually_exclusive_group()
-    case.add_argument("--do-lower-case", dest="lower", action="store_true", default=True, help="uncased (the default)")
+    case.add_argument(
+        "--do-lower-case",
+        dest="lower",
+        action="store_true",
+        default=None,
+        help="the vocabulary is an uncased one (default: as tokenizer_config.json beside it says, else uncased)",
+    )
     case.add_argument("--no-do-lower-case", dest="lower", action="store_false", help="the vocabulary is a cased one")
     group.add_argument("--max-seq-length", type=int, default=128, help="tokens of a sequence (default: 128)")
     group.add_argument("--buckets", type=int, default=1, help="lengths training batches are padded to (default: 1)")
@@ -40,7 +47,7 @@ def _data(group: Any) -> None:
         metavar="ROWS",
         help="put short sentences together into rows: less to compute, the same results (default: no)",
     )
-    group.add_argument("--cache-dir", help="keep encoded files here for the next run")
+    group.add_argument("--cache-dir", type=local_path, help="keep encoded files here for the next run")
 
 
 def _model(group: Any) -> None:
@@ -81,7 +88,9 @@ def _what(group: Any) -> None:
     group.add_argument("--do-eval", action="store_true", help="evaluate dev: <model-dir>/eval_results.txt")
     group.add_argument("--do-predict", action="store_true", help="predict test: <model-dir>/test_results.tsv")
     group.add_argument("--do-export", action="store_true", help="export with text-in signatures")
-    group.add_argument("--export-hugging-face", metavar="DIR", help="write the weights for transformers")
+    group.add_argument(
+        "--export-hugging-face", metavar="DIR", type=local_path, help="write the weights for transformers"
+    )
     group.add_argument("--text", action="append", default=[], help="predict this text by the export; text A ||| text B")
     group.add_argument("--serve", type=int, metavar="PORT", help="serve the export at last")
 
@@ -98,14 +107,17 @@ def check(args: argparse.Namespace) -> None:
         _positive(args, "pack")
         if args.buckets > 1:
             raise ArgumentError("--pack and --buckets exclude each other: packed rows have one length.")
-    for name in ("num_train_epochs", "learning_rate", "early_stop_steps", "save_checkpoints_steps"):
+    for name in ("num_train_epochs", "learning_rate", "early_stop_steps", "save_checkpoints_steps", "lora_rank"):
         if getattr(args, name) is not None:
             _positive(args, name)
     if not 0 <= args.warmup_proportion <= 1:
         raise ArgumentError(f"--warmup-proportion should lie in [0, 1], given: {args.warmup_proportion}.")
-    if (args.do_train or args.do_eval or args.do_predict) and not args.data:
-        raise ArgumentError("--data is needed to train, evaluate or predict.")
-    if not args.data and not (args.text or args.serve):
+    if args.serve is not None and not 0 <= args.serve <= 65535:
+        raise ArgumentError(f"--serve should be a port from 0 to 65535, given: {args.serve}.")
+    asked = args.do_train or args.do_eval or args.do_predict or args.do_export or args.export_hugging_face
+    if asked and not args.data:
+        raise ArgumentError("--data is needed to train, evaluate, predict or export.")
+    if not args.data and not args.text and args.serve is None:
         raise ArgumentError("--data is missing: the directory with the files train, dev and test.")
 
 
@@ -124,5 +136,7 @@ def numbers(text: str | None, name: str) -> list[float] | None:
 
 
 def _positive(args: argparse.Namespace, name: str) -> None:
-    if not getattr(args, name) > 0:
-        raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(args, name)}.")
+    value = getattr(args, name)
+    if not 0 < value < math.inf:
+        kind = "finite" if value > 0 else "positive"
+        raise ArgumentError(f"--{name.replace('_', '-')} should be {kind}, given: {value}.")

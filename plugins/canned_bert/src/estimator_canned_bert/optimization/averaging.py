@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import estimator_core as ec
 
@@ -44,3 +45,24 @@ def averaged(values: Mapping[str, Any], mode: str, decay: float, *, updates_per_
     if mode == ec.ModeKeys.TRAIN:
         ec.set_variable(_WEIGHT, kept * weight + (1.0 - kept))
     return result
+
+
+def has_averages(variables: Mapping[str, np.ndarray]) -> bool:
+    """Whether the variables of a model hold averages of some steps."""
+    return float(variables.get(_WEIGHT, 0.0)) > 0
+
+
+def with_averages(variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The variables that a model evaluates with: averages in the place of the weights, where a model keeps them.
+
+    Example:
+        >>> variables = {"w": np.ones(2), "ema/w": np.full(2, 0.3), "ema/weight": np.float64(0.1)}
+        >>> with_averages(variables)["w"].round(6).tolist(), with_averages({"w": np.ones(2)})["w"].tolist()
+        ([3.0, 3.0], [1.0, 1.0])
+    """
+    own = {name: value for name, value in variables.items() if not name.startswith(f"{SCOPE}/")}
+    if not has_averages(variables):
+        return own
+    weight = float(variables[_WEIGHT])
+    averages = {name: variables[f"{SCOPE}/{name}"] for name in own if f"{SCOPE}/{name}" in variables}
+    return own | {name: (average / weight).astype(average.dtype) for name, average in averages.items()}

@@ -55,7 +55,7 @@ class Optimization:
             raise ArgumentError(f"ema_decay should lie between 0 and 1, given: {self.ema_decay!r}.")
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ArgumentError(f"clip_norm should be positive or None, given: {self.clip_norm!r}.")
-        if self.weight_decay < 0 or self.epsilon <= 0:
+        if not (self.weight_decay >= 0 and self.epsilon > 0):
             raise ArgumentError(
                 f"weight_decay should be at least 0 and epsilon positive, given: {self.weight_decay!r} and "
                 f"{self.epsilon!r}."

@@ -16,7 +16,7 @@ from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
 from estimator_canned_bert.text.batches import BatchPlan, TextInput, choose_buckets
 from estimator_canned_bert.text.encoded import EncodedExamples, encode_examples
 from estimator_canned_bert.text.layouts import Columns, Layout, task_layout
-from estimator_canned_bert.text.rows import SUFFIXES, TEXTS, Row, read_rows
+from estimator_canned_bert.text.rows import SUFFIXES, TEXTS, Row, has_header, read_rows
 from estimator_canned_bert.text.sequences import MOST_SPECIAL, check_room
 from estimator_canned_bert.text.tokenizer import Tokenizer
 from estimator_canned_bert.text.transform import TEXT_A, TEXT_B, BertTokens
@@ -40,6 +40,7 @@ class Split:
         max_seq_length: int,
         vocab: Path,
         pairs: Callable[[], bool],
+        headed: Callable[[], bool],
     ) -> None:
         self.path = path
         self._vocab = vocab
@@ -49,9 +50,10 @@ class Split:
         self._encode = encode
         self._max_seq_length = max_seq_length
         self._pairs = pairs
+        self._headed = headed
 
     def __iter__(self) -> Iterator[Row]:
-        return read_rows(self.path, self._columns, labels=self._with_labels)
+        return read_rows(self.path, self._columns, labels=self._with_labels, headed=self._headed())
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -69,11 +71,13 @@ class Split:
                 f"{self.path}: its rows have {TEXTS[paired]}, and those of the training file {TEXTS[not paired]}. Name "
                 "its columns in its first line, or bring it to the same form."
             )
-        facts = {
+        facts: dict[str, Any] = {
             "file": _content_hash(self.path),
             "suffix": self.path.suffix,
             "columns": None if self._columns is None else asdict(self._columns),
         }
+        if not self._with_labels:  # the same file may be evaluated, too
+            facts |= {"labelled": False, "headed": self._headed()}
         return self._encode(
             lambda: iter(self), label_of=self._label_of, facts=facts, title=f"Encoding {self.path.name}"
         )
@@ -124,7 +128,8 @@ class ClassifierData:
         data_dir: holds train.tsv, dev.tsv and test.tsv (or .csv, .jsonl); missing ones are None.
         vocab: a vocab.txt or tokenizer.json, or the directory of a pretrained model.
         max_seq_length: tokens of a sequence at most.
-        do_lower_case: of a vocab.txt: whether its model is uncased.
+        do_lower_case: of a vocab.txt: whether its model is uncased; None: as the tokenizer_config.json beside it says,
+            and uncased without one.
         task: a GLUE task, whose layout and labels the files have; None: a header, or the number of columns, tells.
         labels: names of the classes in their order; None: those of the task, or of the training file, sorted.
         regression: the label is a number.
@@ -154,7 +159,7 @@ class ClassifierData:
         *,
         vocab: str | os.PathLike[str],
         max_seq_length: int = 128,
-        do_lower_case: bool = True,
+        do_lower_case: bool | None = None,
         task: str | None = None,
         labels: Sequence[str] | None = None,
         regression: bool = False,
@@ -175,6 +180,7 @@ class ClassifierData:
             "test": self._find(layout.test_files if layout else ("test",)),
         }
         self.labels = self._labels(layout, labels, paths["train"] or paths["dev"], train)
+        self._labelled = paths["train"] or paths["dev"]
         self.train = self._split(paths["train"], train, labelled=True)
         self.dev = self._split(paths["dev"], dev, labelled=True)
         self.test = self._split(paths["test"], test, labelled=False)
@@ -266,7 +272,13 @@ class ClassifierData:
             max_seq_length=self.max_seq_length,
             vocab=self.tokenizer.path,
             pairs=lambda: self.pairs,
+            headed=lambda: self._headed,
         )
+
+    @functools.cached_property
+    def _headed(self) -> bool:
+        """Whether a test file may begin with a header that names a text alone: not where that of training has none."""
+        return self._labelled is None or has_header(self._labelled) is not False
 
     def _label_of(self, path: Path) -> Callable[[Row], float]:
         ids = {label: index for index, label in enumerate(self.labels)}

@@ -96,8 +96,13 @@ def task_layout(task: str) -> Layout:
     return found
 
 
-def named_columns(names: Sequence[str]) -> Columns | None:
+def named_columns(names: Sequence[str], *, labels: bool = True) -> Columns | None:
     """The columns that a header names; None if this is not a header.
+
+    Args:
+        names: the cells of the line.
+        labels: whether a header of several columns has a label or two texts; otherwise a text is enough, as in a test
+            file with an id and a text.
 
     Example:
         >>> named_columns(["id", "sentence1", "sentence2", "label"])
@@ -112,7 +117,7 @@ def named_columns(names: Sequence[str]) -> Columns | None:
         text_a, text_b = places["question"], places["sentence"]
     label = next((places[name] for name in _LABEL if name in places), None)
     if text_b is None and label is None:
-        return None if len(names) > 1 else Columns(text_a=text_a, header=True)
+        return None if labels and len(names) > 1 else Columns(text_a=text_a, header=True)
     return Columns(text_a=text_a, text_b=text_b, label=label, header=True)
 
 

@@ -33,7 +33,7 @@ class Row(NamedTuple):
     line: int
 
 
-def read_rows(path: Path, columns: Columns | None, *, labels: bool) -> Iterator[Row]:
+def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool = True) -> Iterator[Row]:
     """The examples of a file; it is read as it is asked for, so it may be larger than memory.
 
     Args:
@@ -41,13 +41,14 @@ def read_rows(path: Path, columns: Columns | None, *, labels: bool) -> Iterator[
         columns: where texts and label are; None: found out by the header or the number of columns. Rows of JSON name
             their fields themselves.
         labels: whether every row must have a label.
+        headed: whether a file without labels may begin with a header that names one text and no label.
 
     Raises:
         InputError: an empty file, a column that is missing, bytes that are not UTF-8; with file and line.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    reader = _json_rows(path, labels) if path.suffix == ".jsonl" else _table_rows(path, columns, labels)
+    reader = _json_rows(path, labels) if path.suffix == ".jsonl" else _table_rows(path, columns, labels, headed)
     found = False
     for row in reader:
         found = True
@@ -58,11 +59,19 @@ def read_rows(path: Path, columns: Columns | None, *, labels: bool) -> Iterator[
         )
 
 
-def _table_rows(path: Path, columns: Columns | None, labels: bool) -> Iterator[Row]:
+def has_header(path: Path) -> bool | None:
+    """Whether a file with labels begins with the names of its columns; None: the names stand in every row."""
+    if path.suffix == ".jsonl":
+        return None
+    first = next(_records(path), None)
+    return first is not None and named_columns(first[1]) is not None
+
+
+def _table_rows(path: Path, columns: Columns | None, labels: bool, headed: bool) -> Iterator[Row]:
     records = _records(path)
     for line, cells in records:
         if columns is None:
-            columns = _found_columns(path, line, cells, labels)
+            columns = _found_columns(path, line, cells, labels, headed)
             if columns.header:
                 continue
         elif columns.header and line == 1:
@@ -71,8 +80,9 @@ def _table_rows(path: Path, columns: Columns | None, labels: bool) -> Iterator[R
             yield _row(path, line, cells, columns, labels)
 
 
-def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool) -> Columns:
-    columns = named_columns(cells) or counted_columns(len(cells), labels=labels)
+def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool, headed: bool) -> Columns:
+    named = named_columns(cells, labels=labels or not headed)
+    columns = named or counted_columns(len(cells), labels=labels)
     if columns is None and not labels:  # a test file with the labels still in it
         columns = counted_columns(len(cells), labels=True)
     if columns is None:
@@ -141,7 +151,7 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
             values = json.loads(line)
         except ValueError as error:
             raise InputError(f"{path}, line {number}: no JSON: {error}.") from error
-        columns = named_columns(list(values)) if isinstance(values, dict) else None
+        columns = named_columns(list(values), labels=labels) if isinstance(values, dict) else None
         if columns is None:
             raise InputError(f"{path}, line {number}: no object with a text and a label: {line.strip()[:80]!r}.")
         cells = list(values.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from estimator_canned_bert.text.basic import basic_words
 from estimator_core.errors import ArgumentError
 
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json")
+#: Where transformers says how a vocab.txt is used.
+TOKENIZER_CONFIG = "tokenizer_config.json"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -22,7 +25,8 @@ class Tokenizer:
     Args:
         path: a vocab.txt (WordPiece), a tokenizer.json (WordPiece, or SentencePiece of ALBERT), or a directory with
             one of them.
-        do_lower_case: for a vocab.txt: whether its model is uncased. A tokenizer.json says so itself.
+        do_lower_case: for a vocab.txt: whether its model is uncased; None: as the tokenizer_config.json beside it says,
+            and uncased without one. A tokenizer.json says so itself.
 
     Raises:
         ArgumentError: no such file, or one that holds no tokenizer of BERT or ALBERT.
@@ -30,10 +34,10 @@ class Tokenizer:
     Source: `tokenization.FullTokenizer` of google-research/bert; `BertTokenizer` of transformers 4.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, do_lower_case: bool = True) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, do_lower_case: bool | None = None) -> None:
         self.path = find_vocabulary(path)
-        self.do_lower_case = do_lower_case
-        self._rules = _from_vocabulary(self.path, do_lower_case) if self.path.suffix == ".txt" else _load(self.path)
+        lower = self.do_lower_case = _is_uncased(self.path) if do_lower_case is None else do_lower_case
+        self._rules = _from_vocabulary(self.path, lower) if self.path.suffix == ".txt" else _load(self.path)
         self._words = _words_only(self.path) if self.path.suffix == ".txt" else None
         self.pad_id = self._special("[PAD]", "<pad>")
         self.unknown_id = self._special("[UNK]", "<unk>")
@@ -101,6 +105,29 @@ def find_vocabulary(path: str | os.PathLike[str]) -> Path:
     raise ArgumentError(
         f"There is no vocabulary at {place}: name a vocab.txt or tokenizer.json, or a directory with one of them."
     )
+
+
+def _is_uncased(path: Path) -> bool:
+    """Whether a vocab.txt is that of an uncased model, by the configuration beside it.
+
+    Raises:
+        ArgumentError: the configuration cannot be read, or asks for what a vocab.txt is not used with here.
+    """
+    config = path.with_name(TOKENIZER_CONFIG)
+    if path.suffix != ".txt" or not config.is_file():
+        return True
+    try:
+        told = dict(json.loads(config.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ArgumentError(f"{config} cannot be read: {error}. Download it again.") from error
+    lower = bool(told.get("do_lower_case", True))
+    for name, usual in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
+        if told.get(name) is not None and told[name] != usual:
+            raise ArgumentError(
+                f"{config} asks for {name}={told[name]}, which a vocab.txt is not used with here. Give the "
+                "tokenizer.json of the model as the vocabulary."
+            )
+    return lower
 
 
 def read_vocabulary(path: Path) -> list[str]:

@@ -24,7 +24,7 @@ class BertTokens:
         vocabulary: a vocab.txt or tokenizer.json.
         max_seq_length: tokens of every sequence; longer ones are cut, shorter ones filled up.
         pairs: whether there are two texts.
-        do_lower_case: of the vocabulary.
+        do_lower_case: of the vocabulary; None: as for `Tokenizer`.
 
     Raises:
         ArgumentError: a vocabulary or a length that cannot be used.
@@ -37,7 +37,7 @@ class BertTokens:
         vocabulary: str | os.PathLike[str],
         max_seq_length: int = 128,
         pairs: bool = False,
-        do_lower_case: bool = True,
+        do_lower_case: bool | None = None,
     ) -> None:
         check_room(max_seq_length, pairs)
         self._tokenizer = Tokenizer(vocabulary, do_lower_case=do_lower_case)

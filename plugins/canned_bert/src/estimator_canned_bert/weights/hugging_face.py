@@ -13,6 +13,8 @@ import numpy as np
 
 from estimator_canned_bert.config import BertConfig
 from estimator_canned_bert.encoder.variables import OUTPUT_WEIGHTS
+from estimator_canned_bert.optimization.averaging import with_averages
+from estimator_canned_bert.text.tokenizer import TOKENIZER_CONFIG
 from estimator_canned_bert.weights.names import hugging_face_names
 from estimator_canned_bert.weights.torch_file import read_torch_file
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
@@ -22,7 +24,7 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 OLD_WEIGHTS, OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 #: Dtypes that safetensors reads into numpy.
 _READ = frozenset(["BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32", "U64", "I64", "F64", "C64"])
-TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "spiece.model")
+TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", TOKENIZER_CONFIG, "special_tokens_map.json", "spiece.model")
 
 
 def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -54,16 +56,20 @@ def save_pretrained(
     labels: Sequence[str] | None = None,
     regression: bool = False,
     tokenizer: str | os.PathLike[str] | None = None,
+    do_lower_case: bool | None = None,
 ) -> str:
     """Writes weights as a Hugging Face directory, which transformers loads; returns its path.
 
     Args:
         directory: created if necessary.
-        variables: by google-research name (`estimator.variables`); slots and averages are left out.
+        variables: by google-research name (`estimator.variables`). Slots are left out. Where the model keeps averages
+            (`ema_decay`), these are written, as evaluation uses them.
         config: the shape of the encoder.
         labels: names of the classes.
         regression: whether the output is a number.
         tokenizer: a directory whose tokenizer files are copied along, or a vocab.txt or tokenizer.json.
+        do_lower_case: whether the model of a vocab.txt is uncased, which transformers reads in tokenizer_config.json;
+            None: not written.
 
     Raises:
         ArgumentError: variables are missing.
@@ -79,16 +85,19 @@ def save_pretrained(
         )
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
+    values = with_averages(variables)
     tensors = {
-        foreign.name: np.ascontiguousarray(variables[name].T if foreign.transposed else variables[name])
+        foreign.name: np.ascontiguousarray(values[name].T if foreign.transposed else values[name])
         for name, foreign in named.items()
     }
     save_file(tensors, place / WEIGHTS, metadata={"format": "pt"})
-    outputs = variables[OUTPUT_WEIGHTS].shape[0]
-    values = _described(config, outputs, labels, regression)
-    (place / "config.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    described = _described(config, values[OUTPUT_WEIGHTS].shape[0], labels, regression)
+    (place / "config.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
     if tokenizer is not None:
         _copy_tokenizer(Path(tokenizer), place)
+    if do_lower_case is not None:
+        told = {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"}
+        (place / TOKENIZER_CONFIG).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     return os.fspath(directory)
 
 

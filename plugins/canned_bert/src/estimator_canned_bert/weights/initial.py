@@ -73,8 +73,13 @@ def match(variables: Any, tensors: Mapping[str, np.ndarray], path: str) -> Fit:
         path: of the checkpoint, for messages.
 
     Raises:
-        ArgumentError: the checkpoint is of another encoder.
+        ArgumentError: the checkpoint is of another encoder, or holds low-rank additions.
     """
+    if any(name.endswith("/lora_a") for name in tensors):
+        raise ArgumentError(
+            f"The weights at {path} have low-rank additions, which are not read. Write the merged weights by "
+            "--export-hugging-face or merge_lora, and start from these."
+        )
     assignment: dict[str, str] = {}
     fresh: dict[str, str] = {}
     for spec in variables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -68,10 +69,12 @@ class Recipe:
             if getattr(made, name) < 1:
                 raise ArgumentError(f"--{name.replace('_', '-')} should be positive, given: {getattr(made, name)}.")
         for name in ("patience", "weight_decay"):
-            if getattr(made, name) < 0:
-                raise ArgumentError(f"--{name.replace('_', '-')} should not be negative, given: {getattr(made, name)}.")
-        if not made.learning_rate > 0:
-            raise ArgumentError(f"--learning-rate should be positive, given: {made.learning_rate}.")
+            if not 0 <= getattr(made, name) < math.inf:
+                raise ArgumentError(
+                    f"--{name.replace('_', '-')} should not be negative, and finite, given: {getattr(made, name)}."
+                )
+        if not 0 < made.learning_rate < math.inf:
+            raise ArgumentError(f"--learning-rate should be positive and finite, given: {made.learning_rate}.")
         return made
 
     def steps(self, rows: int) -> int:

@@ -15,10 +15,14 @@ import argparse
 import contextlib
 import json
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 from estimator_core.cli import local_path
+from estimator_core.errors import ArgumentError, InputError
 
+#: What readers tell programs, and what a command line has instead.
+_OPTIONS = {'on_error="skip"': "--on-error skip", "no value, and no default (column_defaults)": "no value"}
 MODELS = ("linear", "dnn", "dnn_linear_combined", "dcn", "baseline")
 
 
@@ -72,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Does what was asked for, in order."""
     from estimator_canned_tabular.cli.job import Job
 
-    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext(), _told_for_commands():
         job = Job.of(args)
         found = {"model_dir": str(args.model_dir), **job.train(), **job.evaluate()}
         if args.explain:
@@ -82,3 +86,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found))
     return 0
+
+
+@contextlib.contextmanager
+def _told_for_commands() -> Generator[None]:
+    """Messages name options of the command where readers of files name arguments of programs."""
+    try:
+        yield
+    except (ArgumentError, InputError) as error:
+        told = str(error)
+        for argument, option in _OPTIONS.items():
+            told = told.replace(argument, option)
+        if told == str(error):
+            raise
+        raise type(error)(told) from error

@@ -26,7 +26,7 @@ def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
         return list(by_step.values())
     found: list[str] = []
     for step in wanted:
-        number = max(by_step) if step == "newest" else int(step) if step.isdigit() else -1
+        number = max(by_step) if step == "newest" else int(step) if step.isdecimal() else -1
         if number not in by_step:
             raise ArgumentError(
                 f"--checkpoint {step}: {model_dir} has no checkpoint of this step. Steps: {sorted(by_step)}."

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import is_url
 from estimator_experiment.opening import add_program_arguments, not_empty
 
 _COLUMNS = 6
@@ -49,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
     experiment = opened.experiment
     estimator = experiment.estimator
+    _check_writable(estimator.eval_dir(args.name))
     results: list[Mapping[str, Any]] = []
     known: set[str] = set()
     for path in chosen_checkpoints(args.model_dir, args.checkpoint):
@@ -76,6 +79,21 @@ def run(args: argparse.Namespace) -> int:
     if known and (unknown := sorted(set(args.metrics or ()) - known)):  # all is evaluated, written and shown before
         raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(known)}.")
     return 0
+
+
+def _check_writable(folder: str) -> None:
+    """Checks that results can be written, before they are computed.
+
+    Raises:
+        ArgumentError: the directory, or the one in which it would be made, cannot be written.
+    """
+    if is_url(folder):
+        return
+    place = next((each for each in (Path(folder), *Path(folder).parents) if each.exists()), Path())
+    if not os.access(place, os.W_OK):
+        raise ArgumentError(
+            f"Results go to {folder}, and {place} cannot be written. Copy the run, and give the copy as --model-dir."
+        )
 
 
 def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:

@@ -32,14 +32,16 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.plugins import default_plugins
     from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
     from estimator_experiment.opening import open_program
+    from estimator_experiment.program import receiver_of
 
     default_plugins().find("format", args.format)  # refuses one that is not installed before the program is loaded
     opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
     receiver = opened.program.serving_input_receiver_fn
     if receiver is None:
+        file = opened.program.path
+        example = ", for example with ec.export.build_raw_serving_input_receiver_fn" if file.suffix == ".py" else ""
         raise ArgumentError(
-            f"{opened.program.path} defines no serving_input_receiver_fn, which says what a request holds. Define one "
-            "there, for example with ec.export.build_raw_serving_input_receiver_fn."
+            f"{file} defines no {receiver_of(file)}, which says what a request holds. Define one there{example}."
         )
     (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
     path = opened.experiment.estimator.export_saved_model(

@@ -90,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.cli.script_trial import is_script, try_script
     from estimator_experiment.program import load_program
 
+    if args.predictions < 0:
+        raise ArgumentError(f"--predictions must be at least 0, given: {args.predictions}.")
     if args.dry_run and (args.arguments or is_script(args.file)):
         return try_script(args.file, args.arguments)
     if args.arguments:
@@ -125,14 +127,15 @@ def run(args: argparse.Namespace) -> int:
 def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
     """Adds the hooks and exporters named on the command line."""
     from estimator_experiment.cli.named_component import made
+    from estimator_experiment.program import file_and_function, receiver_of
 
     experiment.extend_train_hooks([made("hook", name) for name in args.hooks])
     if not args.exporters:
         return
     if serving_input_receiver_fn is None:
+        path = Path(file_and_function(args.file)[0])
         raise ArgumentError(
-            "--exporter needs to know the features of a request: define serving_input_receiver_fn in "
-            f"{Path(args.file).name}."
+            f"--exporter needs to know the features of a request: define {receiver_of(path)} in {path.name}."
         )
     old = experiment.reset_export_strategies()
     experiment.reset_export_strategies([*old, *(_exporter(text, serving_input_receiver_fn) for text in args.exporters)])

@@ -30,10 +30,12 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
         print(f"\nTraining ended: {estimator.stop_reason}.")
     if predictions and estimator.latest_checkpoint():
         rows = list(itertools.islice(estimator.predict(experiment.eval_input_fn), predictions))
-        print("\nPredictions of the first evaluation examples")
-        print(
-            fitted([(str(index), *map(number, _values(row))) for index, row in enumerate(rows)], ("", *_names(rows[0])))
-        )
+        if rows:
+            lines = [(str(index), *map(number, _values(row))) for index, row in enumerate(rows)]
+            print("\nPredictions of the first evaluation examples")
+            print(fitted(lines, ("", *_names(rows[0]))))
+        else:  # as an iterator that the evaluation has used up
+            print("\nNo predictions are shown: the evaluation input yields no examples any more.")
     print("\n" + places(estimator))
 
 

@@ -78,6 +78,11 @@ def run(args: argparse.Namespace) -> int:
         checkpoint_path=path,
     )
     found = Explanations(step=checkpoint_step(path), importances=importances, strengths=strengths, residual=residual)
-    written = write_explanations(args.model_dir, found)
-    print(json.dumps(asdict(found)) if args.json else f"{table_of(found)}\nwritten to {Path(written)}")
+    print(json.dumps(asdict(found)) if args.json else table_of(found))  # first of all: it took long
+    try:
+        written = write_explanations(args.model_dir, found)
+    except OSError as error:
+        raise ArgumentError(f"{error.filename} cannot be written: {error.strerror}.") from error
+    if not args.json:
+        print(f"written to {Path(written)}")
     return 0

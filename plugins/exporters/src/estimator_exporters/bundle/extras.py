@@ -11,9 +11,17 @@ def require(extra: str, *modules: str) -> None:
     """Refuses a format whose packages are not installed; extras are named as pip normalises them.
 
     Raises:
-        ExportError: says what to install.
+        ExportError: says what to install, or which file has the name of a package.
     """
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    specs = {name: importlib.util.find_spec(name) for name in modules}
+    missing = [name for name, spec in specs.items() if spec is None]
+    for name, spec in specs.items():
+        if spec is not None and spec.submodule_search_locations is None:  # the package is a folder
+            # Imported, it would run as a program of its own, and perhaps export again without end.
+            raise ExportError(
+                f"The export format {extra!r} needs the package {name}, and Python finds {spec.origin} in its place. "
+                "Rename that file."
+            )
     if missing:
         raise ExportError(
             f"The export format {extra!r} needs {', '.join(missing)}, which is not installed. "

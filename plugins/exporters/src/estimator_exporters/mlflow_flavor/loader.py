@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
+from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature, LoadedSignature
 from estimator_exporters.bundle.loaded import numpy_dtype
-from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.plan import signature_of
 from estimator_exporters.scoring.treatment import Treatment
 
@@ -49,7 +50,7 @@ class Scorer:
             if name in columns
         }
         rows = len(next(iter(arrays.values()))) if arrays else 0
-        found = columns_of(self._signature(**arrays), rows)
+        found = columns_of(self._signature(**arrays), rows, not_by_row(self._signature))
         return pd.DataFrame({name: _listed(column) for name, column in found.items()})
 
     def _array(self, name: str, column: Any, feature: Feature) -> np.ndarray:
@@ -59,13 +60,22 @@ class Scorer:
         if feature.dtype == "string":
             array = values.astype(object)
         elif values.dtype == object:  # a column of pandas that holds lists
-            array = np.stack([np.asarray(value) for value in values.tolist()])
+            array = _stacked(name, values.tolist())
         else:
             array = values
         if feature.dtype != "string" and array.dtype == np.float64:  # JSON has one kind of number
             array = array.astype(numpy_dtype(feature.dtype)) if numpy_dtype(feature.dtype).kind in "fV" else array
         wide = array.ndim == len(feature.shape) - 1 and feature.shape[1:] == (1,)
         return array[:, None] if wide else array
+
+
+def _stacked(name: str, rows: list[Any]) -> np.ndarray:
+    try:
+        return np.stack([np.asarray(row) for row in rows])
+    except ValueError as error:
+        raise ArgumentError(
+            f"input {name!r}: its rows are not arrays of one shape ({error}). Bring all rows to the same length."
+        ) from error
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Scorer:  # pyright: ignore[reportUnusedFunction]

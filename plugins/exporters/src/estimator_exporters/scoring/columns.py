@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from estimator_core.export import Feature
+
 _SCORES = ("probabilities", "scores")
 
 
-def columns_of(outputs: Mapping[str, np.ndarray], rows: int) -> dict[str, np.ndarray]:
+def not_by_row(signature: object) -> frozenset[str]:
+    """The outputs of a signature that have no value a row, whatever their length.
+
+    An export of one batch size does not say which outputs are by row: there, their lengths tell.
+    """
+    inputs: Mapping[str, Feature] = getattr(signature, "inputs", {})
+    outputs: Mapping[str, Feature] = getattr(signature, "outputs", {})
+    if all(feature.shape[:1] != (None,) for feature in inputs.values()):
+        return frozenset()
+    return frozenset(name for name, feature in outputs.items() if feature.shape[:1] != (None,))
+
+
+def columns_of(
+    outputs: Mapping[str, np.ndarray], rows: int, apart: Collection[str] = frozenset()
+) -> dict[str, np.ndarray]:
     """Columns, a value a row; only outputs of vectors without classes have several.
 
     Scores of classes become columns with the class in their names, `classes` the predicted one; what is the same in
     every row (`all_classes`) stands in those names alone, and outputs that are not by row are left out.
+
+    Args:
+        outputs: of a signature, by name.
+        rows: of the batch.
+        apart: outputs that are not by row, though they may be as long; `not_by_row` of the signature.
 
     Example:
         >>> outputs = {"scores": np.array([[0.2, 0.8]]), "classes": np.array([["cat", "dog"]], object)}
         >>> {name: column.tolist() for name, column in columns_of(outputs, 1).items()}
         {'scores_cat': [0.2], 'scores_dog': [0.8], 'classes': ['dog']}
     """
-    named = {name: array for name, array in outputs.items() if array.ndim and len(array) == rows}
+    named = {name: array for name, array in outputs.items() if name not in apart and array.ndim and len(array) == rows}
     labels = _labels(named)
     found: dict[str, np.ndarray] = {}
     for name, array in named.items():

@@ -15,7 +15,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.storage import ObjectMissingError, copied_files, is_url, published_file
 from estimator_exporters.bundle.extras import lacking
-from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
 from estimator_exporters.scoring.plan import Plan, signature_of
 
@@ -67,7 +67,7 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
             ArgumentError: values are missing, or of another shape or dtype.
         """
         arrays = {name: _stacked([row[name] for row in batch], feature) for name, feature in model.inputs.items()}
-        columns = columns_of(model(**arrays), len(batch))
+        columns = columns_of(model(**arrays), len(batch), not_by_row(model))
         for place, row in enumerate(batch):
             scores = {name: column[place] for name, column in columns.items()}
             yield PredictionResult(row, scores, self._export)

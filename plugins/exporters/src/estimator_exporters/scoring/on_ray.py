@@ -12,7 +12,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_exporters.bundle.extras import lacking
-from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
 from estimator_exporters.scoring.plan import Plan, signature_of
 
@@ -48,7 +48,7 @@ class RayScorer:
         """
         arrays = {name: column for name, column in batch.items() if name in self._signature.inputs}
         outputs = self._signature(**arrays)
-        return {**batch, **columns_of(outputs, len(next(iter(batch.values()))))}
+        return {**batch, **columns_of(outputs, len(next(iter(batch.values()))), not_by_row(self._signature))}
 
 
 def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Part]:

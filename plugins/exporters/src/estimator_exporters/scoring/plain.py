@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import csv
+import gzip
 import itertools
 import json
 import logging
-from collections.abc import Iterator
+import lzma
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -21,6 +27,15 @@ if TYPE_CHECKING:
 
 #: Rows left out that are shown one by one, as in other readers.
 _SHOWN = 5
+#: Lines of JSON that show what the values of a key are.
+_LOOKED_AT = 100
+_UNPACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_ARROW = {".zst": "zstd", ".lz4": "lz4"}
+#: Types of Python by what a column of them is read as; the first that fits.
+_KINDS: tuple[tuple[str, set[type]], ...] = (("bool", {bool}), ("int64", {int}), ("float64", {int, float}))
+_BROKEN = (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error, csv.Error)
+# A field holds the JSON of a whole array.
+csv.field_size_limit(2**31 - 1)
 _log = logging.getLogger("estimator_exporters")
 
 
@@ -47,24 +62,58 @@ def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]
 
 
 def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np.ndarray]]:
-    """The rows of a file with JSON in it, line by line.
+    """The rows of a file with JSON in it, packed or not, line by line.
 
     Raises:
         ArgumentError: a row that does not fit, unless such rows are skipped; the message names file, line and column.
+            Also a column to keep that no row has.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with _opened(path) as file:
             rows = _objects(file) if kind == ".jsonl" else _records(file)
             ready = _fitting(path, rows, reading)
             while some := list(itertools.islice(ready, reading.batch_size)):
                 yield {name: _stacked([row[name] for row in some], reading.inputs.get(name)) for name in some[0]}
-    except (OSError, UnicodeDecodeError) as error:
+    except _BROKEN as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
 
 
+def types_of_lines(path: Path, names: Sequence[str]) -> dict[str, str]:
+    """What the first lines of a file of JSON lines hold under some names: "int64", "float64", "bool", else "string".
+
+    Raises:
+        ArgumentError: the file cannot be read.
+    """
+    try:
+        with _opened(path) as file:
+            rows = [row for _, row in itertools.islice(_objects(file), _LOOKED_AT) if isinstance(row, dict)]
+    except _BROKEN as error:
+        raise ArgumentError(f"{path} cannot be read: {error}.") from error
+    kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in names}
+    return {
+        name: next((kind for kind, known in _KINDS if found and found <= known), "string")
+        for name, found in kinds.items()
+    }
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[TextIO]:
+    # A mark of the byte order, which Excel writes, is no part of the first name.
+    options: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig"}
+    if path.suffix not in _ARROW:
+        with _UNPACKED.get(path.suffix, open)(path, "rt", **options) as file:
+            yield file
+        return
+    import pyarrow as pa
+
+    with TextIOWrapper(pa.input_stream(str(path), compression=_ARROW[path.suffix]), **options) as file:
+        yield file
+
+
 def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
-    skipped = 0
+    skipped, unseen = 0, set(reading.keep)
     for line, row in rows:
+        unseen -= row.keys() if unseen and isinstance(row, dict) else set()
         try:
             yield _row(f"{path}, line {line}", row, reading)
         except ArgumentError as error:
@@ -75,6 +124,8 @@ def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> I
                 _log.warning("Skipped %s", error)
     if skipped:
         _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
+    if unseen:
+        raise ArgumentError(f"--keep: no row of {path} has a column {sorted(unseen)[0]!r}. Correct the name.")
 
 
 def _objects(file: Any) -> Iterator[tuple[int, Any]]:
@@ -98,7 +149,12 @@ def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise ArgumentError(f"{where}: it must be an object with {sorted(reading.inputs)}, given: {str(row)[:200]}.")
     found = {name: _value(where, name, row, feature, reading) for name, feature in reading.inputs.items()}
-    return {name: str(row.get(name, "")) for name in reading.keep} | found
+    return {name: _as_text(row.get(name)) for name in reading.keep} | found
+
+
+def _as_text(value: Any) -> str:
+    """A value that is kept: a text as it is, anything else as JSON; what is missing is the empty text."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading: Reading) -> np.ndarray:

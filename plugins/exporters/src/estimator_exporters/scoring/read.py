@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +16,13 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_core.storage import copied_files, is_url
 from estimator_exporters.scoring.batch import Batch
-from estimator_exporters.scoring.plain import read_arrays, read_lines
+from estimator_exporters.scoring.plain import read_arrays, read_lines, types_of_lines
 
 TABLES = (".csv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+#: What a number to keep is read as where a row of JSON has none.
+_NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +131,11 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         ".parquet": estimator_inputs.parquet_input_fn,
         ".jsonl": estimator_inputs.jsonl_input_fn,
     }
-    types = dict.fromkeys(reading.keep, "string") | {name: _read_as(each) for name, each in reading.inputs.items()}
+    beside = [name for name in reading.keep if name not in reading.inputs]
+    # Numbers of JSON are read as such, and become texts afterwards; other files have texts of them.
+    kept = types_of_lines(path, beside) if beside and kind == ".jsonl" else dict.fromkeys(beside, "string")
+    types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
+    defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, types)
     source = openers[kind](
         str(path),
@@ -135,10 +143,20 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         shuffle=False,
         select_columns=list(types),
         column_types=types,
-        column_defaults={name: value for name, value in reading.defaults.items() if name in reading.inputs},
+        column_defaults={name: _NOTHING[kind] for name, kind in kept.items() if kind in _NOTHING} | defaults,
         on_error="skip" if reading.skip_bad_rows else "raise",
     )
     return _batches(path, source, reading)
+
+
+def _as_text(column: Any) -> Any:
+    """A kept column as texts, numbers and truth values as JSON writes them."""
+    if not isinstance(column, np.ndarray) or column.dtype == object:
+        return column
+    nothing = _NOTHING.get(str(column.dtype))
+    empty = np.isnan(column) if column.dtype.kind == "f" else column == nothing
+    written = ["" if none else json.dumps(value) for value, none in zip(column.tolist(), empty.tolist(), strict=True)]
+    return np.array(written, object)
 
 
 def _read_as(feature: Feature) -> str:
@@ -200,7 +218,7 @@ def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
     first = 1
     for batch in iter(source().next_columns, None):
         arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
-        kept = {name: arrays[name] if name in arrays else batch[name] for name in reading.keep}
+        kept = {name: arrays[name] if name in arrays else _as_text(batch[name]) for name in reading.keep}
         yield Batch(path, first, arrays, kept)
         first += len(next(iter(arrays.values())))
 

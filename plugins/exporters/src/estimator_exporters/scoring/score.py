@@ -10,7 +10,7 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_exporters.scoring.batch import Batch
-from estimator_exporters.scoring.columns import columns_of
+from estimator_exporters.scoring.columns import columns_of, not_by_row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +45,20 @@ def score(
         skip_bad_rows: leaves out rows that the signature refuses.
 
     Raises:
-        ArgumentError: a row that the signature refuses; the message names file and row.
+        ArgumentError: a row that the signature refuses; the message names file and row. Also a column to keep that
+            has the name of a score.
     """
     for batch in batches:
         size = min(batch_size, 1 << (batch.rows - 1).bit_length())
         try:
             outputs = _called(signature, batch, size)
-            yield Scored(columns=_columns(batch, outputs), rows=batch.rows)
         except EstimatorError as error:
             if not skip_bad_rows:
                 row, reason = _first_refused(signature, batch, error)
                 raise ArgumentError(f"{batch.path}, row {batch.first + row}: {reason}") from error
             yield from _one_by_one(signature, batch)
+        else:
+            yield Scored(columns=_columns(signature, batch, outputs), rows=batch.rows)
 
 
 def _called(signature: Any, batch: Batch, size: int) -> dict[str, np.ndarray]:
@@ -74,8 +76,14 @@ def _padded(array: np.ndarray, missing: int) -> np.ndarray:
     return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)])
 
 
-def _columns(batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {**batch.kept, **columns_of(outputs, batch.rows)}
+def _columns(signature: object, batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    scores = columns_of(outputs, batch.rows, not_by_row(signature))
+    for name in batch.kept:
+        if name in scores:  # its values would be replaced
+            raise ArgumentError(
+                f"--keep {name}: a score has that name too ({', '.join(scores)}). Rename the column of the input."
+            )
+    return {**batch.kept, **scores}
 
 
 def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple[int, str]:
@@ -98,6 +106,8 @@ def _one_by_one(signature: Any, batch: Batch) -> Iterator[Scored]:
     for row in range(batch.rows):
         one = batch.cut(row, row + 1)
         try:
-            yield Scored(columns=_columns(one, _called(signature, one, 1)), rows=1)
+            outputs = _called(signature, one, 1)
         except EstimatorError as error:
             yield Scored(columns={}, rows=0, refused=(f"{one.path}, row {one.first}: {_of_one_row(error)}",))
+        else:
+            yield Scored(columns=_columns(signature, one, outputs), rows=1)

@@ -9,11 +9,11 @@ import numpy as np
 
 from estimator_core.checkpoint import CheckpointStore, checkpoint_step, read_checkpoint, resolve_checkpoint
 from estimator_core.errors import HookError
-from estimator_hooks.averaging.transformation import FIELD
+from estimator_hooks.averaging.transformation import FIELD, how_to_keep
 
 
 def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Returns the averages a checkpoint holds, by variable path.
+    """Returns the averages a checkpoint holds, by variable path. Tables of `ec.sparse_lookup` have none.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
@@ -26,15 +26,15 @@ def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarra
     slots = read_checkpoint(checkpoint, ("opt_state",)).opt_state
     averages = {name.split(f"/{FIELD}/", 1)[1]: value for name, value in slots.items() if f"/{FIELD}/" in name}
     if not averages:
-        raise HookError(
-            f"The checkpoint {checkpoint} holds no average of the weights. Train with "
-            "optax.chain(optimizer, estimator_hooks.ema_of_weights(0.999))."
-        )
+        tables = any(name.endswith(f"/{FIELD}") for name in slots)
+        raise HookError(f"The checkpoint {checkpoint} holds no average of the weights. {how_to_keep(tables=tables)}")
     return averages
 
 
 def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.PathLike[str]) -> str:
     """Writes a checkpoint whose variables are the averages of another checkpoint; returns its path.
+
+    Variables without an average keep their values: tables of `ec.sparse_lookup`, and those that are not trained.
 
     `estimator.predict(..., checkpoint_path=...)`, `evaluate` and `export_saved_model` take it. It has no optimizer
     state: training cannot continue from it.

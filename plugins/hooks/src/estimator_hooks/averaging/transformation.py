@@ -23,7 +23,8 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
     """Returns a transformation that keeps `average = decay * average + (1 - decay) * weights` after every step.
 
     It leaves the updates as they are, and must come last: `optax.chain(optax.adam(1e-3), ema_of_weights(0.999))`. The
-    average starts at the initial weights.
+    average starts at the initial weights. A step of `ec.sparse_lookup` sees only the rows of its batch, so its tables
+    have no average: evaluations and checkpoints of the averages hold their newest rows.
 
     Args:
         decay: between 0 and 1; the average reaches back about `1 / (1 - decay)` steps.
@@ -60,16 +61,28 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
 
 
 def averages_in(opt_state: Any) -> dict[str, Any]:
-    """The averages in an optimizer state, by variable path.
+    """The averages in an optimizer state, by variable path. Tables of `ec.sparse_lookup` have none.
 
     Raises:
         HookError: the optimizer keeps none.
     """
     nodes = jax.tree.leaves(opt_state, is_leaf=lambda node: isinstance(node, EmaOfWeightsState))
     found = [node.ema_of_weights for node in nodes if isinstance(node, EmaOfWeightsState)]
-    if not found:
-        raise HookError(
-            "The optimizer keeps no average of the weights. Build train_op with "
-            "optax.chain(optimizer, estimator_hooks.ema_of_weights(0.999))."
+    averages = {path: value for part in found if isinstance(part, dict) for path, value in part.items()}
+    if not averages:
+        raise HookError(f"The optimizer keeps no average of the weights. {how_to_keep(tables=bool(found))}")
+    return averages
+
+
+def how_to_keep(*, tables: bool) -> str:
+    """What to do where there are no averages.
+
+    Args:
+        tables: whether the optimizer would average, but has only tables of `ec.sparse_lookup`.
+    """
+    if tables:
+        return (
+            "All its variables are tables of ec.sparse_lookup, and ema_of_weights sees only the rows of a batch. Use "
+            "ec.get_variable (row_sparse=False in estimator-canned-tabular)."
         )
-    return {path: value for averages in found if isinstance(averages, dict) for path, value in averages.items()}
+    return "Build train_op with optax.chain(optimizer, estimator_hooks.ema_of_weights(0.999))."

@@ -6,7 +6,6 @@ import bz2
 import glob
 import gzip
 import lzma
-import re
 import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from estimator_inputs.reading.zlib_stream import open_zlib
 _BY_SUFFIX = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSIONS = ("auto", "none", *sorted({*_BY_SUFFIX.values()}), "zlib")
 _PIECE = 1 << 20
-#: A URL, also one that lost a slash in `Path`.
-_URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+:)//?(?=[^/])")
 _DOWNLOAD = "Download the file, and give its path."
 _HELP = {
     "http": _DOWNLOAD,
@@ -58,8 +55,8 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         raise ArgumentError("file_pattern is an empty list: name at least one file.")
     found: dict[Path, None] = {}
     for pattern in patterns:
-        if is_url(url := _URL.sub(r"\1//", str(pattern))):
-            found.update(dict.fromkeys(_copies(url)))
+        if is_url(str(pattern)):  # also one that lost a slash in `Path`
+            found.update(dict.fromkeys(_copies(str(pattern))))
             continue
         # a name with a bracket that is a file means that file
         paths = [Path(pattern)] if Path(pattern).exists() else _matches(str(pattern))

@@ -11,12 +11,12 @@ import numpy as np
 #: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, under `training/NAME`;
 #: of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
-    "mu": ("m", "Adam", "adam_m"),
+    "mu": ("m", "Adam", "adam_m", "mg"),
     "nu": ("v", "Adam_1", "adam_v", "rms", "RMSProp"),
     "sum_of_squares": ("accumulator", "Adagrad"),
     "accumulators": ("accumulator", "Ftrl"),
     "linear": ("linear", "Ftrl_1"),
-    "trace": ("momentum", "Momentum"),
+    "trace": ("momentum", "Momentum", "RMSProp_2", "RMSProp_1"),
 }
 #: Before the ending: the slots of a variable that a partitioner made are in a scope of their own.
 _PLACES = ("", "t_0/", "part_0/")
@@ -70,12 +70,16 @@ def names_of(slot: Slot, tensors: Iterable[str]) -> list[str]:
         slot: a slot of a variable.
         tensors: the names in the checkpoint.
     """
+    names = tuple(tensors)
     words = _ENDINGS.get(slot.word, ())
     endings = [f"{slot.variable}/{place}{word}" for word in words for place in _PLACES]
+    if slot.word == "mu":  # A centered RMSProp has the mean in its second slot. Any other has the momentum there.
+        starts = [f"{slot.variable}/{place}RMSProp" for place in _PLACES]
+        endings += [f"{start}_1" for start in starts if f"{start}_2" in names]
     return [
         name
         for ending in endings
-        for name in tensors
+        for name in names
         if name == ending or (name.startswith("training/") and name.endswith(f"/{ending}"))
     ]
 
@@ -83,7 +87,8 @@ def names_of(slot: Slot, tensors: Iterable[str]) -> list[str]:
 def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float:
     """What makes a slot of TensorFlow the slot here. NaN: its rate changes by step, or is not in the checkpoint.
 
-    The momentum of Keras is a sum of updates, those of optax and of tf.compat.v1.train are sums of gradients.
+    The momentum of SGD is a sum of updates in Keras, and of gradients in optax and tf.compat.v1.train. That of RMSProp
+    is a sum of updates everywhere, which optax adds and TensorFlow subtracts.
 
     Args:
         slot: the slot here.
@@ -94,9 +99,12 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
         >>> slot, rate = Slot(word="trace", variable="w"), np.float32(0.5)
         >>> factor_of(slot, "training/SGD/w/momentum", {"training/SGD/learning_rate": rate})
         -2.0
-        >>> factor_of(slot, "w/Momentum", {})
-        1.0
+        >>> factor_of(slot, "w/Momentum", {}), factor_of(slot, "w/RMSProp_1", {})
+        (1.0, -1.0)
     """
+    before, _, last = name.rpartition("/")
+    if slot.word == "trace" and (last.startswith("RMSProp") or f"{before}/rms" in tensors):
+        return -1.0
     if slot.word != "trace" or not name.startswith("training/"):
         return 1.0
     optimizer = "/".join(name.split("/")[:2])

@@ -86,7 +86,7 @@ def _named(model_dir: Path) -> Generator[None]:
         raise ArgumentError(
             f"{model_dir} has no record from which it could be run again: {_FOLDER}/{_STARTS}: {why}. Runs of "
             "`estimator run` have one where estimator-runs is installed."
-            f"{trial if (model_dir / 'trial.json').exists() else ''}"
+            f"{trial if (model_dir / '../../sweep.json').exists() else ''}"
         ) from error
 
 

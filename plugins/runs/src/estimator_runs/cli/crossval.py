@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
     import numpy as np
 
+    from estimator_core.errors import ArgumentError
     from estimator_core.plugins import default_plugins
     from estimator_experiment.cli.run_report import table
     from estimator_runs.folds.driving import open_folds, run_folds
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace) -> int:
     metrics = metrics_over_folds(folds)
     rows, columns = out_of_fold(folds)
     path = folds.folder / "out_of_fold.npz"
-    np.savez(path, allow_pickle=False, rows=rows, **{f"column/{name}": value for name, value in columns.items()})
+    try:
+        np.savez(path, allow_pickle=False, rows=rows, **{f"column/{name}": value for name, value in columns.items()})
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error
     exported = export_ensemble(folds, format=args.format) if args.export else None
     if args.json:
         found = {name: asdict(one) for name, one in metrics.items()}

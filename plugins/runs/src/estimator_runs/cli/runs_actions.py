@@ -124,7 +124,11 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
             "removes it all the same."
         )
     for run in runs:
-        shutil.rmtree(run.path)
+        try:
+            shutil.rmtree(run.path)
+        except OSError as error:
+            told = f"{run.path} cannot be removed as a whole: {error.filename}: {error.strerror}."
+            raise ArgumentError(told) from error
         print(f"removed {run.path}")
     return 0
 

@@ -33,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     import json
+    import sys
 
+    from estimator_core.errors import ArgumentError
     from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.sweep.driving import open_search, run_search, work
     from estimator_runs.sweep.results import best_trials, importances, write_winner
@@ -41,20 +43,29 @@ def run(args: argparse.Namespace) -> int:
 
     if args.worker:
         train_alone()
-    search = open_search(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
+    look = args.show or args.trial is not None
+    search = open_search(Path(args.file), Path(args.dir) if args.dir else None, args.settings, look=look)
     if args.worker:
         work(search)
         print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show tells what was found.")
         return 0
-    if not args.show and args.trial is None:
+    if not look:
         run_search(search)
-    best, mattered, winner = best_trials(search), importances(search), write_winner(search, number=args.trial)
+    best, mattered = best_trials(search), importances(search)
+    try:
+        winner = str(write_winner(search, number=args.trial))
+    except OSError as error:
+        told = f"{error.filename} cannot be written: {error.strerror}."
+        if not args.show:
+            raise ArgumentError(told) from error
+        print(told, file=sys.stderr)  # the sweep of another user can be looked at
+        winner = None
     states = [trial.state.name for trial in search.shelf.study().get_trials(deepcopy=False)]
     counts = {state: states.count(state) for state in sorted(set(states))}
     metrics = [one.metric for one in search.sweep.objectives]
     if args.json:
         rows = [{"number": trial.number, "values": trial.values, "params": trial.params} for trial in best]
-        print(json.dumps({"trials": counts, "best": rows, "importances": mattered, "winner": str(winner)}))
+        print(json.dumps({"trials": counts, "best": rows, "importances": mattered, "winner": winner}))
         return 0
     head = ("trial", *metrics, *search.space)
     print(f"{search.shelf.folder}: {', '.join(f'{count} {state.lower()}' for state, count in counts.items())}\n")
@@ -65,5 +76,6 @@ def run(args: argparse.Namespace) -> int:
     print(fitted(rows, head))
     if mattered:
         print("\n" + table([(name, f"{share:.2f}") for name, share in mattered.items()], ("value", "importance")))
-    print(f"\nwinner  {winner}\nnext    estimator run {winner}")
+    if winner is not None:
+        print(f"\nwinner  {winner}\nnext    estimator run {winner}")
     return 0

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from estimator_runs.configuration.layers import KeyPath, Resolved, name_of
 from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
 from estimator_runs.configuration.schema import Configuration
+
+#: Tables whose keys are those of the file in full.
+_KEYS_IN_FULL: tuple[KeyPath, ...] = (("sweep", "space"), ("population", "values"))
 
 
 def checked(resolved: Resolved) -> Configuration:
@@ -42,7 +45,8 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
         missing = fault["type"] == "missing"
         place = tuple(fault["loc"]) if unknown or missing else _existing(tuple(fault["loc"]), resolved.values)
         if unknown:
-            text = f"there is no such key.{nearest(place[-1], keys_at(place[:-1]))}{_other_table(place)}"
+            hint = nearest(place[-1], keys_at(place[:-1])) + _other_table(place)
+            text = f"there is no such key.{_in_quotes(place[:-1]) or hint}"
         elif missing:
             text = "is missing."
         else:
@@ -56,10 +60,17 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
                 else ""
             )
             text = f"{text}, given {given!r}.{hint}" if "given" not in text else f"{text}."
+            text += _in_quotes(place) if isinstance(given, Mapping) else ""
         told = texts.setdefault(place, [])
         if text not in told:
             told.append(text)
     return [at(resolved, place, " Or: ".join(told)) for place, told in texts.items()]
+
+
+def _in_quotes(place: KeyPath) -> str:
+    """A hint if a place is where a key in full was written without quotes, so that it became tables in tables."""
+    bare = len(place) == 3 and place[:2] in _KEYS_IN_FULL and "." not in str(place[2])
+    return ' Write the key in full and in quotes, as in "hparams.rate".' if bare else ""
 
 
 def _existing(place: KeyPath, values: Any) -> KeyPath:
@@ -79,14 +90,25 @@ def _value(values: Any, place: KeyPath) -> Any:
 
 
 def keys_at(place: KeyPath) -> list[str]:
-    """The keys that the schema knows in a table; () is the file."""
+    """The keys that the schema knows in a table; () is the file. Empty where the file chooses the keys."""
     model: Any = Configuration
+    chosen = False  # whether the next part is a name that the file chooses
     for part in place:
-        if isinstance(part, str):
-            model = _model_in(model.model_fields[part].annotation)
+        if chosen or not isinstance(part, str):
+            chosen = False
+            continue
+        if part not in model.model_fields:
+            return []
+        annotation = model.model_fields[part].annotation
+        model, chosen = _model_in(annotation), _has_names(annotation)
         if model is None:
             return []
-    return list(model.model_fields)
+    return [] if chosen else list(model.model_fields)
+
+
+def _has_names(annotation: Any) -> bool:
+    """Whether a type is a table whose keys the file chooses."""
+    return get_origin(annotation) is dict or any(map(_has_names, get_args(annotation)))
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -98,18 +98,18 @@ def _dtype(value: str) -> str:
         raise ValueError(str(error)) from None
 
 
-class Serving(Part):
-    """The form of requests of an export: a function as `module:function`, or features by name."""
-
-    function: str | None = None
-    features: dict[str, Feature] = {}
-
-
 class Feature(Part):
     """A feature of a request; an axis of -1 has any length, the first one counts examples."""
 
     shape: Annotated[list[int], AfterValidator(_shape)] = [-1]
     dtype: Annotated[str, AfterValidator(_dtype)] = "float32"
+
+
+class Serving(Part):
+    """The form of requests of an export: a function as `module:function`, or features by name."""
+
+    function: str | None = None
+    features: dict[str, Feature] = {}
 
 
 class PluginSettings(Part):

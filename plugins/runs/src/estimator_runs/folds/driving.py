@@ -73,7 +73,10 @@ def run_folds(folds: Folds) -> None:
     codes = run_workers("estimator_runs.folds.worker", said, folds.crossval.workers)
     waiting = [fold for fold in range(len(folds.splits)) if not folds.done(fold)]
     if waiting:
-        raise ArgumentError(f"Folds {waiting} have not ended (exit codes {codes}). Start again to continue.")
+        raise ArgumentError(
+            f"Folds {waiting} have not ended (exit codes {codes}): the messages of the workers stand above. Start "
+            "again to continue."
+        )
 
 
 def work(folds: Folds) -> None:
@@ -84,6 +87,8 @@ def work(folds: Folds) -> None:
     """
     with Interruption() as interruption:
         for fold in range(len(folds.splits)):
+            if folds.done(fold):
+                continue
             with owned(folds.model_dir(fold)) as mine:
                 if mine and not folds.done(fold):
                     _run(folds, fold)

@@ -10,7 +10,7 @@ from estimator_runs.folds.fold import Folds, fold_experiment, judge, training_in
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
-from estimator_runs.workers import owned
+from estimator_runs.workers import Interruption, owned
 
 
 def run_together(folds: Folds) -> None:
@@ -20,11 +20,13 @@ def run_together(folds: Folds) -> None:
     Raises:
         ArgumentError: the folds cannot be trained together; the message names the reason.
         NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
+        PreemptedError: SIGTERM or SIGINT stopped it. What is trained is saved.
     """
     place, way = folds.folder / "way.json", folds.crossval.way
     known = json.loads(place.read_text()) if place.exists() else None
     with contextlib.ExitStack() as stack:
-        mine = [fold for fold in range(len(folds.splits)) if stack.enter_context(owned(folds.model_dir(fold)))]
+        waiting = [fold for fold in range(len(folds.splits)) if not folds.done(fold)]
+        mine = [fold for fold in waiting if stack.enter_context(owned(folds.model_dir(fold)))]
         going = {fold: fold_experiment(folds, fold) for fold in mine if not folds.done(fold)}
         if not going:
             return
@@ -37,10 +39,12 @@ def run_together(folds: Folds) -> None:
             )
             for fold, one in going.items()
         ]
+        interruption = stack.enter_context(Interruption())
         population = Population(members, way=known if way == "auto" else way)
         population.train(next(iter(going.values())).train_steps)
         write_whole(place, population.way)
         for fold, one in going.items():
+            interruption.check()
             if f"fold {fold}" not in population.failed:
                 judge(folds, fold, one.estimator)
     if population.failed:

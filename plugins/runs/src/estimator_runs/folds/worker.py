@@ -6,10 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from estimator_core.errors import PreemptedError
-from estimator_runs.workers import end_with_parent
-
-_CAN_BE_RESUMED = 75
+from estimator_runs.workers import end_with_parent, worked
 
 
 def main(text: str) -> int:
@@ -18,11 +15,7 @@ def main(text: str) -> int:
 
     end_with_parent()
     said = json.loads(text)
-    try:
-        work(open_folds(Path(said["path"]), Path(said["folder"]), said["settings"]))
-    except PreemptedError:
-        return _CAN_BE_RESUMED
-    return 0
+    return worked(lambda: work(open_folds(Path(said["path"]), Path(said["folder"]), said["settings"])))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimator_core.checkpoint import checkpoint_step, read_checkpoint
+from estimator_core.checkpoint import checkpoint_step
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs.configuration.problems import ConfigurationError, at
@@ -21,7 +21,8 @@ from estimator_runs.configuration.show import masked
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
-from estimator_runs.sweep.trial import configured
+from estimator_runs.sweep.trial import configured, input_ended
+from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
 _NOT_FINITE, _INPUT_ENDED, _ALL_STEPS = "the loss is not finite", "the input has ended", "all steps are made"
@@ -95,6 +96,7 @@ def run_population(trials: Trials) -> dict[int, str]:
 
     Raises:
         ArgumentError: the trials cannot be trained together, or their plan has no last step.
+        PreemptedError: SIGTERM or SIGINT stopped it. All trials are saved where they stand.
     """
     experiments = {number: _experiment(trials, number) for number in range(len(trials.values))}
     last = max((one.train_steps or 0 for one in experiments.values()), default=0)
@@ -106,6 +108,13 @@ def run_population(trials: Trials) -> dict[int, str]:
     waiting = {number: one for number, one in experiments.items() if trials.ended(number) is None}
     if not waiting:
         return _failures(trials)
+    with Interruption() as interruption:
+        _run(trials, waiting, last, interruption)
+    return _failures(trials)
+
+
+def _run(trials: Trials, waiting: Mapping[int, Any], last: int, interruption: Interruption) -> None:
+    """Trains the trials that have not ended, from evaluation to evaluation, and notes how each ends."""
     members = [
         Member(
             name=f"trial {number}", estimator=one.estimator, input_fn=one.train_input_fn, hooks=tuple(one.train_hooks)
@@ -117,9 +126,11 @@ def run_population(trials: Trials) -> dict[int, str]:
     population = Population(members, way=known if trials.said.way == "auto" else trials.said.way)
     every = trials.said.every_steps or last
     for step in [*range(every, last, every), last]:
+        interruption.check()
         population.train(step)
         write_whole(place, population.way)
         for number, one in waiting.items():
+            interruption.check()
             name = f"trial {number}"
             if trials.ended(number) is not None:
                 continue
@@ -132,7 +143,6 @@ def run_population(trials: Trials) -> dict[int, str]:
             _evaluate(one, stands)
             if stands < step or step == last:
                 trials.end(number, _INPUT_ENDED if stands < step else _ALL_STEPS, stands)
-    return _failures(trials)
 
 
 def _failures(trials: Trials) -> dict[int, str]:
@@ -148,17 +158,10 @@ def _note_known_end(trials: Trials, number: int, one: Any, last: int) -> None:
     """Records the end of a trial whose files show it: it was killed before the record, or is of an earlier version."""
     if last in read_eval_metrics(one.estimator.eval_dir()):
         trials.end(number, _ALL_STEPS, last)
-    elif _input_ended(one.estimator):
+    elif input_ended(one.estimator):
         step = checkpoint_step(one.estimator.latest_checkpoint())
         _evaluate(one, step)
         trials.end(number, _INPUT_ENDED, step)
-
-
-def _input_ended(estimator: Any) -> bool:
-    """Whether the newest checkpoint says that the input has ended."""
-    path = estimator.latest_checkpoint()
-    said = None if path is None else read_checkpoint(path, items=("input",)).input
-    return said is not None and bool(said["exhausted"])
 
 
 def _evaluate(experiment: Any, step: int) -> None:

@@ -131,7 +131,7 @@ def read_runs(places: Iterable[Path]) -> list[RunRecord]:
         places: model_dirs, or directories that hold some.
 
     Raises:
-        ArgumentError: a directory holds no run, or the record of a run cannot be read.
+        ArgumentError: a directory cannot be read or holds no run, or the record of a run cannot be read.
     """
     return [read_run(path) for path in _model_dirs(places)]
 
@@ -143,7 +143,7 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
         places: model_dirs, or directories that hold some.
 
     Raises:
-        ArgumentError: a directory holds no run, or no run can be read.
+        ArgumentError: a directory cannot be read or holds no run, or no run can be read.
     """
     runs: list[RunRecord] = []
     faults: list[str] = []
@@ -165,7 +165,10 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
 def _model_dirs(places: Iterable[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for place in places:
-        paths = [place / _RECORD] if (place / _RECORD).is_file() else sorted(place.rglob(_RECORD))
+        try:
+            paths = [place / _RECORD] if (place / _RECORD).is_file() else sorted(place.rglob(_RECORD))
+        except OSError as error:  # it may not be looked into
+            raise ArgumentError(f"{place} cannot be read: {error.strerror}.") from error
         if not paths:
             raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
         found.update(dict.fromkeys(path.parent for path in paths))
@@ -191,7 +194,7 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
     """Adds tags to a run, or removes them; returns its tags afterwards.
 
     Raises:
-        ArgumentError: the directory holds no run, or a tag is empty or has a comma in it.
+        ArgumentError: the directory holds no run or cannot be written, or a tag is empty or has a comma in it.
     """
     read_run(model_dir)
     given = set(tags)
@@ -200,8 +203,11 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
             raise ArgumentError(f"A tag needs a letter or a digit, and no comma, given: {tag!r}.")
     kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
     draft = model_dir / f".{_TAGS}.draft"
-    draft.write_text(json.dumps(kept) + "\n")
-    draft.replace(model_dir / _TAGS)
+    try:
+        draft.write_text(json.dumps(kept) + "\n")
+        draft.replace(model_dir / _TAGS)
+    except OSError as error:
+        raise ArgumentError(f"{model_dir / _TAGS} cannot be written: {error.strerror}.") from error
     return tuple(kept)
 
 

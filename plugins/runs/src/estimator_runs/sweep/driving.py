@@ -22,6 +22,8 @@ from estimator_runs.workers import Interruption, run_workers
 
 _log = logging.getLogger("estimator_core")
 _WAIT = 0.2
+#: Tables that a trial does not read. Of [sweep] the directory keeps what counts by itself.
+_NOT_OF_TRIALS = ("sweep", "population", "crossval", "exporters", "serving")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +45,18 @@ class Search:
     shelf: Shelf
 
 
-def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] = ()) -> Search:
+def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] = (), *, look: bool = False) -> Search:
     """Reads a configuration with a [sweep], and opens its directory.
 
     Args:
         path: the path of the configuration file.
         folder: the directory of the sweep; None: `runs/<name of the file>-sweep`.
         settings: the settings of the command line.
+        look: whether the sweep is only looked at: it has begun, and nothing is written here.
 
     Raises:
         ConfigurationError: the file, its space, sampler or pruner cannot be used.
-        ArgumentError: the directory holds another sweep.
+        ArgumentError: the directory holds another sweep, or none to look at.
     """
     read = read_configuration(path, settings)
     sweep = read.configuration.sweep
@@ -65,8 +68,13 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)
     shelf = Shelf(folder or Path(f"runs/{path.stem}-sweep"), sweep, space)
-    shelf.open()
+    shelf.open(_of_trials(read.resolved), look=look)
     return Search(path=path, settings=tuple(settings), sweep=sweep, space=space, shelf=shelf)
+
+
+def _of_trials(resolved: Resolved) -> dict[str, Any]:
+    """The part of a configuration by which all trials are trained and judged."""
+    return {key: value for key, value in resolved.values.items() if key not in _NOT_OF_TRIALS}
 
 
 def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
@@ -147,5 +155,6 @@ def _run_workers(search: Search) -> None:
     failed = [code for code in codes if code]
     if failed and search.shelf.ended() < search.sweep.trials:
         raise ArgumentError(
-            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}). Start again to continue."
+            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}): their messages stand above. Start "
+            "again to continue."
         )

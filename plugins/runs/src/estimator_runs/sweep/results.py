@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from estimator_core.errors import ArgumentError
-from estimator_runs.configuration.layers import Origin, resolve
-from estimator_runs.configuration.overrides import layer_of, read_settings
+from estimator_runs.configuration.files import read_layers
+from estimator_runs.configuration.layers import KeyPath, Origin, resolve
+from estimator_runs.configuration.overrides import layer_of, of_same_types, read_settings
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.sweep.driving import Search
 from estimator_runs.sweep.engine import engine
+
+#: Code as `file.py:name`.
+_CODE = re.compile(r"[^\s:]+\.py:[\w.]+")
 
 
 def best_trials(search: Search) -> list[Any]:
@@ -25,8 +32,18 @@ def best_trials(search: Search) -> list[Any]:
     study = search.shelf.study()
     best = study.best_trials
     if not best:
-        raise ArgumentError(f"No trial of {search.shelf.folder} is complete: there is no best one yet.")
+        raise ArgumentError(f"No trial of {search.shelf.folder} is complete: {_why_none(search)}")
     return sorted(best, key=lambda trial: trial.number)[: 1 if len(search.sweep.objectives) == 1 else None]
+
+
+def _why_none(search: Search) -> str:
+    """Why no trial is complete: those that have ended have failed, or were pruned, or there are none."""
+    ended = [search.shelf.outcome(number) for number in range(search.shelf.ended())]
+    failed = {number: one.reason for number, one in enumerate(ended) if one is not None and one.state == "FAIL"}
+    if not failed:
+        return "there is no best one yet."
+    newest = max(failed)
+    return f"{len(failed)} of the {len(ended)} that have ended have failed. Trial {newest}: {failed[newest]}"
 
 
 def importances(search: Search) -> dict[str, float]:
@@ -62,7 +79,10 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
     if params is None:
         raise ArgumentError(f"{search.shelf.folder} has no trial {chosen}.")
     target = search.shelf.folder / "best.toml" if path is None else path
-    settings = read_settings(search.settings)
+    # As the trials have them: with the types of the file, and with code from where the command was given.
+    settings = of_same_types(read_settings(search.settings), resolve(read_layers(search.path)))
+    way = os.path.relpath(Path.cwd(), target.parent.resolve())
+    settings = [replace(layer, values=_seen_from(layer.values, way)) for layer in settings]
     said = read_configuration(search.path, search.settings).resolved.values.get("run_config", {})
     seed = {} if "tf_random_seed" in said else {"run_config.tf_random_seed": search.sweep.seed}
     origin = Origin(source=f"trial {chosen}")
@@ -71,3 +91,26 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
     values = {"include": include, **resolve([*settings, *filter(None, layers)]).values}
     target.write_text(f"# Trial {chosen} of {search.shelf.folder.name}.\n{tomli_w.dumps(values)}")
     return target
+
+
+def _seen_from(value: Any, way: str, path: KeyPath = ()) -> Any:
+    """Settings for a file in another directory: their files of Python and `${here}` are those of before.
+
+    Args:
+        value: the settings.
+        way: from the directory of the file to the one of the settings.
+        path: the path of the value.
+
+    Example:
+        >>> _seen_from({"model": {"function": "line.py:model_fn"}, "train": {"max_steps": 2}}, "../..")
+        {'model': {'function': '../../line.py:model_fn'}, 'train': {'max_steps': 2}}
+    """
+    if isinstance(value, Mapping):
+        return {key: _seen_from(each, way, (*path, key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_seen_from(each, way, (*path, place)) for place, each in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    if path == ("program", "file") or _CODE.fullmatch(value):
+        return os.path.join(way, value)
+    return value.replace("${here}", f"${{here}}/{way}")

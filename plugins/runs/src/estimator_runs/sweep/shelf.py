@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Generator, Mapping, Sequence
@@ -18,8 +19,11 @@ from typing import Any, Literal
 
 from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.schema import Sweep
+from estimator_runs.configuration.show import masked
 from estimator_runs.sweep.engine import directions, engine
-from estimator_runs.workers import owned
+from estimator_runs.workers import opened_lock, owned
+
+_CONFIGURATION, _DIGEST = "configuration", "configuration_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,31 +59,53 @@ class Shelf:
         """The model_dir of a trial."""
         return self.folder / "trials" / f"{number:05d}"
 
-    def open(self) -> None:
+    def open(self, configuration: Mapping[str, Any], *, look: bool = False) -> None:
         """Makes the directory, or refuses one of another search.
 
+        Args:
+            configuration: what the trials have in common. An earlier version did not note it.
+            look: whether nothing is written.
+
         Raises:
-            ArgumentError: a search with another space, seed, objective, sampler or number of workers began here.
+            ArgumentError: a search with another space, seed, objective, sampler, number of workers or configuration
+                began here, or none if nothing is written.
         """
         said = json.loads(self._sweep.model_dump_json(exclude={"trials", "storage"}))
+        told = json.dumps(configuration, sort_keys=True, default=str)
+        said[_CONFIGURATION] = json.loads(json.dumps(masked(configuration), default=str))
+        said[_DIGEST] = hashlib.sha256(told.encode()).hexdigest()
         path = self.folder / "sweep.json"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self.locked():
-            if not path.exists():
-                write_whole(path, said)
-                return
-            before = json.loads(path.read_text())
-        changed = [key for key in said if said[key] != before.get(key)]
+        if look and not path.exists():
+            raise ArgumentError(f"{self.folder} holds no sweep that has begun. Give its directory (--dir).")
+        if not look:
+            with self.locked():
+                if not path.exists():
+                    write_whole(path, said)
+                    return
+        self._check_same(said, json.loads(path.read_text()))
+
+    def _check_same(self, said: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+        of_before, of_now = _flat(before.get(_CONFIGURATION, {})), _flat(said[_CONFIGURATION])
+        changed = [key for key in said if key not in (_CONFIGURATION, _DIGEST) and said[key] != before.get(key)]
+        was = dict(before)
+        if _DIGEST in before and before[_DIGEST] != said[_DIGEST]:
+            keys = dict.fromkeys([*of_now, *of_before])
+            changed += [key for key in keys if of_now.get(key) != of_before.get(key)] or [_CONFIGURATION]
+            was |= {_CONFIGURATION: "with another secret", **of_before}
         if changed:
             raise ArgumentError(
                 f"{self.folder} holds a sweep with another {', '.join(changed)}: {changed[0]} was "
-                f"{before.get(changed[0])!r}. Give another directory (--dir), or the values of before."
+                f"{was.get(changed[0])!r}. Give another directory (--dir), or the values of before."
             )
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """A block that one process enters at a time."""
-        with (self.folder / "sweep.lock").open("w") as file:
+        """A block that one process enters at a time.
+
+        Raises:
+            ArgumentError: the directory cannot be written.
+        """
+        with opened_lock(self.folder / "sweep.lock") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -139,14 +165,23 @@ class Shelf:
         )
 
     def study(self) -> Any:
-        """Optuna's study in its storage, with every trial that has ended; other tools of Optuna read it."""
-        optuna = engine()
-        with self.locked():
-            study = optuna.create_study(
-                study_name="sweep", storage=self._storage(), directions=directions(self._sweep), load_if_exists=True
-            )
-            for number in range(len(study.get_trials(deepcopy=False)), self.ended()):
-                study.add_trial(self.frozen(number))
+        """Optuna's study in its storage, with every trial that has ended; other tools of Optuna read it. Where the
+        directory cannot be written, the same in memory.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self.locked())
+            except ArgumentError:  # it is of another user: the storage stays as it is
+                return self._filled(None)
+            return self._filled(self._storage())
+
+    def _filled(self, storage: Any) -> Any:
+        """A study in a storage, or in memory, with every trial that has ended."""
+        study = engine().create_study(
+            study_name="sweep", storage=storage, directions=directions(self._sweep), load_if_exists=storage is not None
+        )
+        for number in range(len(study.get_trials(deepcopy=False)), self.ended()):
+            study.add_trial(self.frozen(number))
         return study
 
     def _storage(self) -> Any:
@@ -158,12 +193,28 @@ class Shelf:
         return JournalStorage(JournalFileBackend(str(self.folder / "study.journal")))
 
 
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of nested tables, by key in full."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        inner: Any = _flat(value) if isinstance(value, Mapping) else {}
+        found |= {f"{key}.{name}": each for name, each in inner.items()} or {key: value}
+    return found
+
+
 def write_whole(path: Path, value: Any) -> None:
-    """Writes JSON atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("w") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    """Writes JSON atomically.
+
+    Raises:
+        ArgumentError: it cannot be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        with draft.open("w") as file:
+            json.dump(value, file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error

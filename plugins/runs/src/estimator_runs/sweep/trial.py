@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core.checkpoint import checkpoint_step, read_checkpoint
 from estimator_core.errors import ArgumentError, NanLossDuringTrainingError
+from estimator_core.inputs import InputPosition
 from estimator_core.summaries import read_eval_metrics
+from estimator_core.train_eval import training_batches
 from estimator_runs.configuration.layers import Layer, Origin
 from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.reading import Read, read_configuration
@@ -51,26 +54,63 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
     values: list[float] = []
     for step in [*range(every, last, every), last]:
         try:
-            metrics = evaluated(experiment, step)
+            metrics, stands = evaluated(experiment, step)
         except NanLossDuringTrainingError as error:
             return Outcome(state="FAIL", steps=steps, reason=str(error))
         values = [_objective(metrics, one.metric) for one in sweep.objectives]
         if not all(map(math.isfinite, values)):
-            return Outcome(state="FAIL", steps=steps, reason=f"an objective is {values} at step {step}")
-        steps[step] = values[0]
+            return Outcome(state="FAIL", steps=steps, reason=f"an objective is {values} at step {stands}")
+        steps[stands] = values[0]
+        if stands < step:  # its training has ended by itself: with its input, or by a hook
+            break
         if step < last and is_pruned(steps):
             return Outcome(state="PRUNED", values=values, steps=steps)
     return Outcome(state="COMPLETE", values=values, steps=steps if len(sweep.objectives) == 1 else {})
 
 
-def evaluated(experiment: Any, step: int) -> Mapping[str, Any]:
-    """The metrics at a step. Trains up to it and evaluates, unless both are done already."""
+def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
+    """The metrics at a step, or where the training has ended before it; and that step. Trains up to it and evaluates,
+    unless both are done already. An input that has ended does not begin again.
+    """
     estimator = experiment.estimator
     done = read_eval_metrics(estimator.eval_dir())
     if step in done:
-        return done[step]
-    estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
-    return estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)
+        return done[step], step
+    if not _nothing_left(experiment):
+        estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
+    stands = checkpoint_step(estimator.latest_checkpoint())
+    if stands in done:
+        return done[stands], stands
+    metrics = estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)
+    return metrics, stands
+
+
+def _nothing_left(experiment: Any) -> bool:
+    """Whether the training input has ended where the newest checkpoint stands. An input that is only counted is not
+    asked: it would be read up to there once more.
+    """
+    estimator = experiment.estimator
+    position = _position(estimator)
+    if position is None or position.exhausted or position.source_state is None:
+        return position is not None and position.exhausted
+    source = training_batches(estimator, experiment.train_input_fn, position)
+    try:
+        next(source, None)
+        return source.ended
+    finally:
+        source.close()
+
+
+def input_ended(estimator: Any) -> bool:
+    """Whether the newest checkpoint says that the input has ended."""
+    position = _position(estimator)
+    return position is not None and position.exhausted
+
+
+def _position(estimator: Any) -> InputPosition | None:
+    path = estimator.latest_checkpoint()
+    said = None if path is None else read_checkpoint(path, items=("input",)).input
+    return None if said is None else InputPosition.from_json(said)
 
 
 def _objective(metrics: Mapping[str, Any], name: str) -> float:

@@ -12,7 +12,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from estimator_core.errors import EstimatorError
+from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins
 from estimator_core.storage import open_storage
 
@@ -31,11 +31,11 @@ def run(args: argparse.Namespace) -> int:
     """Examines the storage, prints the findings, and returns 0 if runs are safe, else 1."""
     from estimator_storage.doctor import Finding, examine, measure, verdict
 
-    try:
-        storage = open_storage(args.url, default_plugins())
-    except EstimatorError as error:
-        print(error)
-        return 1
+    if not args.url:
+        raise ArgumentError("URL must not be empty.")
+    if args.megabytes < 1:
+        raise ArgumentError(f"--megabytes must be at least 1, given: {args.megabytes}.")
+    storage = open_storage(args.url, default_plugins())
     if not args.json:
         print(storage.url)
     findings: list[Finding] = []

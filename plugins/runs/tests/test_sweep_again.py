@@ -1,0 +1,161 @@
+"""A sweep that is started or looked at again: another configuration, other users, trainings that end by themselves."""
+
+import json
+from pathlib import Path
+
+import pytest
+from line_files import TOML, write_line
+
+from estimator_core import Estimator
+from estimator_core.checkpoint import latest_checkpoint, load_variables
+from estimator_core.cli import main
+from estimator_core.errors import ArgumentError
+from estimator_core.summaries import read_eval_metrics
+from estimator_runs import best_trials, open_search, run_search
+
+pytest.importorskip("optuna")
+
+SWEEP = """
+[sweep]
+trials = 2
+every_steps = 5
+objectives = [{ metric = "error", mode = "min" }]
+space = { "hparams.rate" = { choices = [0.1, 0.2] } }
+"""
+
+
+@pytest.fixture
+def line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_line(tmp_path, TOML + SWEEP)
+
+
+@pytest.fixture
+def of_another_user(monkeypatch):
+    """A directory in which this process may not write. The rights of files hold nobody up who is root."""
+    opened = Path.open
+
+    def forbidden(self, mode="r", *args, **kwargs):
+        if "theirs" in self.parts and mode != "r":
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "write_text", lambda self, text: self.open("w").write(text))
+    monkeypatch.setattr(Path, "open", forbidden)
+
+
+def test_trials_of_another_configuration_are_refused(line, capsys):
+    """Trials of two plans cannot be compared, and the winner would be a run that nobody made."""
+    words = ["sweep", "line.toml", "--dir", "here"]
+    assert main([*words, "--set", "sweep.trials=1"]) == 0
+    best = Path("here/best.toml").read_text()
+    capsys.readouterr()
+    for action in ([], ["--show"], ["--worker"]):
+        assert main([*words, "--set", "train.max_steps=10", *action]) == 2
+        told = "here holds a sweep with another train.max_steps: train.max_steps was 20. Give another directory (--dir)"
+        assert told in capsys.readouterr().err
+    assert Path("here/best.toml").read_text() == best
+    line.write_text(line.read_text() + "[crossval]\nfolds = 3\n")  # no trial reads it
+    assert main([*words, "--set", "sweep.trials=2"]) == 0
+
+
+def test_a_changed_secret_is_another_configuration_and_is_not_told(line):
+    open_search(line, settings=["hparams.api_key='abc-1'"])
+    with pytest.raises(ArgumentError, match="another configuration: configuration was 'with another secret'") as told:
+        open_search(line, settings=["hparams.api_key='abc-2'"])
+    assert "abc" not in str(told.value) + Path("runs/line-sweep/sweep.json").read_text()
+
+
+def test_a_directory_of_an_earlier_version_stays_known(line):
+    place = open_search(line).shelf.folder / "sweep.json"
+    said = json.loads(place.read_text())
+    place.write_text(json.dumps({key: value for key, value in said.items() if "configuration" not in key}))
+    open_search(line, settings=["train.max_steps=10"])
+
+
+def test_who_only_looks_makes_nothing(line, capsys):
+    for action in (["--show"], ["--trial", "0"]):
+        assert main(["sweep", "line.toml", "--dir", "elsewhere", *action]) == 2
+        assert "elsewhere holds no sweep that has begun. Give its directory (--dir)." in capsys.readouterr().err
+    assert not Path("elsewhere").exists()
+
+
+def test_the_sweep_of_another_user_can_be_looked_at(line, capsys, request):
+    run_search(open_search(line, Path("theirs")))
+    request.getfixturevalue("of_another_user")
+    capsys.readouterr()
+    words = ["sweep", "line.toml", "--dir", "theirs"]
+    assert main([*words, "--show", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["trials"], found["best"][0]["params"], found["winner"]) == (
+        {"COMPLETE": 2},
+        {"hparams.rate": 0.2},
+        None,
+    )
+    assert "theirs/best.toml cannot be written: Permission denied." in err
+    assert main([*words, "--trial", "0"]) == 2
+    assert "error: theirs/best.toml cannot be written: Permission denied." in capsys.readouterr().err
+    assert main([*words, "--set", "sweep.trials=3"]) == 2
+    assert "theirs/sweep.lock cannot be written: Permission denied. Give another directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(96, [5, 10, 12]), (80, [5, 10])])
+def test_a_trial_ends_with_its_input(line, rows, steps, monkeypatch):
+    """As `estimator run` does: the input does not begin again for the next part, nor after a kill."""
+    code = Path("line_code.py")
+    code.write_text(f"{code.read_text().replace('-1, 1, 32', f'-1, 1, {rows}')}")
+    line.write_text(line.read_text().replace("args = { batch_size = 8 }", "args = { batch_size = 8, epochs = 1 }"))
+    settings = ["sweep.trials=1"]
+    search = open_search(line, settings=settings)
+    evaluate = Estimator.evaluate
+
+    def killed(self, *args, **kwargs):
+        if latest_checkpoint(self.model_dir).endswith(f"/{rows // 8}"):
+            raise RuntimeError("killed")
+        return evaluate(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Estimator, "evaluate", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            run_search(search)
+    run_search(open_search(line, settings=settings))
+    trial = search.shelf.trial_dir(0)
+    assert sorted(search.shelf.outcome(0).steps) == sorted(read_eval_metrics(trial / "eval")) == steps
+    assert main(["sweep", "line.toml", "--set", *settings]) == 0
+    assert main(["run", "runs/line-sweep/best.toml", "--model-dir", "again"]) == 0
+    assert load_variables("again")["slope"].tobytes() == load_variables(trial)["slope"].tobytes()
+
+
+def test_the_winner_has_the_settings_of_its_trial(line, monkeypatch):
+    """From where the command was given, and with the types of the file."""
+    Path("other_code.py").write_text(Path("line_code.py").read_text().replace("3 * x + 1", "5 * x"))
+    line.write_text(line.read_text().replace("rate = 0.3\n", "rate = 0.3\nscale = 2.0\n"))
+    settings = ["sweep.trials=1", "hparams.scale=1"]
+    settings += [f"inputs.{name}.call=other_code.py:batches" for name in ("train", "eval")]
+    words = ["sweep", "line.toml", "--dir", "deep/down/sweep"]
+    assert main([*words, *(part for text in settings for part in ("--set", text))]) == 0
+    monkeypatch.chdir(Path("deep"))
+    assert main(["run", "down/sweep/best.toml", "--model-dir", "again"]) == 0
+    again, trial = Path("again"), Path("down/sweep/trials/00000")
+    assert load_variables(again)["slope"].tobytes() == load_variables(trial)["slope"].tobytes()
+    scales = [json.loads((place / "run.json").read_text())["hparams"]["scale"] for place in (again, trial)]
+    assert list(map(repr, scales)) == ["1.0", "1.0"]
+
+
+def test_where_all_trials_have_failed_a_reason_is_told(line, capsys):
+    line.write_text(line.read_text().replace("[0.1, 0.2]", "[1e30]"))
+    assert main(["sweep", "line.toml"]) == 2
+    told = "No trial of runs/line-sweep is complete: 2 of the 2 that have ended have failed. Trial 1: NaN loss"
+    assert told in capsys.readouterr().err
+    with pytest.raises(ArgumentError, match="there is no best one yet"):
+        best_trials(open_search(line, Path("new")))
+
+
+def test_an_error_of_a_worker_is_one_line(line, capfd):
+    settings = ["sweep.workers=2", "sweep.objectives=[{metric='errors', mode='min'}]"]
+    assert main(["sweep", "line.toml", *(part for text in settings for part in ("--set", text))]) == 2
+    err = capfd.readouterr().err
+    assert "worker: error: The evaluation has no metric 'errors'" in err
+    assert "Traceback" not in err
+    assert "2 of 2 workers failed (exit codes [1, 1]): their messages stand above." in err
