@@ -27,10 +27,10 @@ BUDGETS = {
     "_checkpoint": 2640,  # the catalog, audits, incremental saves, others' checkpoints, runs of URLs, tables on hosts
     "_cli": 632,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
-    "_export": 642,  # words of host transforms, two formats that take one export, complex outputs, uneven lists included
-    "_inputs": 1583,  # global batches dealt out, the contract with the data, byte order, masks, tables, exact columns included
+    "_export": 642,  # words of host transforms, formats that take one export, complex outputs, uneven lists
+    "_inputs": 1583,  # global batches, the contract with the data, byte order, masks, exact columns
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
-    "_loop": 4519,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches, parts that end
+    "_loop": 4519,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches, ended parts
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1560,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2675,  # one variable alone, what hooks see, what evaluators publish, faults, model_dir, quick rows, URLs of Path
+    "flat": 2675,  # one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
