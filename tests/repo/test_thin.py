@@ -30,7 +30,7 @@ BUDGETS = {
     "_export": 642,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1583,  # global batches, the contract with the data, byte order, masks, exact columns
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
-    "_loop": 4519,  # other threads, killed and damaged ends, what a hook may add, a rehearsal, calm batches, ended parts
+    "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 439,  # totals that are summed and merged side by side included
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
