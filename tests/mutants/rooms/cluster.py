@@ -306,4 +306,13 @@ MUTANTS = (
         tests=("test_how_it_ends",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-part-that-has-ended-is-read-again",
+        guarantee="rule 225",
+        file="estimator_core/_loop/shared_feed.py",
+        old="if first is None or not part.ended:",
+        new="if True:",
+        tests=("test_a_part_that_has_ended_stays_ended_while_another_one_has_rows",),
+        in_cut=False,
+    ),
 )

@@ -497,4 +497,13 @@ MUTANTS = (
         tests=("test_a_later_parquet_file_of_another_type_is_refused",),
         in_cut=False,
     ),
+    Mutant(
+        name="numbers-of-a-column-in-a-batch-are-rounded",
+        guarantee="rule 227",
+        file="estimator_core/_inputs/leaves.py",
+        old="        _check_whole_numbers(leaf, array, name)\n",
+        new="",
+        tests=("test_whole_numbers_of_columns_in_batches_that_floats_round",),
+        in_cut=False,
+    ),
 )

@@ -135,4 +135,22 @@ MUTANTS = (
         tests=("test_no_flipped_byte_changes_a_number",),
         in_cut=False,
     ),
+    Mutant(
+        name="defaults-of-tensorflow-are-left-out",
+        guarantee="rule 228",
+        file="plugins/migration/src/estimator_migration/rewriting.py",
+        old="for name, value in row.defaults.items() if not _starred(args) else ():",
+        new="for name, value in ():",
+        tests=("test_an_optimizer_trains_as_there",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="arguments-stay-at-their-places",
+        guarantee="rule 228",
+        file="plugins/migration/src/estimator_migration/rewriting.py",
+        old="if len(by_place) > len(row.places) or _starred(args):",
+        new="if True:",
+        tests=("test_a_call_has_the_arguments_of_the_successor",),
+        in_cut=False,
+    ),
 )

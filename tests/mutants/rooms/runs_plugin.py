@@ -204,4 +204,22 @@ MUTANTS = (
         tests=("test_a_process_of_a_job_works_by_itself",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-sweep-takes-another-configuration",
+        guarantee="rule 229",
+        file="plugins/runs/src/estimator_runs/sweep/shelf.py",
+        old="if _DIGEST in before and before[_DIGEST] != said[_DIGEST]:",
+        new="if False:",
+        tests=("test_trials_of_another_configuration_are_refused",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-trial-reads-its-input-again",
+        guarantee="rule 229",
+        file="plugins/runs/src/estimator_runs/sweep/trial.py",
+        old="if not _nothing_left(experiment):",
+        new="if True:",
+        tests=("test_a_trial_ends_with_its_input",),
+        in_cut=False,
+    ),
 )

@@ -56,4 +56,13 @@ MUTANTS = (
         tests=("test_an_element_of_a_tuple_counts_and_not_the_tuple",),
         in_cut=False,
     ),
+    Mutant(
+        name="gradients-of-other-rows-are-lost",
+        guarantee="rule 226",
+        file="estimator_core/_step/optimizer.py",
+        old="if any(isinstance(node, _FOR_LATER) for node in nodes):",
+        new="if False:",
+        tests=("test_gradients_that_wait_for_a_step_of_other_rows_are_refused",),
+        in_cut=False,
+    ),
 )
