@@ -38,7 +38,7 @@ def copy_as_killed(model_dir: Path, target: Path, *, marked: bool = True) -> Non
             newest = ec.latest_checkpoint(str(model_dir))
             if newest is not None and ("ending" in read_manifest(Path(newest)).extras) is marked:
                 shutil.rmtree(target, ignore_errors=True)
-                shutil.copytree(model_dir, target, ignore=shutil.ignore_patterns("run.lock"))
+                shutil.copytree(model_dir, target, ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
                 return
         time.sleep(0.02)
     raise AssertionError(f"{model_dir} has no last checkpoint")
@@ -139,7 +139,7 @@ def test_a_call_that_has_ended_does_not_end_again(
 
     class Begins(ec.Hook):
         def after_create(self, run: Any) -> None:
-            shutil.copytree(model_dir, begun, ignore=shutil.ignore_patterns("run.lock"))
+            shutil.copytree(model_dir, begun, ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
 
     make_estimator().train(train_input, hooks=[Begins()], max_steps=20)
     assert ended(begun) is None  # another call has begun, and was killed before its first save
@@ -181,7 +181,9 @@ def test_a_call_that_was_cut_short_does_not_hide_the_end_before_it(
     class CutShort(ec.Hook):
         def after_step(self, run: Any, step: int, out: Any) -> None:
             if step == 7:
-                shutil.copytree(run.model_dir, tmp_path / "killed", ignore=shutil.ignore_patterns("run.lock"))
+                shutil.copytree(
+                    run.model_dir, tmp_path / "killed", ignore=shutil.ignore_patterns("run.lock", ".draft-*")
+                )
                 raise RuntimeError("the disk is gone")
 
     with pytest.raises(RuntimeError, match="the disk is gone"):

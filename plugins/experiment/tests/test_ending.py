@@ -43,7 +43,7 @@ class Notes(ec.Hook):
         while not str(ec.latest_checkpoint(run.model_dir)).endswith(f"/{run.step}"):
             time.sleep(0.01)
         if not Path("killed").exists():
-            shutil.copytree(run.model_dir, "killed", ignore=shutil.ignore_patterns("run.lock"))
+            shutil.copytree(run.model_dir, "killed", ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
 
     def note(self, what):
         with open("noted", "a") as file:
@@ -81,7 +81,7 @@ class Notes(ec.Hook):
         while not str(ec.latest_checkpoint(run.model_dir)).endswith(f"/{run.step}"):
             time.sleep(0.01)
         if not self.copy_to.exists():
-            shutil.copytree(run.model_dir, self.copy_to, ignore=shutil.ignore_patterns("run.lock"))
+            shutil.copytree(run.model_dir, self.copy_to, ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
 
 
 class Listens(ec.CheckpointListener):
