@@ -127,6 +127,7 @@ def test_forms_of_a_url_of_this_machine(form: str, tmp_path: Path, monkeypatch: 
     assert list(work.iterdir()) == []
 
 
+@pytest.mark.plugins
 def test_a_url_that_lost_a_slash_is_no_directory_of_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`Path` turns `s3://bucket` into `s3:/bucket`. Taken for a directory, a run goes with its disk."""
     work = tmp_path / "work"

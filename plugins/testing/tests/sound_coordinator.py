@@ -38,7 +38,8 @@ class FileCoordinator:
         self.write(files[self.index], value)
         deadline = math.inf if "patient" in self.broken else time.monotonic() + timeout
         while missing := [index for index, file in enumerate(files) if not file.exists()]:
-            if self.lost() is None and self.file(f"left-{missing[0]}").exists():
+            ended = self.file(f"left-{missing[0]}").exists()
+            if self.lost() is None and ended and not files[missing[0]].exists():  # it may have written just before
                 self.gone = Lost(missing[0], "somebody", "it has ended")
             if self.lost() is None and time.monotonic() > deadline:
                 self.gone = Lost(missing[0], "somebody", "it is late")
