@@ -110,7 +110,7 @@ COMPILED_ONCE = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 # Two minutes on two cores.
-CUT_OF_MUTANTS = 36
+CUT_OF_MUTANTS = 30
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",
