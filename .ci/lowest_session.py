@@ -9,17 +9,19 @@ import nox
 from export_sessions import House
 
 ROOT = Path(__file__).parents[1]
+OF_NO_VERSION = ("are_caught", "another_hash_seed", "metrics_merge", "its_file_does_not_import")
 
 
 def lowest_tests(*plugins: str) -> list[str]:
     """What lower versions could break: what plugins declare, and whether their components keep their contracts.
 
-    That the suites refuse broken components depends on no version, and takes most of the time.
+    That the suites refuse broken components depends on no version, and takes most of the time. Nor does the order of
+    hashes, how metrics merge, or what a file imports: the tests of each package see to that with the newest versions.
     """
     patterns = ("test_plugin*.py", "*suite*.py")
     folders = [ROOT / "plugins" / plugin / "tests" for plugin in plugins]
     found = {path.relative_to(ROOT) for folder in folders for pattern in patterns for path in folder.glob(pattern)}
-    return ["-k=not are_caught", *map(str, sorted(found))]
+    return [f"-k=not ({' or '.join(OF_NO_VERSION)})", *map(str, sorted(found))]
 
 
 def define_lowest_session(

@@ -54,7 +54,8 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return weights(model_dir)
 
 
-@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 20])
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 20])
 def test_killed(tmp_path: Path, uninterrupted: dict[str, bytes], after: int) -> None:
     process = start(tmp_path)
     wait_for_checkpoint(tmp_path, process, after)
@@ -65,6 +66,7 @@ def test_killed(tmp_path: Path, uninterrupted: dict[str, bytes], after: int) -> 
     assert weights(tmp_path) == uninterrupted
 
 
+@pytest.mark.slow
 def test_terminated(tmp_path: Path, uninterrupted: dict[str, bytes]) -> None:
     process = start(tmp_path)
     wait_for_checkpoint(tmp_path, process, 20)

@@ -53,6 +53,7 @@ def kill_and_resume(tmp_path: Path, runs: Any, whole: Any, left: Any, draw: Any)
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_in_a_pair_and_in_a_triple(kill_and_resume: Any) -> None:
     moments = random.Random(os.urandom(2))
@@ -60,6 +61,7 @@ def test_killed_in_a_pair_and_in_a_triple(kill_and_resume: Any) -> None:
     assert kill_and_resume(moments, 3).count("+") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("runs", ["averaged_run"], indirect=True)
 def test_a_run_with_more_to_lose_killed_in_a_pair(kill_and_resume: Any) -> None:

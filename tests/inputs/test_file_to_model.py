@@ -15,6 +15,7 @@ pytestmark = pytest.mark.plugins
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "file_to_model.py"
 
 
+@pytest.mark.slow
 def test_a_model_from_a_file_of_either_kind_is_the_same_and_absent_peers_are_named(tmp_path: Path) -> None:
     """The contestants of the file see the same rows in the same order; nothing but the kind of file differs."""
     command = [sys.executable, str(SCRIPT), "--rows", "1024", "--rounds", "1"]

@@ -98,7 +98,11 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda pair: f"{pair[0]} {pair[1]}")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [PAIRS[0], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in PAIRS[1:])],
+    ids=lambda pair: f"{pair[0]} {pair[1]}",
+)
 def test_killed_twice_it_ends_as_if_nobody_had_disturbed_it(
     tmp_path: Path, whole: Any, first: Any, second: Any
 ) -> None:
@@ -110,6 +114,7 @@ def test_killed_twice_it_ends_as_if_nobody_had_disturbed_it(
     assert audit(run).findings == ()
 
 
+@pytest.mark.slow
 def test_a_point_behind_the_checkpoint_is_not_read_twice(tmp_path: Path) -> None:
     """Killed after a checkpoint and an evaluation after it, resumed, killed before the first evaluation, resumed."""
     run = tmp_path / "run"

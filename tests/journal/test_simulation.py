@@ -6,7 +6,7 @@ from estimator_core.testing import simulation
 
 KINDS = (*simulation.WITHIN_CONTRACT, *simulation.BY_HAND)
 #: In the ordinary tests; the session `simulation` runs a hundred thousand (explore.py).
-PAIRS, TRIPLES = 5000, 500
+PAIRS, TRIPLES = 1000, 150
 
 
 def test_every_single_fault():

@@ -475,6 +475,7 @@ def test_a_clock_is_looked_at_from_the_first_batch_on(
     assert hook.called == [1]
 
 
+@pytest.mark.slow
 def test_several_devices() -> None:
     done = run_with_devices(8, ON_EIGHT_DEVICES)
     assert "the same" in done

@@ -23,6 +23,7 @@ def install(site: Site, path: Path) -> None:
         archive.extractall(site.path)
 
 
+@pytest.mark.slow
 def test_a_monorepo_overrides_blocks_and_locks_and_a_changed_package_is_refused_by_name(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def compare(folder: Path, cases: list[str]) -> None:
         assert_close(seen, one, f"process {process}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
 )

@@ -68,6 +68,7 @@ def assert_in_order(seen: Seen) -> None:
     assert seen["marked"].tolist() == [number for number in range(53) if number % 5 != 4]
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_numbers_of_one_with_two_devices_bit_for_bit(runs: Runs) -> None:
     (one,) = runs.of(1, 2)
     assert_in_order(one)

@@ -56,6 +56,7 @@ def weights(model_dir: Path) -> dict[str, bytes]:
     return {name: value.tobytes() for name, value in ec.load_variables(str(model_dir)).items()}
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_epochs_it_ends_with_the_same_weights(tmp_path: Path, pattern: str) -> None:
     assert run(pattern, tmp_path / "whole") == 0
     for kill_at in sorted(random.sample(range(2, 47), 2)):  # an epoch has 13.1 batches

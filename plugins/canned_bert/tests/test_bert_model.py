@@ -71,12 +71,14 @@ def test_it_is_the_encoder_with_the_variables_of_the_original(tmp_path):
     assert found["shared"].shape == (6, 8, 30)
 
 
+@pytest.mark.slow
 def test_mask_and_types_may_be_left_out(tmp_path):
     estimator, found = predictions_of(tmp_path, lambda f, training: BertModel(SHAPE, training, f["input_ids"]))
     expected = encode(estimator.variables, SHAPE, IDS, np.ones_like(IDS), np.zeros_like(IDS))
     np.testing.assert_allclose(found["pooled"], expected.pooled, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_layers_in_a_scan_are_the_same_layers(tmp_path):
     one, plain = predictions_of(tmp_path / "one", lambda f, training: BertModel(SHAPE, training, f["input_ids"]))
     _, scanned = predictions_of(
@@ -87,6 +89,7 @@ def test_layers_in_a_scan_are_the_same_layers(tmp_path):
     assert set(one.variables) >= {"bert/pooler/dense/kernel"}
 
 
+@pytest.mark.slow
 def test_values_are_dropped_in_training_alone(tmp_path):
     losses = []
 
@@ -116,6 +119,7 @@ def test_values_are_dropped_in_training_alone(tmp_path):
     assert after_dropped == pytest.approx(after_whole, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_pretrained_weights_fill_it(tmp_path):
     rows = {"input_ids": IDS, "input_mask": MASK, "segment_ids": TYPES}
     source = BertClassifier(SHAPE, model_dir=str(tmp_path / "source"), config=ec.RunConfig(tf_random_seed=9))

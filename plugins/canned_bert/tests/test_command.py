@@ -151,6 +151,7 @@ def test_an_export_without_data_is_refused(tmp_path, capsys, asked):
     assert "--data is needed to train, evaluate, predict or export" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_other_files_are_evaluated_and_predicted_with_the_classes_of_the_run(files, pretrained, tmp_path, capsys):
     fixed = ["--init-checkpoint", pretrained, "--no-do-lower-case", "--export-hugging-face", tmp_path / "out"]
     assert command(files, tmp_path / "model", *fixed, "--num-train-epochs", "0.25", "--do-train") == 0

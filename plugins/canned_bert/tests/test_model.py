@@ -70,6 +70,7 @@ def short():
     return inputs()
 
 
+@pytest.mark.slow
 def test_frozen_layers_do_not_move(tmp_path, short):
     model = classifier(tmp_path, optimization=Optimization(frozen_layers=1)).train(short, steps=1)
     before = dict(model.variables)
@@ -80,6 +81,7 @@ def test_frozen_layers_do_not_move(tmp_path, short):
     assert {"output_bias", "bert/pooler/dense/kernel", "bert/encoder/layer_1/output/dense/kernel"} <= moved
 
 
+@pytest.mark.slow
 def test_lora_learns_in_the_place_of_the_encoder(tmp_path, short):
     lora = LoraConfig(rank=2)
     model = classifier(tmp_path, lora=lora).train(short, steps=1)
@@ -126,7 +128,7 @@ def test_averaged_weights_are_those_of_the_steps(tmp_path):
     np.testing.assert_allclose(model.predictor()(features)["logits"], logits_of(averaged, features), atol=1e-5)
 
 
-@pytest.mark.parametrize("lora", [None, LoraConfig(rank=2, alpha=6.0)])
+@pytest.mark.parametrize("lora", [pytest.param(None, marks=pytest.mark.slow), LoraConfig(rank=2, alpha=6.0)])
 def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
     """A directory of transformers has the averages, and the additions merged; both change the logits here."""
     model = classifier(tmp_path / "model", lora=lora, optimization=Optimization(ema_decay=0.5)).train(short, steps=3)
@@ -148,6 +150,7 @@ def test_low_rank_additions_are_not_left_out_of_first_values(tmp_path, short):
         other.train(short, steps=1)
 
 
+@pytest.mark.slow
 def test_dropout_is_of_training_alone(tmp_path, short):
     bert = CONFIG.replace(hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.4, num_hidden_layers=1)
     features, labels = examples(8)
@@ -201,6 +204,7 @@ def test_padded_rows_do_not_count(tmp_path):
     assert len(list(model.predict(lambda: [padded]))) == 11
 
 
+@pytest.mark.slow
 def test_bfloat16_computes_near_float32(tmp_path, short):
     model = classifier(tmp_path).train(short, steps=1)
     half = classifier(tmp_path, compute_dtype="bfloat16")
@@ -213,6 +217,7 @@ def test_bfloat16_computes_near_float32(tmp_path, short):
     assert {value.dtype for value in after.values()} == {np.dtype("float32")}
 
 
+@pytest.mark.slow
 def test_a_head_gives_loss_and_metrics(tmp_path, short):
     class Summed:
         name, logits_dimension = None, 2

@@ -126,7 +126,7 @@ def loss_of(parameters, config, task, features, labels, options=None, key=None):
     ("config", "task", "options"),
     [
         (BERT, Classification(3, class_weights=[1.0, 2.0, 0.5]), EncoderOptions()),
-        (ALBERT, Regression(), EncoderOptions(scan_layers=True, remat=True)),
+        pytest.param(ALBERT, Regression(), EncoderOptions(scan_layers=True, remat=True), marks=pytest.mark.slow),
     ],
     ids=["classes", "albert-numbers-scan-remat"],
 )
@@ -212,6 +212,7 @@ def classifier(data, place, bert=BERT, **run):
     return BertClassifier(bert, num_labels=2, label_names=data.labels, learning_rate=1e-3, config=config)
 
 
+@pytest.mark.slow
 def test_training_evaluation_and_predictions_are_those_of_a_sentence_a_row(data, tmp_path):
     # Dropout before the output layer is drawn by example, so it is the same; 37 and 21 examples leave a part batch.
     bert = BERT.replace(classifier_dropout=0.3)

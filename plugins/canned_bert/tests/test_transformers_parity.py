@@ -32,6 +32,8 @@ from plugins.canned_bert.tests.parity_cases import (
 )
 
 SMALL = [name for name in CASES if name not in LARGE]
+PAIRS = ["bert_pairs", "albert_pairs"]
+OTHERS = [name for name in SMALL if name not in PAIRS]
 #: Below this a gradient is rounding: the gradient of the key bias is zero in exact arithmetic.
 GRADIENT_FLOOR = 1e-7
 
@@ -74,12 +76,19 @@ def test_every_tensor_is_known_by_its_name(name):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, EncoderOptions()) for name in SMALL),
-        ("bert_pairs", EncoderOptions(remat=True)),
-        ("bert_pairs", EncoderOptions(scan_layers=True)),
-        ("albert_pairs", EncoderOptions(remat=True, scan_layers=True)),
+        *((name, EncoderOptions()) for name in PAIRS),
+        *(pytest.param(name, EncoderOptions(), marks=pytest.mark.slow) for name in OTHERS),
+        pytest.param("bert_pairs", EncoderOptions(remat=True), marks=pytest.mark.slow),
+        pytest.param("bert_pairs", EncoderOptions(scan_layers=True), marks=pytest.mark.slow),
+        pytest.param("albert_pairs", EncoderOptions(remat=True, scan_layers=True), marks=pytest.mark.slow),
     ],
-    ids=[*SMALL, "bert_pairs-remat", "bert_pairs-scan", "albert_pairs-remat-scan"],
+    ids=[
+        *PAIRS,
+        *OTHERS,
+        "bert_pairs-remat",
+        "bert_pairs-scan",
+        "albert_pairs-remat-scan",
+    ],
 )
 def test_gradients(name, options, tmp_path):
     directory = hugging_face_directory(name, tmp_path)
@@ -97,6 +106,7 @@ def test_gradients(name, options, tmp_path):
         assert np.abs(value - reference).max() <= bound, key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name if name == "bert_pairs" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL],

@@ -66,6 +66,7 @@ def in_a_process(program: str, path: Path) -> list[int]:
     return [int(number) for number in done.stdout.splitlines()[-1].split()]
 
 
+@pytest.mark.slow
 def test_inferring_and_reading(tmp_path: Path) -> None:
     """What Python and numpy hold at most; the smaller file, too, fills the blocks that are read at once."""
     rows, bad, small = in_a_process(GATHERED, write(tmp_path / "small.csv", 40_000))

@@ -87,6 +87,7 @@ def test_train_evaluate_export_predict(people, tmp_path, capsys):
     assert np.mean([row["classes"] == wanted for row, wanted in zip(table, income, strict=True)]) > 0.8
 
 
+@pytest.mark.slow
 def test_a_linear_model_of_edited_columns(people, tmp_path, capsys):
     more = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1", "--patience", "0"]
     assert command(people, tmp_path, *more) == 0

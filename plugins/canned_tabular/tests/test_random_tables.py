@@ -12,7 +12,7 @@ from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 
 CASES = random_cases.cases()
 #: Run each time: a linear model, a deep one and both, with three optimizers; each model compiles for itself.
-QUICK = {0, 1, 2}
+QUICK = {0}
 NAMES = [pytest.param(name, marks=() if random_cases.seed_of(name) in QUICK else pytest.mark.slow) for name in CASES]
 
 

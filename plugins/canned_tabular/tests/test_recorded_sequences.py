@@ -10,7 +10,7 @@ from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 from plugins.canned_tabular.tests.test_recorded_tables import arguments_of
 
 CASES = sequence_cases.cases()
-QUICK = {"lstm", "row_0"}
+QUICK = {"row_0"}
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 
 

@@ -12,12 +12,10 @@ from plugins.canned_tabular.tests.given_weights import QUIET, checkpoint_of
 CASES = table_cases.cases()
 #: Run each time: a few that reach every column kind; the others are slow, because each compiles a model of its own.
 QUICK = {
-    "LinearClassifier-Ftrl",
     "DNNRegressor-Adagrad",
     "BaselineRegressor-Ftrl",
     "linear-crossed_key",
     "linear-names",
-    "combined-linear-only",
 }
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 

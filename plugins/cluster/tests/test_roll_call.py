@@ -195,6 +195,7 @@ def test_hosts_that_the_environment_names(environ: dict[str, str], hosts: tuple[
     assert hosts_of(environ, 2) == hosts
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_is_missing_ends_in_time_and_names_it(tmp_path: Path):
     """Two of three processes, with the program's own start: no abort of jax."""
     with socket.create_server(("127.0.0.1", 0)) as server:

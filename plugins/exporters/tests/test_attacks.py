@@ -126,6 +126,7 @@ def test_json_that_would_take_more_than_the_budget_is_413(attacked):
     assert attacked.grown < BUDGET + SPARE
 
 
+@pytest.mark.slow
 def test_256_connections_with_64_mb_each(attacked, idle):
     """They send 8 MB of them and wait: without a budget, 2 GB would be held."""
     head = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (64 * MEGABYTE)
@@ -194,6 +195,7 @@ def test_trailers_are_answered_431(attacked):
         assert answer(connection)[0] == 431
 
 
+@pytest.mark.slow
 def test_slow_clients(attacked, idle):
     """300 heads and bodies that come byte by byte: each is told 408, and meanwhile others are answered."""
     pieces = b"POST /v2/models/echo/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n"

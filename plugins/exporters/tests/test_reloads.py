@@ -59,6 +59,7 @@ def reloaded(export, tmp_path, count):
     return json.loads(found.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_60_reloads(export, tmp_path):
     """jax's caches would hold the program of each version."""
     found = reloaded(export, tmp_path, 60)

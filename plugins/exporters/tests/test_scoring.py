@@ -344,6 +344,7 @@ def test_a_packed_file_that_is_cut_is_named(of_vectors, tmp_path):
         score_files(Job(export=of_vectors, inputs=(str(path),), output=tmp_path / "out.csv"))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(plain, tmp_path):
     """Ten times the rows, in processes of their own; all at once would be 160 MB more."""
     program = (

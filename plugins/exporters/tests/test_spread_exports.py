@@ -10,7 +10,11 @@ from plugins.exporters.tests.spread_exports import check, exported
 
 @pytest.mark.parametrize(
     "name",
-    ["eight devices", pytest.param("two processes", marks=pytest.mark.plugins)],  # estimator-cluster
+    [
+        "eight devices",
+        # estimator-cluster
+        pytest.param("two processes", marks=[pytest.mark.plugins, pytest.mark.slow]),
+    ],
 )
 def test_it_is_exported_for_one_device_and_gives_what_the_run_predicts(tmp_path, name):
     paths = exported(name, "stablehlo", tmp_path)

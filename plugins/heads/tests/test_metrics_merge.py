@@ -64,6 +64,7 @@ def split(seed):
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
@@ -84,6 +85,7 @@ def test_any_split_order_and_grouping(weighted, seed, random):
                 np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
+@pytest.mark.slow
 def test_counts_are_integers_where_there_are_no_weights():
     device, _ = split_host_metrics(metric_builders.unweighted(LABELS, SCORES))
     for name in ("accuracy", "precision", "auc", "confusion_matrix", "f_beta", "precision_at_recall", "span_f1"):

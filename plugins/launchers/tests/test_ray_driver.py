@@ -53,6 +53,7 @@ def test_what_ray_loses_later_can_go_on_and_says_why(env: dict[str, str]):
     assert "resumable: Ray has lost the job: ConnectionError: the board is gone" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_cluster_out_of_reach_is_named_in_time(env: dict[str, str]):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"

@@ -48,4 +48,4 @@ PAIRS = (
     Pair("1.15.0", "bert_tpu", "tickets"),
 )
 #: What the ordinary tests go through: every other one has its recording for `-m slow`.
-QUICK = (PAIRS[2], PAIRS[5])
+QUICK = (PAIRS[5],)

@@ -19,7 +19,7 @@ def test_they_agree(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_another_rate_shows_after_the_first_step(capsys: pytest.CaptureFixture[str]) -> None:
-    pair = QUICK[1]
+    (pair,) = QUICK
     new = f"{PROOFS / 'new_paper.py'}:another_rate"
     assert main(["migrate", "prove", pair.old, new, "--recorded", str(pair.recorded)]) == 3
     assert "The first to diverge is weights after step 1: highway_0/gate_bias" in capsys.readouterr().out

@@ -33,6 +33,7 @@ KEPT = KeptProgram(
 )
 
 
+@pytest.mark.slow
 def test_only_the_run_that_was_planned_loads_its_step_and_others_say_why(tmp_path):
     run_with_devices(8, PROCESS, "plan", str(tmp_path / "planned"))
     assert [kept.mesh for kept in kept_programs(tmp_path / "planned")] == [{"data": 1, "fsdp": 8}, {"data": 8}]

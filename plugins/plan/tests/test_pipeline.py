@@ -23,6 +23,7 @@ def worker(what: str, folder: Path) -> Any:
     return json.loads(run_with_devices(8, WORKER, str(ROOT), what, str(folder)).splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_stages_compute_what_a_scan_does(tmp_path):
     float32, bfloat16 = worker("numbers", tmp_path)
     for found in float32:

@@ -90,10 +90,12 @@ print("checked")
 """
 
 
+@pytest.mark.slow
 def test_the_search_finds_a_mesh_that_no_preset_has():
     assert run_with_devices(8, FREE, str(ROOT)).endswith("checked")
 
 
+@pytest.mark.slow
 def test_the_search_ranks_the_presets_by_time_and_memory():
     assert run_with_devices(8, SEARCH, str(ROOT)).endswith("checked")
 

@@ -196,6 +196,7 @@ def test_folds_of_another_user_are_refused_in_one_line(line, whole, monkeypatch,
     assert "theirs/crossval.json cannot be written: Permission denied." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_folds_in_processes_are_those_of_one(line, whole):
     """Three folds are left to two processes; the first fold was done by this one."""
     shutil.copytree(whole.model_dir(0), "many/folds/0")

@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
     [
         ("iris.toml", 400, 0.9),
         ("two_tower.toml", 200, 0.7),
-        ("bert.toml", 30, 0.9),
+        pytest.param("bert.toml", 30, 0.9, marks=pytest.mark.slow),
         pytest.param("digits.toml", 200, 0.95, marks=pytest.mark.slow),
     ],
     ids=["iris", "two_tower", "bert", "digits"],

@@ -114,6 +114,7 @@ def test_killed_between_two_checkpoints_it_goes_on(tmp_path, monkeypatch):
         assert_same(one.estimator, alone(tmp_path / "alone", number, 60))
 
 
+@pytest.mark.slow
 def test_inputs_end_apart(tmp_path):
     """One has five batches, the last of four rows, and the other one has four."""
     rows = [36, 32]

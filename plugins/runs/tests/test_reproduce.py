@@ -115,6 +115,7 @@ def test_one_change_is_named(run, kind, capfd):
     assert said in f"{first['name']}: {first['text']}"
 
 
+@pytest.mark.slow
 def test_a_flag_of_the_environment_is_named_and_harmless_here(run, capfd, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
     assert main(["reproduce", "run", "--here", "--set", "run_config.mesh={batch=1}"]) in (0, 1)
@@ -173,6 +174,7 @@ def test_urls_are_refused_by_name(run, words, capfd):
     assert f"{words[-1]} is a URL, and `estimator reproduce` needs directories" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_run_again_up_to_its_newest_checkpoint(run, capfd):
     """The record of a run of 1,000 steps that was stopped at step 20."""
     words = ["--set", "train.max_steps=1000", "--set", "run_config.save_checkpoints_steps=1000"]

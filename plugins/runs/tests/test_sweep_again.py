@@ -152,6 +152,7 @@ def test_where_all_trials_have_failed_a_reason_is_told(line, capsys):
         best_trials(open_search(line, Path("new")))
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_is_one_line(line, capfd):
     settings = ["sweep.workers=2", "sweep.objectives=[{metric='errors', mode='min'}]"]
     assert main(["sweep", "line.toml", *(part for text in settings for part in ("--set", text))]) == 2

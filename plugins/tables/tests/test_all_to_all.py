@@ -36,6 +36,7 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
     return root, results, traffic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam", "clipped"])
 def test_eight_devices_train_as_one(eight: tuple[Path, Any, Any], tmp_path: Path, optimizer: str) -> None:
     alone = split_program.train(str(tmp_path), optimizer, split_program.STEPS)

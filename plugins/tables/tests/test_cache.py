@@ -67,6 +67,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> ec.Estimator:
     return estimator.train(input_fn(STEPS))
 
 
+@pytest.mark.slow
 def test_a_run_continues_with_a_cache_with_another_one_and_without(plain: ec.Estimator, tmp_path: Path) -> None:
     """Checkpoints hold the table alone, also those with only the changed rows."""
     for until, cached_rows in ((3, 0), (6, 16), (9, 64), (11, 0), (STEPS, 8)):
@@ -169,6 +170,7 @@ def test_a_step_shows_which_part_of_the_rows_of_the_one_before_the_cache_had(tmp
     assert shares[2] > 0.3
 
 
+@pytest.mark.slow
 def test_tables_without_a_cache_show_no_hits_and_growing_ones_do(tmp_path: Path) -> None:
     class Names(ec.Hook):
         found: tuple[str, ...] = ()
@@ -184,6 +186,7 @@ def test_tables_without_a_cache_show_no_hits_and_growing_ones_do(tmp_path: Path)
     assert growing.found == ("user/rows/cache_hits",)
 
 
+@pytest.mark.slow
 def test_more_rows_than_places_in_one_step_and_none() -> None:
     cached, slots, form = after([list(range(64)), [], list(range(20, 40))])
     assert jax.jit(AllToAll(memory="pinned_host", cached_rows=16).read)(cached, jnp.zeros((0, 3), int)).shape == (
@@ -197,6 +200,7 @@ def test_more_rows_than_places_in_one_step_and_none() -> None:
     np.testing.assert_allclose(np.asarray(table), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_few_rows_travel_where_ids_repeat_from_step_to_step() -> None:
     """Ids by Zipf's law; the counts are those of the rows that the host read and wrote."""
     ids = cache_traffic.drawn(20, 1.05, count=20_000, ids=1024)

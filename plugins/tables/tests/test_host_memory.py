@@ -59,7 +59,15 @@ def seen(root: Path, memory: str | None, **settings: Any) -> tuple[dict[str, Any
 
 
 @pytest.mark.parametrize(
-    "settings", [{"accumulate_steps": 2}, {"steps_per_dispatch": 2}, {"precision": "bfloat16"}], ids=str
+    "settings",
+    [
+        {"accumulate_steps": 2},
+        *(
+            pytest.param(more, marks=pytest.mark.slow)
+            for more in ({"steps_per_dispatch": 2}, {"precision": "bfloat16"})
+        ),
+    ],
+    ids=str,
 )
 def test_the_numbers_are_those_of_a_table_on_the_device(tmp_path: Path, settings: dict[str, Any]) -> None:
     (expected, loss, predictions), found = (seen(tmp_path / str(m), m, **settings) for m in (None, HOST))
@@ -79,6 +87,7 @@ def test_table_and_slots_are_in_the_memory_of_the_host(tmp_path: Path, resumed: 
     assert where.slots == {(part, HOST) for part in SLOTS}
 
 
+@pytest.mark.slow
 def test_a_growing_table_in_the_memory_of_the_host(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     drawn = [({"user": rng.integers(0, 80, (16, 2))}, rng.normal(size=16).astype(np.float32)) for _ in range(6)]

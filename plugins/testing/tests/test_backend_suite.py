@@ -1,5 +1,7 @@
 """The backend suite passes the CPU backend and catches broken ones."""
 
+import pytest
+
 from estimator_core._backends.contract import CPUBackend
 from estimator_testing import BackendSuite
 
@@ -9,5 +11,6 @@ class TestCPUBackend(BackendSuite):
         return CPUBackend()
 
 
+@pytest.mark.slow
 def test_broken_backends_are_caught(assert_each_is_caught):
     assert_each_is_caught("backends")

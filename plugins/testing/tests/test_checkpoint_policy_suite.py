@@ -1,5 +1,7 @@
 """The checkpoint-policy suite passes sound policies and catches broken ones."""
 
+import pytest
+
 from estimator_core.builtin_hooks import CheckpointSaverHook
 from estimator_core.hooks import CheckpointPolicy
 from estimator_core.testing import CheckpointPolicySuite
@@ -20,5 +22,6 @@ class TestStartAndEnd(CheckpointPolicySuite):
         return CheckpointPolicy()
 
 
+@pytest.mark.slow
 def test_broken_policies_are_caught(assert_each_is_caught):
     assert_each_is_caught("checkpoint_policies")

@@ -1,5 +1,7 @@
 """The suite for formats passes a sound one and catches broken ones."""
 
+import pytest
+
 from estimator_testing import ExportFormatSuite
 from plugins.testing.tests.sound_format import SoundFormat
 
@@ -9,5 +11,6 @@ class TestSoundFormat(ExportFormatSuite):
         return SoundFormat()
 
 
+@pytest.mark.slow
 def test_broken_formats_are_caught(assert_each_is_caught):
     assert_each_is_caught("formats")

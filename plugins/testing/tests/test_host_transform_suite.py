@@ -22,5 +22,6 @@ class TestVocabulary(HostTransformSuite):
         return {"text": np.array(["one", "two", "four", "three"]), "x": np.arange(4.0)}
 
 
+@pytest.mark.slow
 def test_broken_transforms_are_caught(assert_each_is_caught):
     assert_each_is_caught("transforms")

@@ -1,6 +1,7 @@
 """The module-adapter suite passes a sound adapter and catches broken ones."""
 
 import numpy as np
+import pytest
 
 from estimator_testing import ModuleAdapterSuite
 from plugins.testing.tests.affine_library import Affine
@@ -18,5 +19,6 @@ class TestAffineAdapter(ModuleAdapterSuite):
         return rng.normal(size=(4, 2)).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_broken_adapters_are_caught(assert_each_is_caught):
     assert_each_is_caught("adapters")

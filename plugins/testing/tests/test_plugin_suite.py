@@ -72,6 +72,7 @@ def install_sound(site):
     )
 
 
+@pytest.mark.slow
 def test_broken_plugins_are_caught(assert_each_is_caught):
     assert_each_is_caught("plugins")
 

@@ -35,7 +35,7 @@ FOUND_SINCE = {
     "model": ("test_padding_does_not_count",),
 }
 #: Kinds whose suites take ten seconds and more; the others stand for them among the ordinary tests.
-TAKE_LONG = ("adapter", "backend", "exporter", "format", "head", "model", "transform")
+TAKE_LONG = ("adapter", "backend", "exporter", "format", "head", "input", "model", "transform")
 
 
 def marks_of(kind: str) -> list[pytest.MarkDecorator]:

@@ -93,6 +93,7 @@ def killed_at(kills, directory, undisturbed, url=None):
     return statuses.count(-9)
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_overtakes_its_checkpoint_is_recorded_once(tmp_path, undisturbed):
     """The results of step 5 are in the event file while checkpoint 0 is still being written to the store."""
     assert killed_at([54, 24], tmp_path / "one", undisturbed) == 2

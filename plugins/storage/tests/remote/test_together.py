@@ -103,6 +103,7 @@ def goes_on(folder: Path, undisturbed: Path, count: int) -> None:
     assert {"/".join(entry.key.split("/")[:3]) for entry in storage.list("data")} == kept
 
 
+@pytest.mark.slow
 def test_the_chief_dies_between_upload_and_record_and_one_process_goes_on(tmp_path: Path, undisturbed: Path) -> None:
     done = run(tmp_path, 2, die="sent", who=0)
     assert done.returncode == 75, done.stdout
@@ -140,6 +141,7 @@ def test_two_processes_end_what_was_killed_after_its_last_save(tmp_path: Path, u
     assert read_lineage(Shelf(f"{PREFIX}{tmp_path / 'store'}")).ended is not None
 
 
+@pytest.mark.slow
 def test_all_learn_that_another_run_has_taken_over(tmp_path: Path) -> None:
     done = run(tmp_path, 2, 5000, rival=7)
     assert done.returncode == 1, done.stdout
