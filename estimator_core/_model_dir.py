@@ -173,3 +173,17 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
         if url not in _copies:
             _copies[url] = opened.working_copy(url, plugins)
         return _copies[url]
+
+
+def made_directory(model_dir: str) -> Path:
+    """The directory, made where it is not there.
+
+    Raises:
+        ArgumentError: it cannot be made.
+    """
+    path = Path(model_dir)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"model_dir {path} cannot be used as a directory: {error.strerror}.") from error
+    return path

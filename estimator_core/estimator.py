@@ -28,7 +28,7 @@ from estimator_core._loop.resuming import is_over
 from estimator_core._loop.starting import fresh_state, warm_start_source
 from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
-from estimator_core._model_dir import agreed_model_dir, model_dir_at
+from estimator_core._model_dir import agreed_model_dir, made_directory, model_dir_at
 from estimator_core._moved import attributes_of
 from estimator_core._paths import expanded
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
@@ -455,8 +455,7 @@ class Estimator:
             _log.info("Skipping training since max_steps has already saved.")
             self._history.stop_reason = f"max_steps ({max_steps}) was reached before"
             return self
-        model_dir = Path(self.model_dir)
-        model_dir.mkdir(parents=True, exist_ok=True)
+        model_dir = made_directory(self.model_dir)
         with self._preparation.observing(model_dir if self._config.is_chief else None) as seeing:
             call = TrainCall(
                 estimator=self,

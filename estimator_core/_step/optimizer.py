@@ -23,6 +23,11 @@ _LEAK = (
     "only: give the learning rate as a number or as an optax schedule "
     "(optax.inject_hyperparams(optax.adam)(learning_rate=schedule) also logs it)."
 )
+_CALLED_SO = (
+    "This came from the optimizer of train_op. It is called as update(gradients, state, variables, value=loss, "
+    "grad=gradients), where gradients and variables are dicts with an array for each variable. An optimizer that needs "
+    "more is not possible here: a function of the loss, as L-BFGS, or pairs of parameters, as lookahead."
+)
 
 
 class MemberState(NamedTuple):
@@ -180,4 +185,7 @@ def apply_member(
                     raise ModelFnError(_mixes(name, f"a slot of {before.shape} becomes {after.shape}"))
     except jax.errors.UnexpectedTracerError as error:
         raise ModelFnError(_LEAK) from error
+    except (AttributeError, TypeError) as error:
+        error.add_note(_CALLED_SO)
+        raise
     return changed, MemberState(dense_state, tables)

@@ -391,3 +391,11 @@ def test_an_error_of_another_cause_has_no_such_note(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as raised:
         ec.Estimator(of_text, model_dir=str(tmp_path)).train(lambda: iter([{"x": X}]))
     assert not any("stay on the host" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.parametrize("below", ["", "run"])
+def test_a_file_in_the_place_of_model_dir_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "taken").write_text("kept")
+    with pytest.raises(EstimatorError, match=r"^model_dir .*taken.* cannot be used as a directory: "):
+        ec.Estimator(model_fn, model_dir=str(tmp_path / "taken" / below)).train(good_input)
+    assert (tmp_path / "taken").read_text() == "kept"

@@ -218,3 +218,11 @@ def test_micro_batches_draw_masks_of_their_own(tmp_path: Any) -> None:
 
 def test_micro_batches_hand_their_state_on(tmp_path: Any) -> None:
     assert int(train(noisy, tmp_path, steps=3, accumulate_steps=2).variables["seen"]) == 6
+
+
+@pytest.mark.parametrize("optimizer", [optax.lookahead(optax.sgd(0.1), 5, 0.5), optax.lbfgs()], ids=["pairs", "lbfgs"])
+def test_an_optimizer_that_needs_more_is_told_how_it_is_called(tmp_path, optimizer):
+    with pytest.raises((AttributeError, TypeError)) as raised:
+        train(two_layers(lambda loss, hidden: optimizer), tmp_path)
+    (told,) = [note for note in raised.value.__notes__ if "train_op" in note]
+    assert "update(gradients, state, variables, value=loss, grad=gradients)" in told

@@ -35,10 +35,10 @@ BUDGETS = {
     "_model": 1248,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1560,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
+    "_step": 1568,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2675,  # one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
+    "flat": 2681,  # one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
