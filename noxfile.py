@@ -87,7 +87,7 @@ nox.options.sessions += ["notebook"]
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, the adapters, random numbers, options of compilers;
 # and what only that jax has: mutual TLS.
-ON_NEWER_PYTHON = ("tests/model", "tests/facade", "tests/determinism", "plugins/modules/tests")
+ON_NEWER_PYTHON = ("tests/model", "tests/determinism", "plugins/modules/tests")
 ON_NEWER_PYTHON += ("plugins/cluster/tests/test_encryption.py", "plugins/backends_gpu/tests/test_flags.py")
 ON_NEWER_PYTHON += ("plugins/plan/tests/test_training_plan.py", "tests/checkpoint/test_store.py")
 # What lower versions of the dependencies could break, in the time that the whole suite has.

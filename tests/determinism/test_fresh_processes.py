@@ -36,10 +36,12 @@ def test_other_hashes_and_nothing_compiled_yet(tmp_path: Path, first: dict[str, 
     assert again == first
 
 
+@pytest.mark.slow
 def test_measured_steps_per_dispatch(tmp_path: Path, first: dict[str, Any]) -> None:
     assert trained(tmp_path, "auto") == first
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_bits(tmp_path: Path, first: dict[str, Any]) -> None:
     changed = WORKER.read_text().replace("tf_random_seed=11", "tf_random_seed=12")
     other = tmp_path / "train_once.py"

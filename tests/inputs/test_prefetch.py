@@ -155,7 +155,12 @@ def test_an_abandoned_generator_that_holds_one_ends_its_thread():
 
 @pytest.mark.parametrize(
     ("ending", "pause"),
-    [("pass", 0.0), ("pass", 0.3), ("raise SystemExit(0)", 0.3), ("kept = source; del source", 0.3)],
+    [
+        ("pass", 0.0),
+        pytest.param("pass", 0.3, marks=pytest.mark.slow),
+        ("raise SystemExit(0)", 0.3),
+        pytest.param("kept = source; del source", 0.3, marks=pytest.mark.slow),
+    ],
     ids=["while it draws", "while it waits for room", "by SystemExit", "with another reference"],
 )
 def test_a_process_that_forgets_to_close_ends_cleanly(ending, pause):

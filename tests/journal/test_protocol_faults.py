@@ -128,7 +128,13 @@ FAULTS: dict[str, tuple[Callable[[Put], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+#: What takes long to come to light.
+RARE = ("a lease is not checked again", "the clock is read after the leases")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in RARE else ()) for name in FAULTS]
+)
 def test_a_fault_in_the_protocol_is_found(name, monkeypatch):
     put_in, obligations = FAULTS[name]
     put_in(monkeypatch.setattr)

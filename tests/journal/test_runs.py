@@ -156,6 +156,7 @@ def test_step_0_of_an_evaluation_survives_a_kill(tmp_path: Path) -> None:
     assert points(tmp_path / "run" / "eval")["loss"] == [0, 5, 10]
 
 
+@pytest.mark.slow
 def test_a_frozen_run_that_another_one_replaced_saves_and_deletes_nothing(tmp_path: Path, whole: Any) -> None:
     run = tmp_path / "run"
     frozen = started(run, "name", 3, "SIGSTOP")  # recorded, and the directory has not got its name

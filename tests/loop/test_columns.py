@@ -165,6 +165,7 @@ def test_long_columns_stay_as_they_are() -> None:
     assert gathering({name: np.zeros(1025, np.float32) for name in NUMBERS}) is None
 
 
+@pytest.mark.slow
 def test_debug_mode_takes_the_batch_as_it_is(tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(train_step, "gathering", lambda features: pytest.fail("debug mode shows the user's arrays"))
     monkeypatch.setattr(train_run, "_compiled", lambda step, first: pytest.fail("debug mode compiles nothing"))

@@ -137,7 +137,7 @@ class Values(ec.Hook):
         self.seen.extend(zip(steps, values["loss"].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("k", [1, 8])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_values_of_every_step_force_no_boundary(make_estimator: Any, train_input: Any, k: int, tmp_path: Any) -> None:
     hook, every = Values(), Values()
     make_estimator(steps_per_dispatch=k, model_dir=tmp_path / "a").train(train_input, hooks=[hook], max_steps=300)

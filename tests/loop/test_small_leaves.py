@@ -157,6 +157,7 @@ def test_a_hook_may_replace_variables(tmp_path: Any) -> None:
     assert any(value.any() for value in kernels)
 
 
+@pytest.mark.slow
 def test_debug_mode_shows_every_variable(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "estimator_core"):
         trained = estimator(tmp_path, debug=True).train(train_input(), max_steps=2)
@@ -172,7 +173,9 @@ CHANGES = {
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")  # they change their form
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", ["dtype", *(pytest.param(each, marks=pytest.mark.slow) for each in ("width", "shape"))]
+)
 def test_an_optimizer_may_change_the_form_of_its_state(tmp_path: Any, unpacked: Any, change: str) -> None:
     sgd = optax.sgd(0.01)
 

@@ -70,7 +70,9 @@ def rows_of_the_batch() -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
-@pytest.mark.parametrize("optimizer", [optax.sgd(0.1), optax.adagrad(0.1)], ids=["sgd", "adagrad"])
+@pytest.mark.parametrize(
+    "optimizer", [pytest.param(optax.sgd(0.1), marks=pytest.mark.slow), optax.adagrad(0.1)], ids=["sgd", "adagrad"]
+)
 def test_equal_to_dense_where_untouched_rows_do_not_move(tmp_path: Any, optimizer: Any) -> None:
     dense = train(tmp_path / "dense", optimizer, sparse=False).variables
     sparse = train(tmp_path / "sparse", optimizer, sparse=True).variables
@@ -78,6 +80,7 @@ def test_equal_to_dense_where_untouched_rows_do_not_move(tmp_path: Any, optimize
     np.testing.assert_allclose(sparse["w"], dense["w"], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_ids_out_of_range_do_not_count_in_a_norm(tmp_path: Any) -> None:
     clipped = optax.chain(optax.clip_by_global_norm(0.01), optax.sgd(1.0))
     before = train(tmp_path / "start", optax.sgd(0.0), sparse=True, steps=1).variables["table"]

@@ -77,7 +77,17 @@ def test_a_ragged_batch_is_one_more_shape(make_estimator: Any, data: Any) -> Non
     assert estimator.trace_counts == {"discovery": 1, "train": 1 + (80 % 16 > 0)}
 
 
-@pytest.mark.parametrize("config", [{}, {"steps_per_dispatch": 4}, {"full_checkpoint_every": 3}], ids=str)
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        *(
+            pytest.param(more, marks=pytest.mark.slow)
+            for more in ({"steps_per_dispatch": 4}, {"full_checkpoint_every": 3})
+        ),
+    ],
+    ids=str,
+)
 def test_a_resumed_run_traces_its_step_once(
     make_estimator: Any, train_input: Any, eval_input: Any, config: Any
 ) -> None:

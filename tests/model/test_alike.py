@@ -51,7 +51,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("make", "dtype"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [pytest.param(*case, marks=() if case[1] is jnp.float32 else pytest.mark.slow) for case in CASES.values()],
+    ids=CASES,
+)
 def test_the_bits_are_those_of_one_program_for_all(monkeypatch: pytest.MonkeyPatch, make: Any, dtype: Any) -> None:
     specs = alike(make, dtype)
     assert [len(paths) for paths in repeated(specs, None, 4)] == [6, 6]

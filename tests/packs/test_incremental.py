@@ -60,6 +60,7 @@ def lives(draw: st.DrawFn) -> list[dict[str, np.ndarray]]:
     return saves
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(saves=lives(), full_every=st.integers(2, 4), keep=st.integers(1, 3), closed=st.integers(0, 6), data=st.data())
 @pytest.mark.usefixtures("all_tables")

@@ -128,7 +128,8 @@ def test_averaged_weights_are_those_of_the_steps(tmp_path):
     np.testing.assert_allclose(model.predictor()(features)["logits"], logits_of(averaged, features), atol=1e-5)
 
 
-@pytest.mark.parametrize("lora", [pytest.param(None, marks=pytest.mark.slow), LoraConfig(rank=2, alpha=6.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("lora", [None, LoraConfig(rank=2, alpha=6.0)])
 def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
     """A directory of transformers has the averages, and the additions merged; both change the logits here."""
     model = classifier(tmp_path / "model", lora=lora, optimization=Optimization(ema_decay=0.5)).train(short, steps=3)
@@ -143,6 +144,7 @@ def test_written_weights_are_those_that_are_evaluated(tmp_path, short, lora):
     assert np.abs(plain - expected).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_low_rank_additions_are_not_left_out_of_first_values(tmp_path, short):
     classifier(tmp_path / "lora", lora=LoraConfig(rank=2)).train(short, steps=1)
     other = classifier(tmp_path / "other", init_checkpoint=tmp_path / "lora")

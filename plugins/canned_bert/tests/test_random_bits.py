@@ -102,6 +102,7 @@ for axes in (("data",), ("data", None, "model"), (None, "model", None), ()):
 """
 
 
+@pytest.mark.slow
 def test_eight_devices_draw_the_bits_of_one_and_exchange_nothing() -> None:
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", SPLIT], env=environment, capture_output=True, text=True, check=False)

@@ -30,10 +30,9 @@ def trained(tmp_path_factory):
 
 
 # 101 examples: neither batch size divides them, and 3 and 8 devices divide neither batch.
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("devices", "batch_size"), [(3, 16), pytest.param(8, 20, marks=pytest.mark.slow)], ids=["3", "8"]
-)
+@pytest.mark.parametrize(("devices", "batch_size"), [(3, 16), (8, 20)], ids=["3", "8"])
 def test_metrics_do_not_depend_on_devices_or_batch_size(trained, devices, batch_size):
     directory, alone = trained
     others = evaluated(directory, devices, batch_size)
