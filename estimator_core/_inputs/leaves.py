@@ -83,12 +83,15 @@ def as_array(leaf: object, name: str) -> np.ndarray:
         except Exception as error:
             raise InputError(
                 f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__} that does not turn into a numpy array: "
-                f"{error} Convert it in the input (a torch tensor: .cpu().float().numpy())."
+                f"{str(error).rstrip('.')}. Convert it in the input (a torch tensor: "
+                ".detach().cpu().float().numpy())."
             ) from error
         _check_whole_numbers(leaf, array, name)
         return array
     if is_text_list(leaf):
         return np.array(leaf, dtype=object)
+    if isinstance(leaf, Mapping):  # of transformers, for example
+        raise InputError(f"{name} is a {type(leaf).__qualname__}, not a dict of arrays: pass dict(...) of it.")
     raise InputError(
         f"{name} is a Python {type(leaf).__name__} ({leaf!r:.60}), not an array. Batches are numpy arrays whose first "
         "axis is the example: use np.asarray([...]), or batch the data set first."

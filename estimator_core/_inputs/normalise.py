@@ -302,9 +302,12 @@ def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
     if isinstance(element, (tuple, list)):
         pair: tuple[Any, ...] | list[Any] = element
         if len(pair) != 2:
+            cure = "put further arrays (weights, ids) into a dict of features"
+            if len(pair) == 1:
+                cure = "without labels, return features without a tuple or list around them"
             raise InputError(
-                f"input_fn should return (features, labels) as a len 2 tuple. A batch of {len(pair)} items was drawn: "
-                "put further arrays (weights, ids) into a dict of features."
+                "input_fn should return (features, labels) as a len 2 tuple. A batch of "
+                f"{len(pair)} item{'s' * (len(pair) != 1)} was drawn: {cure}."
             )
         return pair[0], pair[1]
     return element, None

@@ -268,7 +268,7 @@ class BatchSource(Iterator[Batch]):
     def _open_walk(self) -> Walk:
         source = self._make() if self._source is None else self._source
         self._source = None
-        opened, self._mask = walk(source), None
+        opened, self._mask = walk(source, self._batches), None
         if self._context.num_input_pipelines > 1:
             opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless

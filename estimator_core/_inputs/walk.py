@@ -7,20 +7,24 @@ import inspect
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterator, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import jax
 
-from estimator_core._inputs.contract import InputOptions, InputPosition, difference, fingerprint_of
+from estimator_core._inputs.contract import Batch, InputOptions, InputPosition, difference, fingerprint_of
 from estimator_core._inputs.input_fn import Wrapped
+from estimator_core._inputs.leaves import is_text_list
 from estimator_core._types import PyTree
+from estimator_core.errors import InputError
 
 #: `tf.data.INFINITE_CARDINALITY`.
 _INFINITE = -1
 #: Iterators that a walk has drawn from. Given again, they continue at their current position.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
+#: Who reads an iterator that an iterable made, until that generator ends or is closed.
+_READERS: weakref.WeakKeyDictionary[object, weakref.ref[Generator[Batch]]] = weakref.WeakKeyDictionary()
 
 
 class Walk(NamedTuple):
@@ -45,10 +49,14 @@ class Walk(NamedTuple):
     global_rows: Callable[[], int] | None = None
 
 
-def walk(source: Any) -> Walk:
-    """Starts a walk over an input from `make_input`, at the first draw. Workers of a loader start here."""
+def walk(source: Any, reader: Generator[Batch]) -> Walk:
+    """Starts a walk over an input from `make_input`, at the first draw. Workers of a loader start here.
+
+    Raises:
+        InputError: another reader is reading the iterator, which now begins again.
+    """
     if isinstance(source, Wrapped):
-        inner = walk(source.source)
+        inner = walk(source.source, reader)
         elements = (
             inner.elements if source.convert is None or not source.needed() else map(source.convert, inner.elements)
         )
@@ -59,6 +67,8 @@ def walk(source: Any) -> Walk:
         elements, known = source.as_numpy_iterator(), InputOptions(fresh_arrays=True)
     else:
         elements, known = iter(source), InputOptions()
+    if elements is not source:
+        _check_not_read(source, elements, reader)
     get_state: Any = getattr(elements, "get_state", None)
     set_state: Any = getattr(elements, "set_state", None)
     positioned = callable(get_state) and callable(set_state)
@@ -74,6 +84,21 @@ def walk(source: Any) -> Walk:
         options=options if isinstance(options, InputOptions) else known,
         global_rows=None if getattr(elements, "global_rows", None) is None else lambda: elements.global_rows,
     )
+
+
+def _check_not_read(source: object, elements: object, reader: Generator[Batch]) -> None:
+    """Refuses a loader that has one iterator for all: whoever reads it would meet its end, or other batches."""
+    try:
+        other = _READERS.get(elements, lambda: None)()
+        _READERS[elements] = weakref.ref(reader)
+    except TypeError:  # iterators written in C are always new
+        return
+    if other not in (None, reader) and inspect.getgeneratorstate(other) != inspect.GEN_CLOSED:
+        raise InputError(
+            f"A {type(source).__module__}.{type(source).__qualname__} has one iterator, which another call is still "
+            "reading, and it begins again for this call. Make a loader for each call, for example one for training and "
+            "one for evaluation (a torch DataLoader: or set persistent_workers=False)."
+        )
 
 
 def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
@@ -227,4 +252,7 @@ def _replayed(
 
 
 def _from_row(element: PyTree, row: int) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf[row:] if getattr(leaf, "ndim", 0) else leaf, element)
+    def rest(leaf: PyTree) -> PyTree:
+        return leaf[row:] if getattr(leaf, "ndim", 0) or is_text_list(leaf) else leaf
+
+    return jax.tree.map(rest, element, is_leaf=is_text_list)

@@ -1,6 +1,7 @@
 """Inputs of other kinds: generators, iterables, iterators, and what resembles grain, tf.data and torch."""
 
 import json
+from collections import UserDict
 
 import numpy as np
 import pytest
@@ -132,6 +133,68 @@ def test_a_replay_after_a_change_of_batch_size_skips_no_example(cut, before, aft
     if source.position.examples < 20:
         rest = np.concatenate([b.features["x"] for b in resumed])
         np.testing.assert_array_equal(rest, rows[source.position.examples :])
+
+
+@pytest.mark.parametrize("before", [1, 2, 4])
+def test_a_replay_after_a_change_of_batch_size_cuts_lists_of_strings_too(before):
+    def batches(size):
+        for start in range(0, 12, size):
+            rows = range(start, start + size)
+            yield {"x": np.array(rows), "word": [str(row) for row in rows]}
+
+    source = open_input(lambda: batches(before), mode="train")
+    next(source)
+    resumed = open_input(lambda: batches(3), mode="train", position=source.position)
+    drawn = list(resumed)
+    assert [word for b in drawn for word in b.host["word"]] == [str(row) for row in range(before, 12)]
+    assert [x for b in drawn for x in b.features["x"].tolist()] == list(range(before, 12))
+
+
+class OneIterator(Loader):
+    """Like torch's DataLoader with persistent workers: `iter` begins the one iterator again."""
+
+    only = None
+
+    def __iter__(self):
+        self.only = self.only or Remembered(self.n)
+        self.only.i = 0
+        return self.only
+
+
+def test_a_loader_of_one_iterator_is_read_by_one_call_at_a_time():
+    loader = OneIterator(4)
+    training = open_input(lambda: loader, mode="train")
+    assert ids(training, 2) == [0, 1]
+    with pytest.raises(InputError, match=r"OneIterator has one iterator, which another call is still reading"):
+        next(open_input(from_iterable(lambda: loader), mode="eval"))
+    training.close()
+    for _ in range(2):
+        assert ids(open_input(lambda: loader, mode="eval")) == [0, 1, 2, 3]
+    position = InputPosition("", 8, 4)._replace(fingerprint=training.position.fingerprint)
+    again = open_input(lambda: loader, mode="train", position=position)  # it ends there, and is opened once more
+    assert ids(again) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ([np.ones((2, 1))], "A batch of 1 item was drawn: without labels, return features without a tuple or list"),
+        ([np.ones(2)] * 3, r"A batch of 3 items was drawn: put further arrays \(weights, ids\) into a dict"),
+        (UserDict(x=np.ones(2)), r"features is a UserDict, not a dict of arrays: pass dict\(...\) of it\."),
+    ],
+)
+def test_a_batch_of_another_form_is_told_with_its_cure(element, message):
+    with pytest.raises(InputError, match=message):
+        next(open_input(lambda: iter([element]), mode="train"))
+
+
+def test_a_tensor_that_is_no_array_is_told_with_its_cure():
+    class Tensor:
+        def __array__(self, *_, **__):
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+    with pytest.raises(InputError, match=r"BFloat16\. Convert it .* \(a torch tensor: \.detach\(\)\.cpu\(\)"):
+        next(open_input(lambda: [{"x": Tensor()}], mode="train"))
 
 
 def test_an_iterator_in_use_goes_on_where_it_stands():

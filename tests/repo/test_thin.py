@@ -28,7 +28,7 @@ BUDGETS = {
     "_cli": 632,  # options of all commands anywhere, who takes them, errors of one line, commands that are none, URLs
     "_cluster": 458,  # every environment read and refused by name
     "_export": 642,  # words of host transforms, formats that take one export, complex outputs, uneven lists
-    "_inputs": 1583,  # global batches, the contract with the data, byte order, masks, exact columns
+    "_inputs": 1608,  # global batches, the contract with the data, byte order, masks, exact columns
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
     "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 439,  # totals that are summed and merged side by side included

@@ -175,6 +175,15 @@ def test_batches_of_keras(source: Any) -> None:
         assert batches[1].labels.tolist() == [0, 1, 0]
 
 
+def test_a_list_is_a_batch_of_keras_as_of_a_torch_loader() -> None:
+    x, y, w = np.ones((2, 1)), np.zeros(2), np.array([1.0, 0.5])
+    weighted = next(open_input(keras_input_fn([[x, y, w]]), mode="train"))
+    assert weighted.features["sample_weight"].tolist() == [1.0, 0.5]
+    assert next(open_input(keras_input_fn([[x]]), mode="infer")).features.shape == (2, 1)
+    with pytest.raises(InputError, match="A batch has 4 parts"):
+        list(keras_input_fn([[x, y, w, w]])())
+
+
 def test_other_batches_of_keras_and_those_that_are_none() -> None:
     x, y, w = np.ones((2, 1)), np.zeros(2), np.ones(2)
     made = list(keras_input_fn([(x, y), (x,), x, (x, y, None), (x, y, w)])())

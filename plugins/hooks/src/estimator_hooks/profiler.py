@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from estimator_core.builtin_hooks import SecondOrStepTimer
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, HookError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+from estimator_hooks.step_done import wait_for_step
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -18,8 +21,10 @@ _log = logging.getLogger("estimator_hooks")
 class ProfilerHook(Hook):
     """Traces `num_steps` steps at intervals, never the first step of a call, which compiles.
 
-    The traces lie in `<output_dir>/plugins/profile/<time>/`: TensorBoard shows them with its profile plugin, and
-    `perfetto_trace.json.gz` opens in the Perfetto viewer.
+    The traces lie in `<output_dir>/plugins/profile/<time>_step_<first step>/`: TensorBoard shows them with its profile
+    plugin, and `perfetto_trace.json.gz` opens in the Perfetto viewer. Of several processes, the chief writes there and
+    each other one into `<output_dir>/process_<index>`. JAX takes one profile at a time: while another one runs, a
+    warning names the profile that is left out, and the run continues.
 
     Args:
         save_steps: steps between two profiles.
@@ -30,6 +35,7 @@ class ProfilerHook(Hook):
 
     Raises:
         ArgumentError: none or both intervals given, or `num_steps` is not positive.
+        HookError: at the start of a run, if `output_dir` cannot be made.
 
     Example:
         >>> ProfilerHook(save_steps=1000).next_step(0)
@@ -54,12 +60,13 @@ class ProfilerHook(Hook):
         self._show_memory = show_memory
         self._num_steps = num_steps
         self._warm = False
-        self._stop_at: int | None = None
+        self._profile: tuple[Path, int] | None = None  # its folder and its first step
+        self._folder = Path()
 
     def after_create(self, run: Run) -> None:
         """Starts the cadence, or continues that of the interrupted call."""
-        self._output_dir = self._output_dir or run.model_dir
-        self._warm, self._stop_at = False, None
+        self._folder = _folder(self._output_dir or run.model_dir, run)
+        self._warm, self._profile = False, None
         if not run.resumed:
             self._timer.reset()
 
@@ -67,8 +74,8 @@ class ProfilerHook(Hook):
         """The first step, to count from; then the step or the time before a profile, and the last step in it."""
         if not self._warm:
             return step + 1
-        if self._stop_at is not None:
-            return max(self._stop_at, step + 1)
+        if self._profile is not None:
+            return max(self._profile[1] + self._num_steps - 1, step + 1)
         due = self._timer.next_step(step)
         return Wake(step=None if due is None else max(due - 1, step + 1), time=self._timer.next_time())
 
@@ -78,16 +85,16 @@ class ProfilerHook(Hook):
             self._warm = True
             if self._timer.last_triggered_step() is None:
                 self._timer.update_last_triggered_step(step)
-        if self._stop_at is not None and step >= self._stop_at:
-            _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+        if self._profile is not None and step >= self._profile[1] + self._num_steps - 1:
+            wait_for_step(out)
             self._finish(step)
-        if self._stop_at is None and self._timer.should_trigger_for_step(step + 1):
-            _ = out["loss"]
+        if self._profile is None and step != run.last_step and self._timer.should_trigger_for_step(step + 1):
+            wait_for_step(out)
             self._start(step + 1)
 
     def end(self, run: Run) -> None:
         """Ends a profile that is under way."""
-        if self._stop_at is not None:
+        if self._profile is not None:
             self._finish(run.step)
 
     def state(self) -> Mapping[str, Any]:
@@ -101,16 +108,50 @@ class ProfilerHook(Hook):
     def _start(self, step: int) -> None:
         import jax
 
-        jax.profiler.start_trace(str(self._output_dir), create_perfetto_trace=True)
         self._timer.update_last_triggered_step(step)
-        self._stop_at = step + self._num_steps - 1
+        options = jax.profiler.ProfileOptions()
+        # JAX names a profile by the second, and two of one second would overwrite each other.
+        options.session_id = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}_step_{step}"
+        try:
+            jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True, profiler_options=options)
+        except RuntimeError as error:  # the run is worth more than a profile of it
+            _log.warning("ProfilerHook: the profile that begins at step %d is left out: %s", step, error)
+            return
+        self._profile = self._folder / "plugins" / "profile" / options.session_id, step
 
     def _finish(self, step: int) -> None:
         import jax
 
-        self._stop_at = None
-        jax.profiler.stop_trace()
-        assert self._output_dir is not None
-        if self._show_memory:
-            jax.profiler.save_device_memory_profile(str(self._output_dir / f"memory-{step}.prof"))
-        _log.info("Profile of the steps up to %d: %s", step, self._output_dir / "plugins" / "profile")
+        assert self._profile is not None
+        (folder, first), self._profile = self._profile, None
+        try:
+            jax.profiler.stop_trace()
+            if step < first:  # the input ended, or a hook stopped the run, before its first step
+                shutil.rmtree(folder)
+                return
+            if self._show_memory:
+                jax.profiler.save_device_memory_profile(str(self._folder / f"memory-{step}.prof"))
+        except Exception as error:  # a full disk, for example: the run is worth more than a profile of it
+            _log.warning(
+                "ProfilerHook: the profile of the steps up to %d could not be written to %s (%s: %s).",
+                step,
+                folder,
+                type(error).__name__,
+                error,
+            )
+            return
+        _log.info("Profile of the steps up to %d: %s", step, folder)
+
+
+def _folder(output_dir: Path, run: Run) -> Path:
+    """Where this process writes, made before the first step. Processes of one machine would write the same files."""
+    group = run.config.process_group
+    folder = output_dir if group is None or group.is_chief else output_dir / f"process_{group.index}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HookError(
+            f"ProfilerHook: the folder {folder} cannot be made ({error}). Name an output_dir in which this process may "
+            "write."
+        ) from error
+    return folder

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+from estimator_hooks.step_done import wait_for_step
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -55,7 +56,7 @@ class StallWatchdogHook(Hook):
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Notes that a step is done."""
-        _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+        wait_for_step(out)
         now = time.monotonic()
         if self._stalled:
             self._stalled = False

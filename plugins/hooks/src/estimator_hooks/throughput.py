@@ -11,6 +11,7 @@ from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
 from estimator_hooks.peak_flops import peak_flops_of_devices
+from estimator_hooks.step_done import wait_for_step
 
 _log = logging.getLogger("estimator_hooks")
 
@@ -65,7 +66,7 @@ class ThroughputHook(Hook):
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Writes the rates since the last point."""
-        _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+        wait_for_step(out)
         now = time.monotonic()
         if self._flops is None and self._base is None:
             self._flops = run.step_flops()

@@ -29,6 +29,8 @@ def collected():
 
 def model_fn(features, labels, mode):
     weight = ec.get_variable("weight", (), lambda key, shape, dtype: np.ones(shape, dtype))
+    if mode == ec.ModeKeys.PREDICT:
+        return ec.EstimatorSpec(mode, predictions=weight * features["x"])
     return ec.EstimatorSpec(mode, loss=(weight * features["x"]).sum(), train_op=optax.sgd(0.0))
 
 
@@ -48,7 +50,7 @@ def test_a_training_is_a_span_with_spans_of_its_steps(collected, tmp_path):
     steps = [span for span in spans if span.name == "steps"]
     assert call.attributes["estimator.model_dir"] == str(tmp_path)
     assert (call.attributes["estimator.first_step"], call.attributes["estimator.last_step"]) == (0, 6)
-    assert [span.attributes["estimator.last_step"] for span in steps][-1] in (5, 6)
+    assert [span.attributes["estimator.last_step"] for span in steps] == [1, 3, 5, 6]
     assert [span.attributes["estimator.first_step"] for span in steps[1:]] == [
         span.attributes["estimator.last_step"] for span in steps[:-1]
     ]
@@ -68,6 +70,19 @@ def test_a_training_that_fails_ends_its_span_as_an_error(collected, tmp_path):
         estimator(tmp_path).train(batches, steps=6, hooks=[eh.TraceHook(provider=provider), Fails()])
     (call,) = [span for span in exporter.get_finished_spans() if span.name == "train"]
     assert call.status.status_code is StatusCode.ERROR
+
+
+def test_steps_before_an_early_end_have_a_span_and_a_prediction_is_traced(collected, tmp_path):
+    provider, exporter = collected
+    trained = estimator(tmp_path)
+    trained.train(lambda: batches()[:4], hooks=[eh.TraceHook(every_n_steps=5, provider=provider)])
+    last = [span for span in exporter.get_finished_spans() if span.name == "steps"][-1]
+    assert (last.attributes["estimator.first_step"], last.attributes["estimator.last_step"]) == (1, 4)
+    assert "estimator.loss" not in last.attributes
+    exporter.clear()
+    assert len(list(trained.predict(batches, hooks=[eh.TraceHook(every_n_steps=2, provider=provider)]))) == 24
+    names = [span.name for span in exporter.get_finished_spans()]
+    assert names == ["steps"] * (len(names) - 1) + ["infer"]
 
 
 def test_log_lines_of_a_training_are_json_and_end_with_it(tmp_path):

@@ -1,6 +1,7 @@
 """TrackerHook: what a tracker is told, in which order, and after a resume."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import estimator_core as ec
 import estimator_hooks as eh
 from estimator_core._builtin_hooks.recording import History
 from estimator_core.config import RunConfig
+from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
 
 
@@ -198,6 +200,126 @@ def test_a_failed_run(tmp_path: Path):
     with pytest.raises(RuntimeError, match="the loop fails"):
         drive([eh.TrackerHook(tracker)], steps=5, run=fake_run(tmp_path), fail_at=3)
     assert tracker.told[-1] == "failed"
+
+
+class WeakTracker(RecordingTracker):
+    """Refuses the points of some steps, and the end of its run if it is asked to."""
+
+    def __init__(self, refused: set[int], *, ends: bool = True) -> None:
+        super().__init__()
+        self.refused, self.ends = refused, ends
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        if step in self.refused:
+            raise ConnectionError("the server is down")
+        super().log(metrics, step)
+
+    def finish(self, ending: str) -> None:
+        super().finish(ending)
+        if not self.ends:
+            raise ConnectionError("the server is down")
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_points_that_a_tracker_refuses_come_again_in_order(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    tracker = WeakTracker({4, 6})
+
+    class Repairs(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return step + 1
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            if step == 8:
+                tracker.refused.clear()
+
+    outputs = {"loss": lambda step: np.float32(step)}
+    drive([Repairs(), eh.TrackerHook(tracker, 2)], steps=10, outputs=outputs, run=fake_run(tmp_path))
+    assert [told[0] for told in tracker.told[1:-1]] == [2, 4, 6, 8, 10]
+    assert tracker.told[-1] == "finished"
+    assert warnings(caplog) == [
+        "recording did not take the point of step 4 (ConnectionError: the server is down). It is kept and sent again "
+        "with the next ones.",
+        "recording takes points again: none is missing.",
+    ]
+
+
+def test_points_that_a_tracker_never_takes_are_counted_and_its_run_ends(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    tracker = WeakTracker({6}, ends=False)
+    outputs = {"loss": lambda step: np.float32(step)}
+    run = drive([eh.TrackerHook(tracker, 2), EveryStep()], steps=10, outputs=outputs, run=fake_run(tmp_path))
+    assert (run.step, tracker.told[-1]) == (10, "finished")
+    assert warnings(caplog)[1:] == [
+        "recording has not taken 3 points of the run (ConnectionError: the server is down): they are lost.",
+        "recording could not end its run (ConnectionError: the server is down).",
+    ]
+
+
+def test_a_tracker_that_refuses_its_first_point_ends_the_run(tmp_path: Path):
+    tracker = WeakTracker({2})
+    outputs = {"loss": lambda step: np.float32(step)}
+    with pytest.raises(ConnectionError, match="the server is down"):
+        drive([eh.TrackerHook(tracker, 2), EveryStep()], steps=10, outputs=outputs, run=fake_run(tmp_path))
+    assert tracker.told == [("start", 0, None), "failed"]
+
+
+def test_a_refused_evaluation_holds_up_no_other_point_and_the_tracker_s_run_ends(tmp_path: Path):
+    """Once the run of the tracker stayed open, since the end of the hook sent the evaluation again first."""
+    tracker, run = WeakTracker({3}), fake_run(tmp_path)
+
+    class Evaluates(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 3 if step < 3 else None
+
+        def after_step(self, at: Any, step: int, out: Any) -> None:
+            run.history.add_evaluation(None, {"global_step": step, "loss": 0.5})
+
+    outputs = {"loss": lambda step: np.float32(step)}
+    drive([Evaluates(), eh.TrackerHook(tracker, 2), EveryStep()], steps=8, outputs=outputs, run=run)
+    assert [told[0] for told in tracker.told[1:-1]] == [2, 4, 6, 8]
+    assert tracker.told[-1] == "finished"
+
+
+def test_a_point_that_wandb_refuses_comes_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    sent: list[Any] = []
+    down = [True]
+
+    def log(values: Mapping[str, float]) -> None:
+        if down.pop() if down else False:
+            raise ConnectionError("the server is down")
+        sent.append(values)
+
+    client = SimpleNamespace(id="1", log=log, define_metric=lambda *_, **__: None, summary={})
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=lambda **_: client))
+    tracker = eh.WandbTracker("digits")
+    tracker.start(eh.TrackedRun(model_dir=tmp_path, first_step=0, parameters={}), None)
+    with pytest.raises(ConnectionError):
+        tracker.log({"train/loss": 1.0}, 2)
+    tracker.log({"train/loss": 1.0}, 2)
+    assert sent == [{"train/loss": 1.0, "train/global_step": 2}]
+
+
+def test_a_damaged_file_begins_another_run(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    (tmp_path / "tracker_recording.json").write_text("")
+    tracker = RecordingTracker()
+    drive([eh.TrackerHook(tracker)], steps=1, run=fake_run(tmp_path))
+    assert tracker.told[0] == ("start", 0, None)
+    assert json.loads((tmp_path / "tracker_recording.json").read_text()) == {"run_id": "first"}
+    (warning,) = warnings(caplog)
+    assert "tracker_recording.json is damaged" in warning
+
+
+@pytest.mark.parametrize("mode", ["eval", "infer"])
+def test_calls_that_do_not_train_are_refused(tmp_path: Path, mode: str):
+    """An evaluation during training would send the rest of the training to a run of its own."""
+    tracker = RecordingTracker()
+    with pytest.raises(HookError, match=f"this is a call of mode '{mode}'. Give the hook to train only"):
+        drive([eh.TrackerHook(tracker)], steps=1, run=fake_run(tmp_path, mode=mode))
+    assert tracker.told == []
 
 
 def test_only_the_chief_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -26,13 +26,12 @@ def test_offline_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     original = tracker.finish
 
     def finish(ending: str) -> None:
-        seen.append(dict(tracker._run.summary))
-        assert tracker._run.config["params/rate"] == 0.1
+        seen.append({**tracker._run.summary, "rate": tracker._run.config["params/rate"]})
         original(ending)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tracker, "finish", finish)
     drive([hook], steps=7, run=run, outputs={"loss": lambda step: np.float32(step)})
-    assert seen[0]["train/loss"] == 6.0
+    assert (seen[0]["train/loss"], seen[0]["rate"]) == (6.0, 0.1)
     assert seen[0]["train/global_step"] == 6
     assert list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
     for name, text in KEPT.items():

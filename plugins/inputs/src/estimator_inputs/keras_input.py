@@ -11,6 +11,8 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Callable[[], Iterator[Any]]:
     """An input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras takes them.
 
+    A list counts as a tuple, since a torch `DataLoader` yields lists.
+
     The weights become a feature; give its name to the estimator or head as `weight_column`. A position is reached by
     drawing and dropping batches.
 
@@ -49,11 +51,12 @@ def _is_data(source: Any) -> bool:
 
 
 def _batch(batch: Any, weight_column: str) -> Any:
-    if not isinstance(batch, tuple):
+    if not isinstance(batch, (tuple, list)):
         return batch
-    if len(batch) > 3:
-        raise InputError(f"A batch has {len(batch)} parts; Keras has (x, y, sample_weight) at most.")
-    x, y, weights = (*batch, None, None)[:3]
+    parts: tuple[Any, ...] = (*batch,)
+    if not 1 <= len(parts) <= 3:
+        raise InputError(f"A batch has {len(parts)} parts; Keras has x, (x, y) or (x, y, sample_weight).")
+    x, y, weights = (*parts, None, None)[:3]
     if weights is None:
         return x if y is None else (x, y)
     features: dict[str, Any] = dict(x) if isinstance(x, Mapping) else {"x": x}

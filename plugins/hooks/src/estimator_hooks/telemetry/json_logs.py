@@ -17,7 +17,7 @@ class JsonLogHook(Hook):
 
     Args:
         stream: to write to; None: stderr.
-        level: the lowest that is written.
+        level: the lowest that is written, of what loggers let through: without a level of their own, warnings.
 
     Raises:
         ArgumentError: in the run, where python-json-logger is not installed.

@@ -10,10 +10,13 @@ from typing import Any
 from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError
 from estimator_core.hooks import Hook, Run, StepOutputs
+from estimator_hooks.step_done import wait_for_step
 
 
 class TraceHook(Hook):
     """Traces a call by OpenTelemetry: a span for the call, and below it one for each group of steps, with their loss.
+
+    The last span is without a loss if the call fails, or ends before its last step; so are those of a prediction.
 
     The span of the call ends in the status "error" if the call fails, and says why it stopped. It is the current
     span while the call runs, so that other spans of that time are below it.
@@ -39,6 +42,7 @@ class TraceHook(Hook):
         self._span: Any = None
         self._tracer: Any = None
         self._since: tuple[int, int] | None = None
+        self._last: int | None = None
 
     def begin(self, run: Run) -> None:
         """Begins the span of the call."""
@@ -59,22 +63,17 @@ class TraceHook(Hook):
         if not run.resumed:
             self._timer.reset()
         self._span.set_attribute("estimator.first_step", run.first_step)
-        self._since = (run.first_step, time.time_ns())
+        self._since, self._last = (run.first_step, time.time_ns()), run.last_step
 
     def next_step(self, step: int) -> int | None:
-        """The next step of the timer."""
-        return self._timer.next_step(step)
+        """The next step of the timer, and the last step of the call."""
+        due = [self._timer.next_step(step), self._last if self._last is not None and step < self._last else None]
+        return min((step for step in due if step is not None), default=None)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """A span of the steps since the last one."""
-        loss = float(out["loss"])  # waits until the step is done: a dispatch returns before it
-        now = time.time_ns()
-        if self._since is not None:
-            span = self._tracer.start_span("steps", start_time=self._since[1])
-            for name, value in (("first_step", self._since[0]), ("last_step", step), ("loss", loss)):
-                span.set_attribute(f"estimator.{name}", value)
-            span.end(now)
-        self._since = (step, now)
+        wait_for_step(out)
+        self._add_steps(step, float(out["loss"]) if "loss" in run.output_names else None)
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
 
@@ -83,6 +82,8 @@ class TraceHook(Hook):
         if self._current is None:
             return
         trace: Any = import_module("opentelemetry.trace")
+        if self._since is not None and run.step > self._since[0]:
+            self._add_steps(run.step, None)
         self._span.set_attribute("estimator.last_step", run.step)
         if run.stop_reason is not None:
             self._span.set_attribute("estimator.stop_reason", run.stop_reason)
@@ -98,3 +99,15 @@ class TraceHook(Hook):
     def restore(self, state: Any) -> None:
         """Continues the cadence."""
         self._timer.restore(state)
+
+    def _add_steps(self, step: int, loss: float | None) -> None:
+        """A span of the steps since the last one; without a loss where none is at hand."""
+        now = time.time_ns()
+        if self._since is not None:
+            span = self._tracer.start_span("steps", start_time=self._since[1])
+            span.set_attribute("estimator.first_step", self._since[0])
+            span.set_attribute("estimator.last_step", step)
+            if loss is not None:
+                span.set_attribute("estimator.loss", loss)
+            span.end(now)
+        self._since = (step, now)

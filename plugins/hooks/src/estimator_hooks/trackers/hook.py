@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.hooks import Hook, Run
+from estimator_core.modes import ModeKeys
 from estimator_core.summaries import without_secrets
 from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
 
@@ -25,6 +27,9 @@ class TrackerHook(Hook):
     It forces no boundary on several steps per dispatch. The file `<model_dir>/tracker_<name>.json` names the tracker's
     run, so that a resumed run continues it. Only the chief sends.
 
+    A tracker that refuses its first point ends the run. Points that it refuses later are kept and sent again with the
+    next ones: a warning says so, and the run continues.
+
     Args:
         tracker: a `Tracker`, for example `MlflowTracker("sqlite:///runs.db", experiment="digits")`.
         every_n_steps: steps between points, counted from step 0.
@@ -32,6 +37,7 @@ class TrackerHook(Hook):
     Raises:
         ArgumentTypeError: not a Tracker.
         ArgumentError: `every_n_steps` is not positive.
+        HookError: in a call of `evaluate` or `predict`.
     """
 
     def __init__(self, tracker: Tracker, every_n_steps: int = 100) -> None:
@@ -44,22 +50,36 @@ class TrackerHook(Hook):
         self._evaluations_sent = 0
         self._started = False
         self._records_sent = False
+        #: Points not sent yet: of training, and of each evaluation. One that is refused for ever holds up its own only.
+        self._points: defaultdict[str, deque[tuple[int, dict[str, float]]]] = defaultdict(deque)
+        self._took = self._refuses = False
+
+    def begin(self, run: Run) -> None:
+        """Refuses calls other than `train`, whose values are not those of training."""
+        if run.mode != ModeKeys.TRAIN:
+            raise HookError(
+                f"TrackerHook: this is a call of mode {run.mode!r}. Give the hook to train only: it also sends the "
+                "results of evaluations in the course of training."
+            )
 
     def after_create(self, run: Run) -> None:
         """Follows all scalars; starts the tracker's run, or continues it."""
-        self._started = self._records_sent = False
+        self._started = self._records_sent = self._took = self._refuses = False
+        self._points.clear()
         if not run.config.is_chief:
             return
         for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
             run.follow(name)
         self._evaluations_sent = len(run.estimator.history.evaluations)
         path = run.model_dir / f"tracker_{self._tracker.name}.json"
-        known = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
+        known = _run_id(path)
         tracked = TrackedRun(model_dir=run.model_dir, first_step=run.step, parameters=dict(_parameters(run)))
         run_id = self._tracker.start(tracked, known)
         self._started = True
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
+        draft.replace(path)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Sends the points that are due, and before the first ones the record, which all hooks have begun by then."""
@@ -67,17 +87,62 @@ class TrackerHook(Hook):
         for index, step in enumerate(steps):
             if step % self._every == 0:
                 metrics = {f"train/{name}": float(np.asarray(stacked[index])) for name, stacked in values.items()}
-                self._tracker.log(metrics, step)
-        self._send_evaluations(run)
+                self._points["train"].append((step, metrics))
+        self._add_evaluations(run)
+        error = self._send()
+        if error is not None and not self._took:
+            raise error
 
     def end(self, run: Run) -> None:
-        """Sends the rest and ends the tracker's run."""
-        if self._started:
-            self._started = False
-            self._send_records(run)
-            self._send_evaluations(run)
-            ending: Ending = "failed" if run.failed else "interrupted" if run.interrupted else "finished"
+        """Sends the rest and ends the tracker's run. The run is over and saved, so what is refused is a warning."""
+        if not self._started:
+            return
+        self._started = False
+        self._send_records(run)
+        self._add_evaluations(run)
+        error = self._send()
+        if error is not None:
+            _log.warning(
+                "%s has not taken %d points of the run (%s: %s): they are lost.",
+                self._tracker.name,
+                sum(map(len, self._points.values())),
+                type(error).__name__,
+                error,
+            )
+        ending: Ending = "failed" if run.failed else "interrupted" if run.interrupted else "finished"
+        try:
             self._tracker.finish(ending)
+        except Exception as error:
+            _log.warning("%s could not end its run (%s: %s).", self._tracker.name, type(error).__name__, error)
+
+    def _send(self) -> Exception | None:
+        """Sends what is waiting, in order. Returns the last refusal."""
+        errors = [error for points in self._points.values() if (error := self._send_some(points)) is not None]
+        if self._refuses and not errors:
+            _log.warning("%s takes points again: none is missing.", self._tracker.name)
+        self._refuses = bool(errors)
+        return errors[-1] if errors else None
+
+    def _send_some(self, points: deque[tuple[int, dict[str, float]]]) -> Exception | None:
+        """Sends points up to one that the tracker refuses, which stays. Returns the refusal."""
+        while points:
+            step, metrics = points[0]
+            try:
+                self._tracker.log(metrics, step)
+            except Exception as error:  # whatever a client of a server raises
+                if self._took and not self._refuses:
+                    self._refuses = True
+                    _log.warning(
+                        "%s did not take the point of step %d (%s: %s). It is kept and sent again with the next ones.",
+                        self._tracker.name,
+                        step,
+                        type(error).__name__,
+                        error,
+                    )
+                return error
+            points.popleft()
+            self._took = True
+        return None
 
     def _send_records(self, run: Run) -> None:
         """Sends the files of the record. Parameters have told the most of them: a place that refuses files is named."""
@@ -92,7 +157,7 @@ class TrackerHook(Hook):
                 "%s did not take the record of the run (%s: %s).", self._tracker.name, type(error).__name__, error
             )
 
-    def _send_evaluations(self, run: Run) -> None:
+    def _add_evaluations(self, run: Run) -> None:
         rows = run.estimator.history.evaluations
         for row in rows[self._evaluations_sent :]:
             folder = "eval" if row["name"] is None else f"eval_{row['name']}"
@@ -101,8 +166,19 @@ class TrackerHook(Hook):
                 for name, value in row.items()
                 if name not in ("name", "global_step") and not isinstance(value, str) and np.ndim(value) == 0
             }
-            self._tracker.log(numbers, int(row["global_step"]))
+            self._points[folder].append((int(row["global_step"]), numbers))
         self._evaluations_sent = len(rows)
+
+
+def _run_id(path: Path) -> str | None:
+    """The tracker's run of an earlier call; None for the first one, and where the file is damaged."""
+    if not path.exists():
+        return None
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["run_id"])
+    except (ValueError, KeyError, TypeError) as error:
+        _log.warning("%s is damaged (%r): the tracker begins another run.", path, error)
+        return None
 
 
 def _parameters(run: Run) -> Iterator[tuple[str, Any]]:

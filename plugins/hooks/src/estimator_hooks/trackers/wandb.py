@@ -58,9 +58,9 @@ class WandbTracker:
         for part in sorted(parts):
             if step <= self._reached(part):
                 continue
-            self._sent[part] = step
             values = {name: value for name, value in metrics.items() if name.partition("/")[0] == part}
             self._run.log({**values, f"{part}/global_step": step})
+            self._sent[part] = step  # not before: a refused point comes again
 
     def keep(self, name: str, text: str) -> None:
         """Keeps a file among those of the run."""
