@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -28,22 +29,13 @@ from estimator_core.errors import (
     PreemptedError,
 )
 
-COMMANDS = (
-    Command(
-        name="audit",
-        target="estimator_core._cli.audit",
-        summary="Prove that a model_dir holds what its journal says; mend what an interrupted run left.",
-    ),
-    Command(
-        name="checkpoints",
-        target="estimator_core._cli.checkpoints",
-        summary="List checkpoints, look into one, compare two.",
-    ),
-    Command(
-        name="plugins",
-        target="estimator_core._cli.plugins",
-        summary="List installed plugins, or examine one: plugins doctor NAME.",
-    ),
+COMMANDS = tuple(
+    Command(name=name, target=f"estimator_core._cli.{name}", summary=summary)
+    for name, summary in (
+        ("audit", "Prove that a model_dir holds what its journal says; mend what an interrupted run left."),
+        ("checkpoints", "List checkpoints, look into one, compare two."),
+        ("plugins", "List installed plugins, or examine one: plugins doctor NAME."),
+    )
 )
 
 FAILED, CAN_BE_RESUMED, INTERRUPTED = 1, 75, 130
@@ -66,10 +58,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     args = parser.parse_args(argv)
-    if args.version:
-        print(_version())
-        return 0
-    with contextlib.ExitStack() as effects:
+    with contextlib.ExitStack() as effects, contextlib.suppress(BrokenPipeError):
+        effects.callback(_flush)
+        if args.version:
+            from estimator_core._plugins.discovery import core_version
+
+            print(f"estimator-core {core_version()}")
+            return 0
         try:
             effects.enter_context(applied(args))
         except ArgumentError as error:
@@ -78,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(parser.format_help() + _command_list())
             return 0 if args.help else WRONG_USAGE
         return _guarded(args)
+    return FAILED  # the reader of our output went away: nothing more to say
 
 
 def command_names() -> dict[str, str]:
@@ -171,9 +167,18 @@ def _guarded(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing more to say, and no traceback at exit
-        return FAILED
+
+
+def _flush() -> None:
+    """Writes what was printed, while an exit code can still say that it did not arrive."""
+    try:
+        if sys.stdout:  # None: it is closed
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        if not isinstance(error, BrokenPipeError):
+            print(f"estimator: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 def _heading(error: EstimatorError) -> str:
@@ -225,12 +230,6 @@ def _command_list() -> str:
     if failed:
         lines += ["", f"plugins that failed to load: {', '.join(failed)} (see estimator plugins)"]
     return "\n".join(lines)
-
-
-def _version() -> str:
-    from estimator_core._plugins.discovery import core_version
-
-    return f"estimator-core {core_version()}"
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
             ) from error
         from estimator_core._plugins.explain import explain_source
 
-        schemes = ", ".join(f"{one}://" for one in ("file", *names))
-        told = f"no installed package brings storage for {scheme}://. There are {schemes}."
+        others = ", ".join(f"{one}://" for one in ("file", *names)) + ". For a directory, give its absolute path."
+        told = f"no installed package brings storage for {scheme}://. There are {others}"
         raise ArgumentError("\n  ".join([told, *explain_source("storage", name, found.records())])) from error
     return name, found

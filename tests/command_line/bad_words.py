@@ -117,7 +117,7 @@ CASES: tuple[tuple[str, str], ...] = (
     # evaluate and export
     ("evaluate", "required: --model-dir"),
     ("evaluate {dir}/line.py --model_dir x", "--model-dir"),
-    ("evaluate --model-dir {dir}/absent", "names no file of `estimator run`"),
+    ("evaluate --model-dir {dir}/absent", "absent. Correct the path."),
     ("evaluate --model-dir {dir}/run", "names no file of `estimator run`"),
     ("evaluate --model-dir {dir}/torn", "names no file of `estimator run`"),
     ("evaluate {dir}/absent.py --model-dir {dir}/run", "There is no file"),
@@ -125,7 +125,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("evaluate {dir}/line.py --model-dir {dir}/run --steps many", "invalid int value: 'many'"),
     ("evaluate {dir}/line.py --model-dir {dir}/run --slice a", "There is no checkpoint in"),
     ("export", "required: --model-dir"),
-    ("export --model-dir {dir}/absent", "names no file of `estimator run`"),
+    ("export --model-dir {dir}/absent", "absent. Correct the path."),
     ("export {dir}/line.py --model-dir {dir}/run", "defines no serving_input_receiver_fn"),
     ("export {dir}/line.py --model-dir {dir}/run --format stablehol", "Did you mean 'stablehlo'?"),
     ("export {dir}/line.py --model-dir {dir}/run --fromat x", "did you mean --format?"),
@@ -260,7 +260,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("bert-classifier --model-dir {dir}/m --learnig-rate 1", "did you mean --learning-rate?"),
     # explain, config, crossval, sweep
     ("explain", "required: --model-dir"),
-    ("explain --model-dir {dir}/absent", "names no file of `estimator run`"),
+    ("explain --model-dir {dir}/absent", "absent. Correct the path."),
     ("explain {dir}/absent.py --model-dir {dir}/run", "There is no file"),
     ("explain {dir}/line.py --model-dir {dir}/run", "There is no checkpoint in"),
     ("explain {dir}/line.py --model-dir {dir}/run --repeats many", "invalid int value: 'many'"),
@@ -328,6 +328,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("run {dir}/line.py --json --dry-run", "not allowed with argument"),
     ("plugins lock --wrtie", "unrecognized arguments: --wrtie"),
     # report, tabular, bert-classifier
+    ("report {dir}/absent", "absent. Correct the path."),
     ("report {dir}/empty", "has no results of evaluations. Evaluate first"),
     ("report {dir}/run --name nope", "has no results of evaluations"),
     ("tabular train --csv {dir}/absent.csv --label a --model-dir {dir}/m", "No file matches"),

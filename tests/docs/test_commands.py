@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import PluginLookupError
+from estimator_core.plugins import default_plugins
+from estimator_experiment.cli.named_component import parsed
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("plugins/*/README.md"))]
@@ -76,6 +80,34 @@ def faults(page: str) -> list[str]:
     found = [(words, fault(words)) for words in in_blocks(page)]
     found += [(words, fault(words, whole=False)) for words in in_sentences(page)]
     return [f"estimator {words}: {said}" for words, said in found if said]
+
+
+def component_faults(page: str) -> list[str]:
+    """The components that commands of a page name with arguments, where these are other ones than the component has."""
+    words = [shlex.split(one) for one in in_blocks(page)]
+    pairs = [pair for each in words for pair in itertools.pairwise(each)]
+    named = [(option.removeprefix("--"), text) for option, text in pairs if option in ("--hook", "--exporter")]
+    return [said for kind, text in named if "acme" not in text and (said := _said_of_component(kind, text))]
+
+
+def _said_of_component(kind: str, text: str) -> str:
+    name, arguments = parsed(text, f"--{kind}")
+    given = [None] * {"hook": 0, "exporter": 2}[kind]  # the name of an exporter, and its receiver
+    try:
+        inspect.signature(default_plugins().get(kind, name)).bind(*given, **arguments)
+    except (TypeError, PluginLookupError) as error:
+        return f"--{kind} {text}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_components_of_commands_take_the_arguments_that_a_page_writes(page: Path) -> None:
+    assert component_faults(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_wrong_argument_of_a_component_is_found() -> None:
+    (one,) = component_faults('```text\nestimator run a.py --hook progress_bar --exporter "best(metric=auc)"\n```\n')
+    assert "unexpected keyword argument 'metric'" in one
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -33,7 +33,7 @@ def test_a_url_without_its_package_is_refused_and_no_folder_appears(
     absent = f"no installed package brings storage for {scheme}://"
     with pytest.raises(ArgumentError, match=absent) as refused:
         ec.Estimator(model_fn, url, plugins=plugins)
-    assert str(refused.value).split("\n")[0] == f"{absent}. There are file://."
+    assert str(refused.value).split("\n")[0] == f"{absent}. There are file://. For a directory, give its absolute path."
     assert str(refused.value).count(f"{scheme}:") == 1
     assert f"no storage {scheme!r}" not in str(refused.value)
     with pytest.raises(ArgumentError, match=absent):
@@ -45,6 +45,16 @@ def test_a_url_without_its_package_is_refused_and_no_folder_appears(
     with pytest.raises(ArgumentError, match=absent):
         estimator.export_saved_model(url, receiver)
     assert not any(":" in path.name for path in tmp_path.iterdir())
+
+
+def test_a_directory_with_the_name_of_a_scheme_is_reached_as_the_message_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plugins = ec.Plugins(autoload=False, environ={})
+    with pytest.raises(ArgumentError, match=r"For a directory, give its absolute path\."):
+        ec.Estimator(model_fn, Path("run:/x"), plugins=plugins)
+    assert ec.Estimator(model_fn, Path("run:/x").absolute(), plugins=plugins).model_dir == f"{tmp_path}/run:/x"
 
 
 def test_a_scheme_of_another_package_needs_the_one_that_keeps_working_copies(

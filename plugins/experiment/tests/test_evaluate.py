@@ -77,6 +77,19 @@ def test_the_table_and_the_file_of_the_command_line(trained: Path, capsys: pytes
     assert "no ['auc'] by slice" in capsys.readouterr().err
 
 
+@pytest.mark.plugins
+def test_slices_of_1_and_of_its_text_have_two_names(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = PROGRAM.replace(
+        '"sign": np.where(x < 0, "minus", "plus")', '"k": np.array([1, "1", "2", "2"] * 8, object)'
+    )
+    assert '"k"' in program
+    Path("mixed.py").write_text(program)
+    capsys.readouterr()
+    assert main(["evaluate", "mixed.py", "--model-dir", "here", "--slices", "k"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith(("all", "k="))]
+    assert names == ["all", "k=1", "k='1'", "k=2"]
+
+
 def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["evaluate", "line.py", "--model-dir", "here"]) == 0
@@ -85,7 +98,7 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
     for arguments, message in [
         (["--model-dir", "here", "--checkpoint", "3"], "Steps: [0, 2, 4]"),
         (["--model-dir", "nowhere", "line.py"], "There is no checkpoint in nowhere"),
-        (["--model-dir", "nowhere"], "names no file of `estimator run`"),
+        (["--model-dir", "nowhere"], "There is no directory nowhere. Correct the path."),
     ]:
         code = main(["evaluate", *arguments])
         assert code == 2
@@ -265,4 +278,27 @@ def test_results_that_cannot_be_written_are_not_computed(
     code: Any = main(["evaluate", "--model-dir", "here"])
     assert code == 2
     message = "Results go to here/eval_one_pass, and here cannot be written. Copy the run, and give the copy as"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.plugins
+def test_an_export_that_cannot_be_written_is_refused_before_it_is_made(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import os
+
+    Path("line.py").write_text(PROGRAM + RECEIVER)
+    Path("file").write_text("")
+    code: Any = main(["export", "--model-dir", "here", "--output", "file/exports"])
+    assert code == 2
+    message = "The export goes to file/exports, and file is a file. Give another directory: --output DIR."
+    assert message in capsys.readouterr().err
+
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "here" and access(path, mode))
+    code = main(["export", "--model-dir", "here"])
+    assert code == 2
+    message = (
+        "The export goes to here/export/command, and here cannot be written. Give another directory: --output DIR."
+    )
     assert message in capsys.readouterr().err

@@ -66,6 +66,14 @@ def test_arguments_that_it_does_not_take_are_named(program, capsys):
     assert not Path("runs").exists()
 
 
+@pytest.mark.plugins
+def test_a_function_that_is_a_default_is_shown_by_its_name(program, capsys):
+    assert main(["run", str(program), "--exporter", "best(metric=auc)"]) == 2
+    told = capsys.readouterr().err
+    assert "compare_fn: 'Callable[..., bool]' = loss_smaller, " in told
+    assert " at 0x" not in told
+
+
 def test_the_exporter_of_the_template_exports(program, tmp_path, monkeypatch):
     write_package("acme-goal", "exporter", tmp_path)
     source = tmp_path / "acme-goal" / "src"

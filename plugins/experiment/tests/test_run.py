@@ -180,3 +180,14 @@ def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
     output = capsys.readouterr().out
     assert "No predictions are shown: the evaluation input yields no examples any more." in output
     assert "run record" in output
+
+
+def test_a_run_whose_output_is_closed_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `estimator run line.py >&-`, where Python has no standard output."""
+    monkeypatch.chdir(tmp_path)
+    Path("line.py").write_text(PROGRAM.replace("SCALE", "1.0"))
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        code = main(["run", "line.py", "--hparams", "train_steps=2"])
+    assert code == 0
+    assert Path("runs/line/run.json").exists()

@@ -1,6 +1,7 @@
 """`estimator exports`, `estimator predict` and `estimator serve` as commands."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -98,6 +99,15 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
 def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path, capsys, output, message):
     assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_predict_refuses_a_folder_of_another_user_before_it_looks_at_the_input(export, tmp_path, monkeypatch, capsys):
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "theirs" and access(path, mode))
+    (tmp_path / "theirs").mkdir()
+    output = tmp_path / "theirs" / "scores.csv"
+    assert main(["predict", export, "--input", "no such file", "--output", str(output)]) == 2
+    assert f"this user may not write to '{tmp_path}/theirs'. Name another file." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import importlib
 import json
 import lzma
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import optax
@@ -368,3 +370,25 @@ def test_an_input_without_a_name_is_refused(pattern):
 
     with pytest.raises(ArgumentError, match="--input: no file matches"):
         find([pattern])
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])
+def test_a_column_to_keep_that_is_missing_is_not_told_as_an_input(plain, tmp_path, name):
+    write(tmp_path / name, table(3))
+    job = Job(export=plain, inputs=(str(tmp_path / name),), output=tmp_path / "out.csv", keep=("idd",))
+    with pytest.raises(ArgumentError) as refused:
+        score_files(job)
+    told = str(refused.value)
+    assert told == (f"--keep: {tmp_path / name} has no column 'idd'. Its columns are: id, a, b. Correct the name.")
+
+
+def test_a_column_of_a_dataset_of_ray_is_never_replaced_by_a_score(plain, monkeypatch):
+    """The class needs no more of Ray than its name."""
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
+    monkeypatch.setitem(sys.modules, "ray.data", ModuleType("ray.data"))
+    monkeypatch.delitem(sys.modules, "estimator_exporters.scoring.on_ray", raising=False)
+    scorer = importlib.import_module("estimator_exporters.scoring.on_ray").RayScorer(plain)
+    batch = {name: np.ones(4, np.float32) for name in NAMES}
+    assert list(scorer({**batch, "id": np.arange(4)})) == ["a", "b", "id", "double", "logits"]
+    with pytest.raises(ArgumentError, match=r"has the columns \['double'\], and scores have these names"):
+        scorer({**batch, "double": np.arange(4)})

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from results import results
+from results import results, row
 
 from estimator_report import ReportSource
 from estimator_report.section_suite import ReportSectionSuite, unclosed
@@ -97,3 +97,19 @@ def test_the_suite_refuses(broken):
     suite.results, suite.section = results(), Broken
     with pytest.raises(AssertionError):
         suite.test_gives_whole_html_that_loads_nothing()
+
+
+def test_slices_of_1_and_of_its_text_are_two_and_true_has_a_history_of_its_own():
+    values = [{}, {"k": 1}, {"k": "1"}, {"k": True}]
+    found = {
+        step: results()[step]
+        | {"slices": [row(value, 10, 0.1 * (place + 1) + step / 1000, 0.2) for place, value in enumerate(values)]}
+        for step in (0, 50)
+    }
+    source = ReportSource(model_dir=Path("runs/x"), evaluation="", results=found)
+    text = SliceSection().body(source)
+    assert re.findall(r"<td>((?:all|k=)[^<]*)</td>", text)[:4] == ["all", "k=1", "k=&#x27;1&#x27;", "k=True"]
+    chart = text.split("<h3>accuracy</h3>")[1].split("</div>")[0].split("<svg")[2]
+    lines = re.findall(r'<polyline points="([^"]*)"', chart)
+    assert [len(line.split()) for line in lines] == [2, 2, 2, 2]  # one point a checkpoint
+    assert "k=&#x27;1&#x27;" in CurveSection().body(source)

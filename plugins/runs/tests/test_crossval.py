@@ -1,6 +1,7 @@
 """Cross-validation: against a loop written by hand, resumed, refused."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -194,6 +195,20 @@ def test_folds_of_another_user_are_refused_in_one_line(line, whole, monkeypatch,
     monkeypatch.setattr(Path, "open", forbidden)
     assert main(["crossval", "line.toml", "--dir", "theirs"]) == 2
     assert "theirs/crossval.json cannot be written: Permission denied." in capsys.readouterr().err
+
+
+def test_a_fold_whose_loss_is_not_finite_ends_no_other(line, capsys):
+    """Row 20 is too large for the three folds that train on it."""
+    text = Path("line_code.py").read_text()
+    Path("line_code.py").write_text(
+        text.replace("        yield {", "        x[np.arange(start, start + len(x)) == 20] = 1e15\n        yield {")
+    )
+    words = ["crossval", "line.toml", "--set", "crossval.shuffle=false"]
+    for _ in range(2):
+        assert main(words) == 1
+        told = capsys.readouterr().err
+        assert re.search(r"not finite: of fold 0 at step \d+, of fold 2 at step \d+, of fold 3 at step \d+\.", told)
+        assert [path.parent.name for path in Path("runs/line-crossval").glob("folds/*/fold.json")] == ["1"]
 
 
 @pytest.mark.slow

@@ -127,6 +127,15 @@ def test_a_trial_ends_with_its_input(line, rows, steps, monkeypatch):
     assert load_variables("again")["slope"].tobytes() == load_variables(trial)["slope"].tobytes()
 
 
+def test_a_training_input_without_batches_is_an_error_of_one_line(line, capsys):
+    code = Path("line_code.py")
+    code.write_text(code.read_text() + "\n\ndef nothing(batch_size):\n    return lambda: iter(())\n")
+    train = 'call = "line_code.py:{}"\nargs'
+    line.write_text(line.read_text().replace(train.format("batches"), train.format("nothing")))
+    assert main(["sweep", "line.toml"]) == 2
+    assert "Could not find trained model in model_dir: runs/line-sweep/trials/00000." in capsys.readouterr().err
+
+
 def test_the_winner_has_the_settings_of_its_trial(line, monkeypatch):
     """From where the command was given, and with the types of the file."""
     Path("other_code.py").write_text(Path("line_code.py").read_text().replace("3 * x + 1", "5 * x"))

@@ -97,12 +97,15 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     site = Site(tmp_path)
     source = """
         import jax
-        from estimator_core.plugins import Component
+        from estimator_core.plugins import Command, Component
 
         def estimator_components():
             return [
                 Component(kind="backend", name="cpu", target="ill.backend:Backend", summary="A second CPU backend."),
             ]
+
+        def estimator_commands():
+            return [Command(name="audit", target="ill.audit", summary="A second audit.")]
         """
     site.add("ill", source)
     done = site.run("plugins", "doctor", "ill")
@@ -110,6 +113,7 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     assert "importing ill.plugin imports jax" in done.stdout
     assert "backend 'cpu': ill.backend:Backend cannot be imported: No module named 'ill.backend'" in done.stdout
     assert "backend 'cpu' is also given by estimator-core 0.1.0" in done.stdout
+    assert "command 'audit' is also given by estimator-core; ask for 'ill:audit'" in done.stdout
 
 
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import is_url
 from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, file_and_function, load_program
 
@@ -142,10 +143,12 @@ def recorded_program(model_dir: str) -> RecordedProgram:
     """The program that trained in a directory: the file of that name where the run was started.
 
     Raises:
-        ArgumentError: there is no record, the run was started by another program than `estimator run`, the file is no
-            longer there, or nothing says where it was.
+        ArgumentError: there is no directory or no record, the run was started by another program than `estimator run`,
+            the file is no longer there, or nothing says where it was.
     """
     path = Path(model_dir) / _RECORD
+    if not is_url(model_dir) and not path.parent.is_dir():
+        raise ArgumentError(f"There is no directory {model_dir}. Correct the path.")
     try:
         record = json.loads(path.read_text())
         words = record["arguments"]

@@ -17,11 +17,14 @@ def read_source(model_dir: Path, evaluation: str | None = None) -> ReportSource:
         evaluation: its name; None: the one with the newest results.
 
     Raises:
-        ArgumentError: there are no results, or none of this name. A run without evaluations still has a page.
+        ArgumentError: there is no such directory, there are no results, or none of this name. A run without evaluations
+            still has a page.
     """
     files = {_name(path.parent): path for path in model_dir.glob("eval*/metrics.jsonl")}
     if not files and evaluation is None and (model_dir / "run.json").exists():
         return ReportSource(model_dir=model_dir, evaluation="", results={})
+    if not model_dir.is_dir():
+        raise ArgumentError(f"There is no directory {model_dir}. Correct the path.")
     if not files:
         raise ArgumentError(
             f"{model_dir} has no results of evaluations. Evaluate first: estimator evaluate --model-dir {model_dir}."

@@ -17,8 +17,9 @@ from typing import Any
 from unittest import mock
 
 from estimator_core import hookspecs
+from estimator_core.cli import command_names
 from estimator_core.errors import ArgumentError, EstimatorError
-from estimator_core.plugins import PluginRecord, Plugins
+from estimator_core.plugins import PluginRecord, Plugins, default_plugins
 from estimator_testing._core import builtin_candidate, import_target, installed_candidates, normalise
 from estimator_testing.fake_run import FakeRun
 from estimator_testing.probe import ProbeReport, probe
@@ -146,6 +147,13 @@ def check_commands_work(examined: Examined) -> Iterator[str]:
 def check_names_are_free(examined: Examined) -> Iterator[str]:
     """No other installed plugin, nor the core, offers anything of the same kind and name."""
     yield from (note for note in examined.record.notes if "is also given by" in note)
+    owner, known = examined.record.owner, command_names()
+    for command in examined.record.commands:
+        if f"{owner}:{command.name}" in known:  # the bare name means another one, or several
+            records = [one for one in default_plugins().records() if one.owner != owner]
+            others = [one.label for one in records if command.name in {each.name for each in one.commands}]
+            shared = f"command {command.name!r} is also given by {', '.join(others) or 'estimator-core'}"
+            yield f"{shared}; ask for '{owner}:{command.name}'"
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:

@@ -149,6 +149,22 @@ class TestTakesTheNameOfAnother(Suite):
     others: ClassVar[dict[str, str]] = {"other": components()}
 
 
+SOUND_COMMAND = '"""Does nothing."""\ndef configure(parser): pass\ndef run(args): return 0\n'
+
+
+class TestTakesACommandOfTheCore(Suite):
+    fails = ("test_names_are_free",)
+    source = COMMAND.replace('name="broken"', 'name="audit"')
+    files: ClassVar[dict[str, str]] = {"command.py": SOUND_COMMAND}
+
+
+class TestTakesACommandOfAnother(Suite):
+    fails = ("test_names_are_free",)
+    source = COMMAND
+    files: ClassVar[dict[str, str]] = {"command.py": SOUND_COMMAND}
+    others: ClassVar[dict[str, str]] = {"other": COMMAND}
+
+
 class TestWithoutASummary(Suite):
     fails = ("test_summaries",)
     source = components(summary="")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import is_url
 from estimator_experiment.opening import add_program_arguments, not_empty
 
 _COLUMNS = 6
@@ -46,12 +45,14 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
     from estimator_experiment.cli.run_report import json_value, number, table
+    from estimator_experiment.cli.writable import check_writable
     from estimator_experiment.opening import open_program
 
     opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
     experiment = opened.experiment
     estimator = experiment.estimator
-    _check_writable(estimator.eval_dir(args.name))
+    cure = "Copy the run, and give the copy as --model-dir."
+    check_writable("Results go to", estimator.eval_dir(args.name), cure=cure)
     results: list[Mapping[str, Any]] = []
     known: set[str] = set()
     for path in chosen_checkpoints(args.model_dir, args.checkpoint):
@@ -81,21 +82,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_writable(folder: str) -> None:
-    """Checks that results can be written, before they are computed.
-
-    Raises:
-        ArgumentError: the directory, or the one in which it would be made, cannot be written.
-    """
-    if is_url(folder):
-        return
-    place = next((each for each in (Path(folder), *Path(folder).parents) if each.exists()), Path())
-    if not os.access(place, os.W_OK):
-        raise ArgumentError(
-            f"Results go to {folder}, and {place} cannot be written. Copy the run, and give the copy as --model-dir."
-        )
-
-
 def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:
     """The metrics of these names and the step; all of them where none is named."""
     kept = {"global_step", *names} if names else set(metrics)
@@ -115,13 +101,27 @@ def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) ->
     if unknown := sorted(set(chosen) - set(numbers)):
         raise ArgumentError(f"--metrics: there are no {unknown} by slice. There are {numbers}.")
     lines = [
-        (_name(row["slice"]), str(row["examples"]), *(_with_interval(row, name) for name in chosen)) for row in rows
+        (name, str(row["examples"]), *(_with_interval(row, metric) for metric in chosen))
+        for name, row in zip(_names([row["slice"] for row in rows]), rows, strict=True)
     ]
     return table(lines, ("slice", "examples", *chosen))
 
 
-def _name(values: Mapping[str, Any]) -> str:
-    return ",".join(f"{key}={'(missing)' if value is None else value}" for key, value in values.items()) or "all"
+def _names(slices: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Slices in words. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+
+    Example:
+        >>> _names([{}, {"deck": None}, {"deck": 1}, {"deck": "1"}])
+        ['all', 'deck=(missing)', 'deck=1', "deck='1'"]
+    """
+    names = [_name(values) for values in slices]
+    counts = Counter(names)
+    return [_name(values, quoted=counts[name] > 1) for name, values in zip(names, slices, strict=True)]
+
+
+def _name(values: Mapping[str, Any], *, quoted: bool = False) -> str:
+    told = {key: repr(value) if quoted and isinstance(value, str) else value for key, value in values.items()}
+    return ",".join(f"{key}={'(missing)' if value is None else value}" for key, value in told.items()) or "all"
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:

@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from estimator_core.plugins import default_plugins
     from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
+    from estimator_experiment.cli.writable import check_writable
     from estimator_experiment.opening import open_program
     from estimator_experiment.program import receiver_of
 
@@ -44,8 +45,10 @@ def run(args: argparse.Namespace) -> int:
             f"{file} defines no {receiver_of(file)}, which says what a request holds. Define one there{example}."
         )
     (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
+    base = args.output or str(Path(args.model_dir) / "export" / "command")
+    check_writable("The export goes to", base, cure="Give another directory: --output DIR.")
     path = opened.experiment.estimator.export_saved_model(
-        args.output or str(Path(args.model_dir) / "export" / "command"),
+        base,
         receiver,
         checkpoint_path=checkpoint,
         format=args.format,

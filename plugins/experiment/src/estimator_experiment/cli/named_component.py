@@ -1,13 +1,17 @@
-"""Components that the command line names, with arguments or without: `best`, `best(metric=auc, keep='best')`."""
+"""Components that the command line names, with arguments or without: `best`, `best(keep=best)`."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 from typing import Any
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins
+
+#: How Python shows a function that is a default.
+_FUNCTION = re.compile(r"<function (\S+) at 0x[0-9a-f]+>")
 
 
 def made(kind: str, text: str, *arguments: Any) -> Any:
@@ -67,7 +71,8 @@ def _taken(make: Any, given: int) -> str:
     """The arguments of a component, without those that the command adds."""
     signature = inspect.signature(make)
     taken = list(signature.parameters.values())[given:]
-    return ", ".join(str(one) for one in taken) or "none"
+    told = ", ".join(str(one) for one in taken) or "none"
+    return _FUNCTION.sub(r"\1", told)
 
 
 def _named(keyword: ast.keyword) -> str:

@@ -111,7 +111,7 @@ def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | N
         runs...name  1
     """
     if width is None:
-        if not sys.stdout.isatty():
+        if not (sys.stdout and sys.stdout.isatty()):  # None: it is closed
             return table(rows, head)
         width = shutil.get_terminal_size().columns
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]

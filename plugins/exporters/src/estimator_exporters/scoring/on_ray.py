@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
+from estimator_core.errors import ArgumentError
 from estimator_exporters.bundle.extras import lacking
 from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
@@ -26,7 +27,8 @@ except ImportError as error:
 class RayScorer:
     """Scores the batches of a dataset: `dataset.map_batches(RayScorer, fn_constructor_args=[EXPORT], concurrency=2)`.
 
-    Each actor loads the export once. The columns of a row and those that `estimator predict` writes come out.
+    Each actor loads the export once. The columns of a row and those that `estimator predict` writes come out. Where the
+    signature returns something under the name of an input, the returned value counts.
 
     Args:
         export: an export, by a path or URL that every node can read.
@@ -44,11 +46,14 @@ class RayScorer:
         """The columns of a batch and its scores.
 
         Raises:
-            ArgumentError: columns are missing, or of another shape or dtype.
+            ArgumentError: columns are missing, of another shape or dtype, or have the name of a score.
         """
         arrays = {name: column for name, column in batch.items() if name in self._signature.inputs}
         outputs = self._signature(**arrays)
-        return {**batch, **columns_of(outputs, len(next(iter(batch.values()))), not_by_row(self._signature))}
+        scores = columns_of(outputs, len(next(iter(batch.values()))), not_by_row(self._signature))
+        if both := sorted((batch.keys() & scores.keys()) - arrays.keys()):  # their values would be replaced
+            raise ArgumentError(f"The dataset has the columns {both}, and scores have these names. Rename the columns.")
+        return {**batch, **scores}
 
 
 def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Part]:

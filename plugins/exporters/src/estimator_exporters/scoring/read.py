@@ -136,7 +136,7 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     kept = types_of_lines(path, beside) if beside and kind == ".jsonl" else dict.fromkeys(beside, "string")
     types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
     defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
-    _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, types)
+    _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
     source = openers[kind](
         str(path),
         reading.batch_size,
@@ -165,13 +165,14 @@ def _read_as(feature: Feature) -> str:
     return "int64" if listed and feature.dtype.startswith("uint") else feature.dtype
 
 
-def _check_columns(path: Path, found: Sequence[str], wanted: Mapping[str, Any]) -> None:
-    missing = sorted(wanted.keys() - set(found))
-    if missing:
+def _check_columns(path: Path, found: Sequence[str], reading: Reading) -> None:
+    there = f"Its columns are: {', '.join(found)}."
+    if missing := sorted(reading.inputs.keys() - set(found)):
         raise ArgumentError(
-            f"{path} lacks the columns {missing}. Its columns are: {', '.join(found)}. The signature takes "
-            f"{sorted(wanted)}."
+            f"{path} lacks the columns {missing}. {there} The signature takes {sorted(reading.inputs)}."
         )
+    if unknown := sorted(set(reading.keep) - set(found)):
+        raise ArgumentError(f"--keep: {path} has no column {unknown[0]!r}. {there} Correct the name.")
 
 
 def _records(path: Path, reading: Reading) -> Iterator[Batch]:

@@ -34,12 +34,14 @@ def check_output(path: Path) -> None:
     """Refuses a file that could not be written, before there is anything to write.
 
     Raises:
-        ArgumentError: another suffix, or no such directory.
+        ArgumentError: another suffix, no such directory, or one that this user may not write.
     """
     if path.suffix not in SUFFIXES:
         raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
     if not path.parent.is_dir() or path.is_dir():
         raise ArgumentError(f"{path} cannot be written: {path.parent} must be a directory, and {path.name} a file.")
+    if not os.access(path.parent, os.W_OK):
+        raise ArgumentError(f"{path} cannot be written: this user may not write to '{path.parent}'. Name another file.")
 
 
 @contextlib.contextmanager

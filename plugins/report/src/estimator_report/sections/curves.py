@@ -8,7 +8,7 @@ from typing import Any
 from estimator_report.charts import line_chart, matrix_chart
 from estimator_report.contract import ReportSource
 from estimator_report.curves import area, calibration, precision_recall, roc
-from estimator_report.sections.slices import slice_name
+from estimator_report.sections.slices import by_name
 
 _SCORES, _CONFUSION = "report/scores", "report/confusion"
 _MOST_SLICES = 4
@@ -41,6 +41,7 @@ class CurveSection:
 
 
 def _of_slices(newest: Mapping[str, Any]) -> dict[str, Any]:
-    rows = [row for row in newest.get("slices", ())[1:] if _SCORES in row["metrics"]]
-    largest = sorted(rows, key=lambda row: -row["examples"])[:_MOST_SLICES]
-    return {slice_name(row): row["metrics"][_SCORES] for row in sorted(largest, key=slice_name)}
+    named = list(by_name(newest.get("slices", ())).items())[1:]
+    counted = [(name, row) for name, row in named if _SCORES in row["metrics"]]
+    largest = sorted(counted, key=lambda pair: -pair[1]["examples"])[:_MOST_SLICES]
+    return {name: row["metrics"][_SCORES] for name, row in sorted(largest, key=lambda pair: pair[0])}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,18 +40,19 @@ class SliceSection:
     def _metric(self, name: str, rows: Sequence[Row], source: ReportSource) -> str:
         sign = -1.0 if any(word in name for word in _ERRORS) else 1.0
         whole = float(rows[0]["metrics"][name])
-        ranked = sorted(rows[1:], key=lambda row: _rank(sign * float(row["metrics"][name])))
+        of_all, *named = by_name(rows).items()
+        ranked = sorted(named, key=lambda pair: _rank(sign * float(pair[1]["metrics"][name])))
         lines = [
-            f"<tr{_mark(row, name, whole, sign)}><td>{html.escape(slice_name(row))}</td><td>{row['examples']}</td>"
+            f"<tr{_mark(row, name, whole, sign)}><td>{html.escape(told)}</td><td>{row['examples']}</td>"
             f"<td>{row['metrics'][name]:.4g}</td><td>{_ends(row, name)}</td></tr>"
-            for row in [rows[0], *ranked]
+            for told, row in [of_all, *ranked]
         ]
         worst = ranked[:_MOST_IN_CHART]
-        shown = [(slice_name(row), float(row["metrics"][name]), _pair(row, name)) for row in worst]
+        shown = [(told, float(row["metrics"][name]), _pair(row, name)) for told, row in worst]
         charts = [interval_chart(name, shown, whole)]
         if len(source.results) > 1:
-            drawn = sorted(ranked[:_MOST_LINES], key=slice_name)  # so that a slice has one colour in all charts
-            over = {slice_name(row): _history(row, name, source) for row in [rows[0], *drawn]}
+            drawn = sorted(ranked[:_MOST_LINES], key=lambda pair: pair[0])  # a slice has one colour in all charts
+            over = {told: _history(row, name, source) for told, row in [of_all, *drawn]}
             charts.append(line_chart(f"{name}, the worst", over, x="step", y=name))
         return (
             f"<h3>{html.escape(name)}</h3><table><tr><th>slice</th><th>examples</th><th>value</th><th>interval</th></tr>"
@@ -58,10 +60,20 @@ class SliceSection:
         )
 
 
-def slice_name(row: Row) -> str:
-    """A slice in words."""
-    values = row["slice"].items()
-    return ", ".join(f"{key}={'(missing)' if value is None else value}" for key, value in values) or "all"
+def by_name(rows: Sequence[Row]) -> dict[str, Row]:
+    """Slices by their names. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+
+    Example:
+        >>> list(by_name([{"slice": {}}, {"slice": {"deck": None}}, {"slice": {"deck": 1}}, {"slice": {"deck": "1"}}]))
+        ['all', 'deck=(missing)', 'deck=1', "deck='1'"]
+    """
+    counts = Counter(map(_slice_name, rows))
+    return {_slice_name(row, quoted=counts[_slice_name(row)] > 1): row for row in rows}
+
+
+def _slice_name(row: Row, *, quoted: bool = False) -> str:
+    told = {key: repr(value) if quoted and isinstance(value, str) else value for key, value in row["slice"].items()}
+    return ", ".join(f"{key}={'(missing)' if value is None else value}" for key, value in told.items()) or "all"
 
 
 def _rank(value: float) -> float:
@@ -89,5 +101,5 @@ def _history(row: Row, name: str, source: ReportSource) -> list[tuple[float, flo
         (step, float(other["metrics"][name]))
         for step, found in source.results.items()
         for other in found.get("slices", ())
-        if other["slice"] == row["slice"] and name in other["metrics"]
+        if repr(other["slice"]) == repr(row["slice"]) and name in other["metrics"]  # True, 1 and 1.0 are three values
     ]

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, NanLossDuringTrainingError
 from estimator_runs.configuration.build import build_input, plugins_of
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
-from estimator_runs.folds.fold import Folds, fold_experiment, judge, training_input
+from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.folds.together import run_together
@@ -56,7 +56,7 @@ def run_folds(folds: Folds) -> None:
 
     Raises:
         ArgumentError: the plan has no last step, a worker failed, or the folds cannot be trained together.
-        NanLossDuringTrainingError: a loss is not finite.
+        NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
     """
     if folds.crossval.way != "alone":
         if folds.crossval.workers > 1:
@@ -83,16 +83,22 @@ def work(folds: Folds) -> None:
     """Runs one fold after the other, without those that have ended or belong to another process.
 
     Raises:
+        NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
         PreemptedError: SIGTERM or SIGINT stopped it. A fold in progress continues from its checkpoint.
     """
+    failed: dict[int, int | None] = {}
     with Interruption() as interruption:
         for fold in range(len(folds.splits)):
             if folds.done(fold):
                 continue
             with owned(folds.model_dir(fold)) as mine:
                 if mine and not folds.done(fold):
-                    _run(folds, fold)
+                    try:
+                        _run(folds, fold)
+                    except NanLossDuringTrainingError as error:
+                        failed[fold] = error.step
                     interruption.check()
+    check_finite(failed)
 
 
 def _run(folds: Folds, fold: int) -> None:

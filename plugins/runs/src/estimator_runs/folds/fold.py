@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, NanLossDuringTrainingError
 from estimator_core.inputs import numpy_input_fn
 from estimator_runs.configuration.reading import Read
 from estimator_runs.configuration.schema import Crossval
@@ -42,6 +42,20 @@ class Folds:
     def done(self, fold: int) -> bool:
         """Whether a fold has ended."""
         return (self.model_dir(fold) / "fold.json").exists()
+
+
+def check_finite(failed: Mapping[int, int | None]) -> None:
+    """Names the folds whose loss was not finite, once the others have ended.
+
+    Args:
+        failed: the step of each, where it is known.
+
+    Raises:
+        NanLossDuringTrainingError: there is one.
+    """
+    if failed:
+        told = ", ".join(f"of fold {fold}{'' if step is None else f' at step {step}'}" for fold, step in failed.items())
+        raise NanLossDuringTrainingError(f"The loss is not finite: {told}. Lower the learning rate.")
 
 
 def fold_experiment(folds: Folds, fold: int) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
-from estimator_core.errors import NanLossDuringTrainingError
-from estimator_runs.folds.fold import Folds, fold_experiment, judge, training_input
+from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
@@ -47,6 +46,4 @@ def run_together(folds: Folds) -> None:
             interruption.check()
             if f"fold {fold}" not in population.failed:
                 judge(folds, fold, one.estimator)
-    if population.failed:
-        told = ", ".join(f"of {name} at step {step}" for name, step in population.failed.items())
-        raise NanLossDuringTrainingError(f"The loss is not finite: {told}. Lower the learning rate.")
+    check_finite({fold: population.failed[f"fold {fold}"] for fold in going if f"fold {fold}" in population.failed})

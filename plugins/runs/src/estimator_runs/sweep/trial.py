@@ -78,7 +78,8 @@ def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
         return done[step], step
     if not _nothing_left(experiment):
         estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
-    stands = checkpoint_step(estimator.latest_checkpoint())
+    path = estimator.latest_checkpoint()
+    stands = step if path is None else checkpoint_step(path)  # without one, the evaluation says what is missing
     if stands in done:
         return done[stands], stands
     metrics = estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)

@@ -1,0 +1,41 @@
+"""Output that does not arrive ends a command with 1 and at most one line: a reader that went away, a full disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "estimator_core._cli.main"]
+NOTICED = pytest.mark.parametrize("buffered", [True, False], ids=["at the end", "at once"])
+WORDS = pytest.mark.parametrize("words", [["--help"], ["--version"], ["plugins", "--kind", "backend"]], ids=" ".join)
+
+
+def ended(words: list[str], output: int, *, buffered: bool) -> tuple[int, str]:
+    """The exit code of a command, and what it says."""
+    environ = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1", "ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run([*COMMAND, *words], stdout=output, stderr=subprocess.PIPE, text=True, env=environ)
+    return done.returncode, done.stderr
+
+
+@NOTICED
+@WORDS
+def test_a_reader_that_went_away_leaves_no_traceback(words: list[str], buffered: bool) -> None:
+    """As in `estimator plugins | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert ended(words, writer, buffered=buffered) == (1, "")
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full, a disk that is full, is of Linux")
+@WORDS
+def test_a_full_disk_is_told_in_one_line(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        told = "estimator: error: the output cannot be written: No space left on device\n"
+        assert ended(words, full.fileno(), buffered=True) == (1, told)
