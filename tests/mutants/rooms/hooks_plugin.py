@@ -191,4 +191,13 @@ MUTANTS = (
         tests=("test_restore_best_keeps_weights_that_are_better_by_the_newest_evaluation",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-refused-point-is-dropped",
+        guarantee="rule 231",
+        file="plugins/hooks/src/estimator_hooks/trackers/hook.py",
+        old="                return error\n            points.popleft()",
+        new="            points.popleft()",
+        tests=("test_points_that_a_tracker_refuses_come_again_in_order",),
+        in_cut=False,
+    ),
 )

@@ -506,4 +506,13 @@ MUTANTS = (
         tests=("test_whole_numbers_of_columns_in_batches_that_floats_round",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-loader-of-one-iterator-has-two-readers",
+        guarantee="rule 230",
+        file="estimator_core/_inputs/walk.py",
+        old="    if elements is not source:\n        _check_not_read",
+        new="    if False:\n        _check_not_read",
+        tests=("test_a_loader_of_one_iterator_is_read_by_one_call_at_a_time",),
+        in_cut=False,
+    ),
 )

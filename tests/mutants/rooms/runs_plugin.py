@@ -222,4 +222,13 @@ MUTANTS = (
         tests=("test_a_trial_ends_with_its_input",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-fold-that-is-not-finite-ends-all",
+        guarantee="rule 232",
+        file="plugins/runs/src/estimator_runs/folds/driving.py",
+        old="                        failed[fold] = error.step",
+        new="                        raise",
+        tests=("test_a_fold_whose_loss_is_not_finite_ends_no_other",),
+        in_cut=False,
+    ),
 )
