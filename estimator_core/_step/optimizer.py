@@ -99,9 +99,9 @@ def _check_row_by_row(name: str, table: jax.Array, slots: PyTree) -> None:
         )
     rows = table.shape[0]
     for slot in jax.tree.leaves(slots):
-        other = slot.shape != table.shape and jnp.issubdtype(slot.dtype, jnp.floating)
-        if other and rows > 1 and rows in slot.shape:
-            raise ModelFnError(_mixes(name, f"a slot for {table.shape} has {slot.shape}"))
+        shape = jnp.shape(slot)  # () also of a number of Python
+        if rows > 1 and rows in shape and shape != table.shape and jnp.issubdtype(slot.dtype, jnp.floating):
+            raise ModelFnError(_mixes(name, f"a slot for {table.shape} has {shape}"))
 
 
 def _mixes(name: str, how: str) -> str:

@@ -190,8 +190,10 @@ def sparse_lookup(
         An array of shape `ids.shape + (columns,)`.
 
     The optimizer's transformation is applied only to the touched rows ("lazy" moments). Rows that a batch does not
-    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone. Those that
-    mix rows, or keep gradients for a later step, are refused when training starts.
+    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone. What they
+    compute over a table (the trust ratio of LAMB, the orthogonal update of Muon), they compute over the touched rows.
+    Those with slots for whole rows or columns are refused when training starts, as are those that keep gradients for a
+    later step.
 
     Raises:
         VariableError: the ids are not integers, or another lookup of the table has another access.

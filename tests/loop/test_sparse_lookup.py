@@ -127,6 +127,19 @@ def test_an_optimizer_that_mixes_rows_is_refused(tmp_path: Any, optimizer: Any, 
         train(tmp_path, optimizer, sparse=True)
 
 
+def test_slots_may_be_numbers_of_python(tmp_path: Any) -> None:
+    """As those of a transformation that a user wrote: a count that begins at 0."""
+
+    def update(gradients: Any, state: Any, _: Any = None) -> Any:
+        rate = 0.1 / (1 + state["count"])
+        return jax.tree.map(lambda gradient: -rate * gradient, gradients), {"count": state["count"] + 1}
+
+    falling = optax.GradientTransformation(lambda _: {"count": 0.0}, update)
+    sparse = train(tmp_path / "sparse", falling, sparse=True).variables
+    dense = train(tmp_path / "dense", falling, sparse=False).variables
+    np.testing.assert_allclose(sparse["table"], dense["table"], rtol=1e-5, atol=1e-6)
+
+
 def test_without_an_access_a_table_is_whole(tmp_path: Any) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         rows = ec.sparse_lookup("table", features["ids"], (ROWS, COLUMNS), access=None)

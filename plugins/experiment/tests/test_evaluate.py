@@ -232,6 +232,11 @@ def test_code_of_a_setting_is_that_of_the_directory_in_which_the_run_was_started
         ("model.function=/code/line.py:model_fn", "model.function=/code/line.py:model_fn"),
         ("model.function=package.module:model_fn", "model.function=package.module:model_fn"),
         ("program.file='line.py'", "program.file=/runs/line.py"),
+        ("model.function=/my code/line.py:model_fn", "model.function=/my code/line.py:model_fn"),
+        ("model.function=my code/line.py:model_fn", "model.function=/runs/my code/line.py:model_fn"),
+        ('a=["my code/b.py:f", "c.py:g"]', 'a=["/runs/my code/b.py:f", "/runs/c.py:g"]'),
+        ("hparams.note=see line.py:model_fn", "hparams.note=see line.py:model_fn"),
+        ("hparams.note=${here}", "hparams.note=${here}"),
     ],
 )
 def test_settings_of_a_record_name_files_from_there(given: str, taken: str) -> None:
@@ -249,6 +254,21 @@ def test_hyperparameters_other_than_those_of_the_training_are_told(
         caplog.clear()
         assert main(["evaluate", *words, "--model-dir", "here"]) == 0
         assert (told in caplog.text) == warned
+
+
+def test_hyperparameters_that_json_does_not_hold_are_not_told_as_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The record names a function with its place in memory, and NaN equals nothing."""
+    monkeypatch.chdir(tmp_path)
+    more = "dict(hparams.values(), layer=lambda x: x, limit=float('nan'), names={'a', 'b'})"
+    text = PROGRAM.replace("params=hparams)", f"params={more})").replace("(params.rate", '(params["rate"]')
+    (tmp_path / "line.py").write_text(text)
+    assert main([*RUN, "--model-dir", "here"]) == 0
+    caplog.clear()
+    assert main(["evaluate", "line.py", "--model-dir", "here"]) == 0
+    (told,) = [record.message for record in caplog.records if "was trained with" in record.message]
+    assert told.startswith("here was trained with rate=0.0 and not 0.3. To take")
 
 
 @pytest.mark.plugins

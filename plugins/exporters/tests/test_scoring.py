@@ -316,6 +316,15 @@ def test_a_column_to_keep_that_no_row_has_is_refused(of_vectors, plain, tmp_path
         assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.parametrize("empty", ["1.jsonl", "1.csv"])
+def test_an_empty_part_lacks_no_column_to_keep(of_vectors, tmp_path, empty):
+    write(tmp_path / "0.jsonl", vectors(3))
+    (tmp_path / empty).write_text("x,id\n" if empty.endswith("csv") else "")
+    inputs = (str(tmp_path / "0.jsonl"), str(tmp_path / empty))
+    score_files(Job(export=of_vectors, inputs=inputs, output=tmp_path / "out.csv", keep=("id",)))
+    assert len(read(tmp_path / "out.csv")["id"]) == 3
+
+
 def written(path, text, encoding="utf-8-sig"):
     packers = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     content = text.encode(encoding)

@@ -132,24 +132,26 @@ def test_a_training_input_without_batches_is_an_error_of_one_line(line, capsys):
     code.write_text(code.read_text() + "\n\ndef nothing(batch_size):\n    return lambda: iter(())\n")
     train = 'call = "line_code.py:{}"\nargs'
     line.write_text(line.read_text().replace(train.format("batches"), train.format("nothing")))
-    assert main(["sweep", "line.toml"]) == 2
+    assert main(["sweep", "line.toml"]) == 1
     assert "Could not find trained model in model_dir: runs/line-sweep/trials/00000." in capsys.readouterr().err
 
 
-def test_the_winner_has_the_settings_of_its_trial(line, monkeypatch):
+@pytest.mark.parametrize("code", ["other_code.py", "my code/other_code.py"])
+def test_the_winner_has_the_settings_of_its_trial(line, monkeypatch, code):
     """From where the command was given, and with the types of the file."""
-    Path("other_code.py").write_text(Path("line_code.py").read_text().replace("3 * x + 1", "5 * x"))
-    line.write_text(line.read_text().replace("rate = 0.3\n", "rate = 0.3\nscale = 2.0\n"))
-    settings = ["sweep.trials=1", "hparams.scale=1"]
-    settings += [f"inputs.{name}.call=other_code.py:batches" for name in ("train", "eval")]
+    Path(code).parent.mkdir(exist_ok=True)
+    Path(code).write_text(Path("line_code.py").read_text().replace("3 * x + 1", "5 * x"))
+    line.write_text(line.read_text().replace("rate = 0.3\n", 'rate = 0.3\nscale = 2.0\nnote = ""\n'))
+    settings = ["sweep.trials=1", "hparams.scale=1", "hparams.note=${here} is a text"]
+    settings += [f"inputs.{name}.call={code}:batches" for name in ("train", "eval")]
     words = ["sweep", "line.toml", "--dir", "deep/down/sweep"]
     assert main([*words, *(part for text in settings for part in ("--set", text))]) == 0
     monkeypatch.chdir(Path("deep"))
     assert main(["run", "down/sweep/best.toml", "--model-dir", "again"]) == 0
     again, trial = Path("again"), Path("down/sweep/trials/00000")
     assert load_variables(again)["slope"].tobytes() == load_variables(trial)["slope"].tobytes()
-    scales = [json.loads((place / "run.json").read_text())["hparams"]["scale"] for place in (again, trial)]
-    assert list(map(repr, scales)) == ["1.0", "1.0"]
+    told = [json.loads((place / "run.json").read_text())["hparams"] for place in (again, trial)]
+    assert [(repr(one["scale"]), one["note"]) for one in told] == [("1.0", "${here} is a text")] * 2
 
 
 def test_where_all_trials_have_failed_a_reason_is_told(line, capsys):

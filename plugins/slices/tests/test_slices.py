@@ -156,6 +156,12 @@ def test_labels_and_a_second_evaluation(tmp_path):
     assert "slices" not in made.evaluate(batches(keys))
 
 
+def test_an_empty_text_is_a_slice_beside_others(tmp_path):
+    """Files have it where a text is missing."""
+    found = estimator(tmp_path).evaluate(batches(np.array(["b", "", "a", ""])), slices=["key"])
+    assert [(row.name, row.examples) for row in rows_of(found)] == [("all", 4), ("key=", 2), ("key=a", 1), ("key=b", 1)]
+
+
 def test_only_so_many_batches_count(tmp_path):
     found = values(estimator(tmp_path).evaluate(batches(np.array(list("ababab")), size=2), steps=2, slices=["key"]))
     assert found == {"all": (4, 1.5), "key=a": (2, 1.0), "key=b": (2, 2.0)}

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("estimator_core")
 _RECORD = "run.json"
-#: The file in `file.py:name`.
-_CODE = re.compile(r"""[^\s"'=,{}\[\]:]+\.py(?=:\w)""")
+#: The file in `file.py:name`, which is the whole value or a text in it.
+_CODE = re.compile(r"""(?:^|(?<=["']))[^"'=,{}\[\]:]+\.py(?=:[A-Za-z_][\w.]*(?:["']|$))""")
+#: Where an object is in memory, in its repr.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +133,19 @@ def _other_hparams(record: Path, params: Any) -> dict[str, tuple[Any, Any]]:
     values: Any = params.values() if isinstance(params, HParams) else params
     if not isinstance(trained, Mapping) or not isinstance(values, Mapping):
         return {}
-    now = json.loads(json.dumps({str(name): value for name, value in values.items()}, default=repr))
+    in_order = {str(name): value for name, value in values.items() if not isinstance(value, (set, frozenset))}
+    now = json.loads(json.dumps(in_order, default=repr))
     return {
         name: (value, now[name])
         for name, value in trained.items()
-        if name in now and now[name] != value and "***" not in str(value)  # secrets are masked there
+        if name in now and _differ(value, now[name]) and "***" not in str(value)  # secrets are masked there
     }
+
+
+def _differ(trained: Any, now: Any) -> bool:
+    """Whether two values of JSON differ. NaN is NaN, and a function is the same one in another process."""
+    told, tells = (_ADDRESS.sub("", json.dumps(value)) for value in (trained, now))
+    return trained != now and told != tells
 
 
 def recorded_program(model_dir: str) -> RecordedProgram:
@@ -183,7 +192,7 @@ def _from_there(text: str, started: Path) -> str:
         'program.file=/runs/line.py'
     """
     key, equals, value = text.partition("=")
-    if not started.is_absolute():
+    if not started.is_absolute() or key.strip().partition(".")[0] == "hparams":  # these reach the program as they are
         return text
     if key.strip() == "program.file":
         value = str(started / value.strip().strip("'\""))

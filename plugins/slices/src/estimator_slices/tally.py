@@ -136,7 +136,7 @@ class Tally:
 
 def _in_order(item: tuple[tuple[int, tuple[tuple[str, Any], ...]], int]) -> Any:
     (crossing, keys), _ = item
-    return crossing, [(value is None, isinstance(value, str), value or 0, kind) for kind, value in keys]
+    return crossing, [(each is None, isinstance(each, str), 0 if each is None else each, kind) for kind, each in keys]
 
 
 def _power_of_two(least: int) -> int:

@@ -111,7 +111,7 @@ def _opened(path: Path) -> Generator[TextIO]:
 
 
 def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
-    skipped, unseen = 0, set(reading.keep)
+    line, skipped, unseen = 0, 0, set(reading.keep)
     for line, row in rows:
         unseen -= row.keys() if unseen and isinstance(row, dict) else set()
         try:
@@ -124,7 +124,7 @@ def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> I
                 _log.warning("Skipped %s", error)
     if skipped:
         _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
-    if unseen:
+    if unseen and line:  # an empty part of a data set says nothing
         raise ArgumentError(f"--keep: no row of {path} has a column {sorted(unseen)[0]!r}. Correct the name.")
 
 

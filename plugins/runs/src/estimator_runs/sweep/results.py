@@ -20,7 +20,7 @@ from estimator_runs.sweep.driving import Search
 from estimator_runs.sweep.engine import engine
 
 #: Code as `file.py:name`.
-_CODE = re.compile(r"[^\s:]+\.py:[\w.]+")
+_CODE = re.compile(r"[^:]+\.py:[A-Za-z_][\w.]*")
 
 
 def best_trials(search: Search) -> list[Any]:
@@ -109,7 +109,7 @@ def _seen_from(value: Any, way: str, path: KeyPath = ()) -> Any:
         return {key: _seen_from(each, way, (*path, key)) for key, each in value.items()}
     if isinstance(value, list):
         return [_seen_from(each, way, (*path, place)) for place, each in enumerate(value)]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or path[:1] == ("hparams",):  # these reach the program as they are
         return value
     if path == ("program", "file") or _CODE.fullmatch(value):
         return os.path.join(way, value)
