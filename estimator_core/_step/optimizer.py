@@ -24,9 +24,9 @@ _LEAK = (
     "(optax.inject_hyperparams(optax.adam)(learning_rate=schedule) also logs it)."
 )
 _CALLED_SO = (
-    "This came from the optimizer of train_op. It is called as update(gradients, state, variables, value=loss, "
-    "grad=gradients), where gradients and variables are dicts with an array for each variable. An optimizer that needs "
-    "more is not possible here: a function of the loss, as L-BFGS, or pairs of parameters, as lookahead."
+    "This happened where train_op is applied. Its optimizer is called as update(gradients, state, variables, "
+    "value=loss, grad=gradients), where gradients and variables are dicts with an array for each variable. An "
+    "optimizer that needs more is not possible here: a function of the loss (L-BFGS), or pairs of parameters (lookahead)."
 )
 
 

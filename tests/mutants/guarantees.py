@@ -32,7 +32,7 @@ def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
     path = root / file
     if not path.is_file():
         return [f"there is no {file}"]
-    text, names = _read(path)
+    text, names, _ = _read(path)
     if test not in names or not test.startswith("test_"):
         return [f"{file} has no {test}"]
     if case is not None and f'"{case}"' not in text:
@@ -40,8 +40,16 @@ def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
     return []
 
 
+def is_slow(root: Path, file: str, test: str) -> bool:
+    """Whether all cases of a test are left to the session `faults`."""
+    path = root / file
+    return path.is_file() and test in _read(path)[2]
+
+
 @functools.cache
-def _read(path: Path) -> tuple[str, frozenset[str]]:
-    """A test file and the names of its functions; the same few files are asked about hundreds of times."""
+def _read(path: Path) -> tuple[str, frozenset[str], frozenset[str]]:
+    """A test file, the names of its functions and of the slow ones; a file is asked about hundreds of times."""
     text = path.read_text()
-    return text, frozenset(node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    slow = [one for one in functions if "pytest.mark.slow" in map(ast.unparse, one.decorator_list)]
+    return text, frozenset(one.name for one in functions), frozenset(one.name for one in slow)

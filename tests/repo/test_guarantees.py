@@ -40,9 +40,11 @@ def problems(text: str, root: Path) -> list[str]:
                 continue
             cells = row[3].split("<br>")
             found += [f"{where}: {cell} names no test" for cell in cells if not NAMED.fullmatch(cell)]
-            for cell in cells:
-                if match := NAMED.fullmatch(cell):
-                    found += [f"{where}: {problem}" for problem in guarantees.missing(root, *match.groups())]
+            named = [match.groups() for cell in cells if (match := NAMED.fullmatch(cell))]
+            if named and all(guarantees.is_slow(root, file, test) for file, test, _ in named):
+                found.append(f"{where}: all its tests are slow, so the ordinary run does not see to it")
+            for one in named:
+                found += [f"{where}: {problem}" for problem in guarantees.missing(root, *one)]
     return found
 
 
@@ -64,6 +66,11 @@ def test_every_row_names_tests_that_exist(page: str, root: Path) -> None:
         ("tests/loop/test_in_flight.py", "tests/loop/test_race.py", "there is no tests/loop/test_race.py"),
         ("[missing train_op]", "[missing train_up]", "has no case 'missing train_up'"),
         ("| The request is obeyed. |", "|  |", "an empty cell"),
+        (
+            "`tests/scale/test_processes.py::test_a_seed_that_is_drawn_is_the_same_in_all`",
+            "`tests/faults/test_interrupted_digits.py::test_terminated`",
+            "all its tests are slow",
+        ),
         ("`tests/loop/test_in_flight.py::", "`tests/loop/test_in_flight.py:", "names no test"),
     ],
 )

@@ -12,8 +12,6 @@ pytestmark = pytest.mark.plugins  # estimator-cluster, and the packages of the f
 
 #: Of metrics, and of norms of weights of about one, after up to forty steps.
 TOLERANCE = 1e-5
-#: The case that is no slow test.
-QUICK = "learn_runner_without_a_schedule"
 
 
 def results(folder: Path, processes: int, devices: int, cases: list[str]) -> list[dict[str, Any]]:
@@ -44,8 +42,6 @@ def compare(folder: Path, cases: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case", [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_a_feature_has_the_numbers_of_one_process(tmp_path: Path, case: str) -> None:
     compare(tmp_path, [case])

@@ -68,7 +68,6 @@ def test_the_same_as_one_process(tmp_path: Path, one: Path, count: int, rules: s
         back_and_forth(tmp_path, values, count, (1, 2, 8) if count == 4 else (4,))
 
 
-@pytest.mark.slow
 def test_a_seed_that_is_drawn_is_the_same_in_all(tmp_path: Path) -> None:
     out, config = tmp_path / "out", {"tf_random_seed": None}
     settings = {"model_dir": str(tmp_path / "run"), "out": str(out), "steps": 2, "config": config, "dropout": True}

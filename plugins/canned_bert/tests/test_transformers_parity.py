@@ -107,10 +107,7 @@ def test_gradients(name, options, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "bert_pairs" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL],
-)
+@pytest.mark.parametrize("name", SMALL)
 def test_twenty_steps_of_training(name, tmp_path):
     """AdamW with bias correction and epsilon 1e-6, by the Estimator, from the safetensors file on."""
     directory = hugging_face_directory(name, tmp_path / "pretrained")
