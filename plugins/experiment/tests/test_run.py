@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,13 @@ def test_a_run_whose_output_is_closed_ends_well(tmp_path: Path, monkeypatch: pyt
         code = main(["run", "line.py", "--hparams", "train_steps=2"])
     assert code == 0
     assert Path("runs/line/run.json").exists()
+
+
+def test_an_edit_of_the_same_second_and_size_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "edited_code.py"
+    for number in (1, 2):
+        file.write_text(f"NUMBER = {number}\n")
+        os.utime(file, (1e9, 1e9))
+        assert load_module(file).NUMBER == number

@@ -149,11 +149,13 @@ def receiver_of(path: Path) -> str:
 def load_module(path: Path) -> ModuleType:
     """Runs a Python file as the module of its name; modules beside it can be imported from then on.
 
+    It is compiled anew each time: compiled modules are recognised by whole seconds and size, and an edit may keep both.
+
     Raises:
         ArgumentError: it is not a Python file, or is not written in Python.
     """
     try:
-        ast.parse(path.read_bytes(), str(path))
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise ArgumentError(f"{path}{f':{line}' if line else ''}: this is not Python: {error.args[0]}.") from error
@@ -161,11 +163,11 @@ def load_module(path: Path) -> ModuleType:
     if sys.path[:1] != [folder]:  # a path that grows with every program is another path for who looks for plugins
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise ArgumentError(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    exec(code, vars(module))
     return module
 
 

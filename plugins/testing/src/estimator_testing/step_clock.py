@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Generator
 from unittest import mock
@@ -11,7 +12,8 @@ from unittest import mock
 class StepClock:
     """Time that stands still between steps.
 
-    In `shown()`, `time.time`, `monotonic` and `perf_counter` show it, and `time.sleep` moves it.
+    In `shown()`, `time.time`, `monotonic` and `perf_counter` show it, and `time.sleep` moves it. Other threads see the
+    same time, and their sleep is real: a thread that a test before this one left would move the clock of this one.
 
     Args:
         seconds_per_step: how far a step moves it.
@@ -45,16 +47,21 @@ class StepClock:
     @contextlib.contextmanager
     def shown(self) -> Generator[None]:
         """In the block, the functions of `time` show this clock."""
+        real_sleep, own = time.sleep, threading.get_ident()
+
+        def sleep(seconds: float) -> None:
+            if threading.get_ident() == own:
+                self._passed += seconds
+            else:
+                real_sleep(seconds)
+
         shown = {"time": self.time, "monotonic": self.monotonic, "perf_counter": self.monotonic}
         with contextlib.ExitStack() as patches:
             for name, function in shown.items():
                 patches.enter_context(mock.patch.object(time, name, function))
                 patches.enter_context(mock.patch.object(time, f"{name}_ns", _in_ns(function)))
-            patches.enter_context(mock.patch.object(time, "sleep", self._sleep))
+            patches.enter_context(mock.patch.object(time, "sleep", sleep))
             yield
-
-    def _sleep(self, seconds: float) -> None:
-        self._passed += seconds
 
 
 def _in_ns(function: Callable[[], float]) -> Callable[[], int]:
