@@ -12,10 +12,11 @@ import argparse
 import contextlib
 import os
 import re
+import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TextIO, cast
 
 from estimator_core._cli.command_parser import WRONG_USAGE, CommandParser, add_plugin_switches, applied
 from estimator_core._cli.run_module import module_parser, run_parsed
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     args = parser.parse_args(argv)
-    with contextlib.ExitStack() as effects, contextlib.suppress(BrokenPipeError):
+    with contextlib.ExitStack() as effects, _quiet_without_reader():
         effects.callback(_flush)
         if args.version:
             from estimator_core._plugins.discovery import core_version
@@ -167,6 +168,25 @@ def _guarded(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+@contextlib.contextmanager
+def _quiet_without_reader() -> Generator[None]:
+    """Ends the block in silence where the reader of our output went away. The pipe of a worker or server is another."""
+    try:
+        yield
+    except BrokenPipeError:
+        if not any(map(_has_lost_its_reader, (sys.stdout, sys.stderr))):
+            raise
+
+
+def _has_lost_its_reader(stream: TextIO | None) -> bool:
+    output = select.poll()
+    try:
+        output.register(cast(TextIO, stream).fileno(), 0)  # errors are reported unasked
+    except (AttributeError, ValueError, OSError):  # it is closed, or is an object of a test
+        return False
+    return any(event & select.POLLERR for _, event in output.poll(0))
 
 
 def _flush() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
 from estimator_core._paths import is_url
 
@@ -29,7 +31,8 @@ def page_path(text: str) -> str:
     """The value of an option that names a page to write, `add_argument(..., type=page_path)`. The file is replaced.
 
     Raises:
-        ArgumentTypeError: it does not end in .html, so it may be a file with other content; or it is a URL.
+        ArgumentTypeError: it does not end in .html, so it may be a file with other content; it is a URL; or its
+            directory is a file or may not be written. A directory that is not there is made with the page.
 
     Example:
         >>> page_path("report.html")
@@ -37,4 +40,8 @@ def page_path(text: str) -> str:
     """
     if not local_path(text).endswith(".html"):
         raise argparse.ArgumentTypeError(f"must end in .html, given: {text}")
+    folder = next(each for each in Path(text).absolute().parents if each.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        why = "this user may not write there" if folder.is_dir() else "it is a file"
+        raise argparse.ArgumentTypeError(f"{text} cannot be written below {folder}: {why}")
     return text

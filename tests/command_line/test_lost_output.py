@@ -39,3 +39,25 @@ def test_a_full_disk_is_told_in_one_line(words: list[str]) -> None:
     with open("/dev/full", "w") as full:
         told = "estimator: error: the output cannot be written: No space left on device\n"
         assert ended(words, full.fileno(), buffered=True) == (1, told)
+
+
+BROKEN = """
+import os, sys
+from estimator_core._cli import checkpoints, main
+
+def run(args):
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.write(writer, b"to a worker that has ended")
+
+checkpoints.run = run
+sys.exit(main.main(["checkpoints", "model"]))
+"""
+
+
+def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
+    """As of a worker that has ended: it is not the reader of the output."""
+    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.endswith("BrokenPipeError: [Errno 32] Broken pipe\n")
+    assert "line 8, in run" in done.stderr

@@ -160,6 +160,24 @@ def test_rewrite_changes_the_files_beside_one_that_cannot_be_read(
     assert main(["migrate", "check", str(mixed / "a.py"), str(mixed / "z.py")]) == 0
 
 
+def test_rewrite_changes_the_files_beside_one_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text("import tensorflow as tf\nmode = tf.estimator.ModeKeys.EVAL\n")
+    write_bytes = Path.write_bytes
+
+    def refuse_one(path: Path, data: bytes) -> int:
+        if path.name == "b.py":
+            raise PermissionError(13, "Permission denied")
+        return write_bytes(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", refuse_one)
+    assert main(["migrate", "rewrite", "--write", str(tmp_path)]) == 2
+    assert f"{tmp_path / 'b.py'} cannot be written: Permission denied\n" in capsys.readouterr().err
+    assert ["tf." in (tmp_path / f"{name}.py").read_text() for name in "abc"] == [False, True, False]
+
+
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_rewrite_keeps_line_ends_and_the_mark_of_unicode(

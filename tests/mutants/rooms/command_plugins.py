@@ -21,4 +21,22 @@ MUTANTS = (
         tests=("test_a_model_dir_of_another_model_is_refused",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-compiled-program-of-the-same-second-is-taken",
+        guarantee="rule 233",
+        file="plugins/experiment/src/estimator_experiment/program.py",
+        old="    exec(code, vars(module))",
+        new="    spec.loader.exec_module(module)",
+        tests=("test_an_edit_of_the_same_second_and_size_is_seen",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="every-broken-pipe-is-that-of-the-output",
+        guarantee="rule 234",
+        file="estimator_core/_cli/main.py",
+        old="        if not any(map(_has_lost_its_reader, (sys.stdout, sys.stderr))):\n            raise\n",
+        new="        pass\n",
+        tests=("test_a_broken_pipe_of_the_work_itself_is_told",),
+        in_cut=False,
+    ),
 )

@@ -200,4 +200,13 @@ MUTANTS = (
         tests=("test_points_that_a_tracker_refuses_come_again_in_order",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-server-that-is-away-is-asked-at-each-point",
+        guarantee="rule 235",
+        file="plugins/hooks/src/estimator_hooks/trackers/hook.py",
+        old="if (began := time.monotonic()) < self._next_attempt:",
+        new="if (began := time.monotonic()) < 0:",
+        tests=("test_a_server_that_is_away_takes_a_tenth_of_the_time",),
+        in_cut=False,
+    ),
 )

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from estimator_core._builtin_hooks.recording import History
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
+from estimator_testing.step_clock import StepClock
 
 
 class RecordingTracker:
@@ -343,3 +345,25 @@ def test_a_missing_library_is_named(tmp_path: Path, tracker: Any, extra: str, mo
     monkeypatch.setitem(__import__("sys").modules, extra, None)
     with pytest.raises(ImportError, match=rf"is not installed\. Install estimator-hooks\[{extra}\]"):
         drive([eh.TrackerHook(tracker)], steps=1, run=fake_run(tmp_path))
+
+
+class AwayTracker(RecordingTracker):
+    """Its server is away for 1000 seconds, and each attempt waits for it; counts these."""
+
+    refused = 0
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        if 1015 < time.monotonic() < 2015:
+            self.refused += 1
+            time.sleep(5)
+            raise ConnectionError("the server does not answer")
+        super().log(metrics, step)
+
+
+def test_a_server_that_is_away_takes_a_tenth_of_the_time(tmp_path: Path):
+    tracker, clock = AwayTracker(), StepClock(seconds_per_step=1, monotonic=1000)
+    hooks = [eh.TrackerHook(tracker, every_n_steps=10), EveryStep()]
+    drive(hooks, steps=1000, run=fake_run(tmp_path), clock=clock)
+    assert 10 < tracker.refused < 20
+    assert clock.monotonic() == 2000 + 5 * tracker.refused
+    assert [told[0] for told in tracker.told[1:-1]] == list(range(10, 1001, 10))

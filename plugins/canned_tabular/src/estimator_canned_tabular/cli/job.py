@@ -68,8 +68,9 @@ class Job:
             check_installed()
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
-        if args.model_dir.exists() and not args.model_dir.is_dir():
-            raise ArgumentError(f"--model-dir: {args.model_dir} is a file, not a directory.")
+        place = next(each for each in (args.model_dir, *args.model_dir.absolute().parents) if each.exists())
+        if not place.is_dir():
+            raise ArgumentError(f"--model-dir: {place} is a file, not a directory.")
         if args.weight_column == args.label:
             raise ArgumentError(f"--weight-column and --label name the same column, {args.label!r}.")
         asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read

@@ -124,11 +124,18 @@ class Schema:
 
 
 def write_at_once(path: Path, text: str) -> None:
-    """Writes a file that several processes may write at the same time: every reader finds it complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Writes a file that several processes may write at the same time: every reader finds it complete.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
     own = path.with_name(f".{path.name}.{os.getpid()}")
-    own.write_text(text, encoding="utf-8")
-    own.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(text, encoding="utf-8")
+        own.replace(path)
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _column(path: Path, name: str, given: Mapping[str, Any]) -> ColumnSchema:

@@ -30,6 +30,7 @@ def inspect(args: argparse.Namespace) -> int:
     limit = None if args.all else args.limit
     report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows)
     if args.html:
+        Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(page_of(report), encoding="utf-8")
     if args.json:
         print(json.dumps(reports.as_json(report)))

@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
         except (UnreadableError, ParserSyntaxError) as error:
             programs.append(Program(path=str(path), source=source, error=_reason(error)))
     if args.html:
+        Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(html_page(programs), encoding="utf-8")
     print(json.dumps([each.to_json() for each in programs], indent=2) if args.json else text_report(programs))
     return MUST_CHANGE if any(each.uses or each.error for each in programs) else 0

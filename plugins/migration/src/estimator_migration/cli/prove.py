@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
             record(args.tf_python, args.old, folder, steps=args.steps, eval_batches=args.eval_batches)
         proof = prove(folder, args.new, names=names, tolerance=args.tolerance)
     if args.html:
+        Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(html_page(proof), encoding="utf-8")
     print(json.dumps(proof.to_json(), indent=2) if args.json else text_report(proof))
     return DIFFER if proof.diverging else 0

@@ -20,29 +20,33 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command.
 
     Raises:
-        ArgumentError: files that cannot be read, or that are not Python 3; all others are rewritten.
+        ArgumentError: files that cannot be read or written, or that are not Python 3; all others are rewritten.
     """
     from libcst import ParserSyntaxError
 
     from estimator_migration.rewriting import rewrite
 
-    unread: list[str] = []
+    left: list[str] = []
     for path in python_files(args.files):
         try:
             file = read_file(path)
             done = rewrite(file.source)
         except UnreadableError as error:
-            unread.append(f"{path} cannot be read: {error}")
+            left.append(f"{path} cannot be read: {error}")
             continue
         except ParserSyntaxError as error:
-            unread.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one.")
+            left.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one.")
+            continue
+        try:
+            if args.write:
+                file.write(done.source)
+        except OSError as error:
+            left.append(f"{path} cannot be written: {error.strerror}")
             continue
         print(done.diff(file.source, str(path)), end="")
-        if args.write:
-            file.write(done.source)
         print(
             f"# {path}: {done.replaced} places changed, {done.notes} notes{'' if args.write else ', nothing written'}."
         )
-    if unread:
-        raise ArgumentError("\n".join(unread))
+    if left:
+        raise ArgumentError("\n".join(left))
     return 0

@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import default_plugins
-from estimator_core.storage import open_storage
+from estimator_core.storage import is_url, open_storage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.url:
         raise ArgumentError("URL must not be empty.")
+    if not is_url(args.url) and not Path(args.url).is_dir():  # it would be made
+        raise ArgumentError(f"There is no directory {args.url}. Make it, or give a URL such as s3://bucket/prefix.")
     if args.megabytes < 1:
         raise ArgumentError(f"--megabytes must be at least 1, given: {args.megabytes}.")
     storage = open_storage(args.url, default_plugins())
