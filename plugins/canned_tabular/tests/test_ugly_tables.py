@@ -49,7 +49,7 @@ REFUSED = {
     "Latin-1": (
         text().replace("Rome", "R\u00f4me").encode("latin-1"),
         1,
-        "line 2: column 'city': 'R\\\\xf4me' is not valid UTF-8",
+        "line 2: column 'city': 'R\\xf4me' is not valid UTF-8",
     ),
     "two rows": (
         text(rows=ROWS[:2]),

@@ -41,7 +41,7 @@ BAD_CSV = {
     "too few": (b"1,2.5\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
     "too many, and no UTF-8": (b"1,2.5,w,\xff\n", "4 fields, more than the 3 columns (id, weight, word)"),
     "too few, and no UTF-8": (b"1,\xff\n", "2 fields, fewer than the 3 columns (id, weight, word)"),
-    "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\\\xff' is not valid UTF-8"),
+    "bad UTF-8": (b"1,2.5,w\xff\n", "column 'word': 'w\\xff' is not valid UTF-8"),
     "quote in a field": (b'1,2.5,5" pipe\n', "a quote inside a field that does not begin with one"),
     "quote behind a field": (b'1,2.5,"a"b\n', "a quote is not closed"),
     "quote not closed": (b'1,2.5,"w\n', "a quote is not closed before the file ends"),
@@ -126,7 +126,7 @@ BAD_JSON = {
     "no number": (b'{"weight": 1}\n', "column 'id': no value, and no default (column_defaults)"),
     "no JSON": (b'{"id": 1, "weight"\n', "no JSON: "),
     "no object": (b"[1, 2]\n", "no JSON object: '[1, 2]'"),
-    "bad UTF-8": (b'{"id": 1, "weight": 1, "word": "\xff"}\n', "no valid UTF-8: "),
+    "bad UTF-8": (b'{"id": 1, "weight": 1, "word": "\xff"}\n', "not valid UTF-8: "),
 }
 
 

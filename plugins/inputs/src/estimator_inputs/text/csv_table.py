@@ -143,7 +143,8 @@ def _fault_of(
     number = int(found.group(1))
     name, field = names[number], fields[number]
     if "UTF8" in str(error):
-        return f"column {name!r}: {field[:_SHOWN]!r} is not valid UTF-8"
+        shown = repr(field[:_SHOWN]).replace(r"\\x", r"\x")  # a byte is `\xff` as it is read
+        return f"column {name!r}: {shown} is not valid UTF-8"
     larger = types[name].dtype == np.uint64 and field.strip().isdigit()
     cure = "; read the column as 'string' and hash it (column_types)" if larger else ""
     return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}{cure}"

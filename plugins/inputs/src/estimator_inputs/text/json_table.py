@@ -26,7 +26,7 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise pa.ArrowInvalid(f"no valid UTF-8: {error}") from error
+            raise pa.ArrowInvalid(f"not valid UTF-8: {error}") from error
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
     try:
         return arrow_json.read_json(
@@ -90,7 +90,7 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        return f"no valid UTF-8: {line[:_SHOWN]!r}"
+        return f"not valid UTF-8: {line[:_SHOWN]!r}"
     try:
         row: Any = json.loads(text)
     except ValueError as broken:
