@@ -8,6 +8,7 @@ import pytest
 from tests.journal.real_processes import trials
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_twenty_kills_and_freezes(tmp_path: Path):
     counts = trials(tmp_path, 20, seed=18)

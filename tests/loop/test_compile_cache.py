@@ -56,6 +56,7 @@ def test_the_second_process_compiles_nothing_anew(run, tmp_path):
     assert Path(second["directory"]).stat().st_mode & 0o077 == 0  # others could put code there
 
 
+@pytest.mark.slow
 def test_a_directory_of_ones_own_is_used(run, tmp_path):
     wanted = str(tmp_path / "own")
     assert run({"compile_cache": wanted})["directory"] == wanted
@@ -67,6 +68,7 @@ def test_none_keeps_nothing(run, tmp_path):
     assert not (tmp_path / "user").exists()
 
 
+@pytest.mark.slow
 def test_the_cache_that_jax_was_given_stays(run, tmp_path):
     given = str(tmp_path / "given")
     assert run({}, JAX_COMPILATION_CACHE_DIR=given)["directory"] == given

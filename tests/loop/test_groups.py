@@ -26,6 +26,7 @@ from estimator_core.errors import InputError
 from estimator_core.testing import run_with_devices
 
 K = [2, 7, 20, "auto"]
+QUICK = [(None, 7), (None, "auto"), (1, 20), (19, 2), (19, "auto"), (45, 7), (45, 20)]
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
@@ -90,8 +91,13 @@ class Listener(ec.Hook):
         self.losses += values["loss"].tolist()
 
 
-@pytest.mark.parametrize("k", K)
-@pytest.mark.parametrize("steps", [None, 1, 19, 45])
+@pytest.mark.parametrize(
+    ("steps", "k"),
+    [
+        pytest.param(steps, k, marks=() if (steps, k) in QUICK else pytest.mark.slow)
+        for steps, k in itertools.product([None, 1, 19, 45], K)
+    ],
+)
 def test_evaluations_give_the_same(make_estimator: Any, train_input: Any, data: Any, k: Any, steps: Any) -> None:
     estimator = make_estimator(batches_per_dispatch=1).train(train_input, steps=5)
     grouped = make_estimator(batches_per_dispatch=k)

@@ -276,6 +276,7 @@ print(len(w.sharding.device_set), w.addressable_shards[0].data.shape, values)
         assert printed == f"3 {part} {expected}"
 
 
+@pytest.mark.slow
 def test_names_of_axes_stand_for_mesh_axes(tmp_path: Path) -> None:
     code = """
 import sys

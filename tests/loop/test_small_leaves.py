@@ -116,6 +116,7 @@ def test_a_second_call_goes_on(tmp_path: Any) -> None:
     assert leaves(parts) == leaves(whole)
 
 
+@pytest.mark.slow
 def test_several_steps_a_dispatch_give_the_same_values(tmp_path: Any) -> None:
     single = estimator(tmp_path / "single").train(train_input(), max_steps=12)
     several = estimator(tmp_path / "several", steps_per_dispatch=4).train(train_input(), max_steps=12)

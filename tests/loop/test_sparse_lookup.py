@@ -158,6 +158,7 @@ def test_untouched_rows_stay_bitwise_and_touched_rows_move(tmp_path: Any) -> Non
     assert (after[touched] != before[touched]).any(axis=1).all()
 
 
+@pytest.mark.slow
 def test_accumulated_micro_batches_give_the_same_rows(tmp_path: Any) -> None:
     whole = train(tmp_path / "whole", optax.sgd(0.1), sparse=True).variables
     parts = train(tmp_path / "parts", optax.sgd(0.1), sparse=True, accumulate_steps=2).variables

@@ -19,13 +19,13 @@ def is_run(recording, case):
 
 
 def cases():
-    """All scenarios. Every third is quick, and those that a difference needs to be met three times; others are slow."""
+    """All scenarios. Every fifth is quick, and those that a difference needs to be met twice; others are slow."""
     met = collections.Counter()
     for recording, content in RECORDINGS.items():
         for number, case in enumerate(filter(lambda case: is_run(recording, case), content)):
             fault = differences.FAULTS.get((recording, case))
             _, rules = differences.expected_of(recording, case, content)
-            quick = fault or number % 3 == 0 or any(met[rule] < 3 for rule in rules)
+            quick = fault or number % 5 == 0 or any(met[rule] < 2 for rule in rules)
             met.update(rules if quick else ())
             marks = [pytest.mark.xfail(strict=True, reason=fault)] if fault else []
             yield pytest.param(recording, case, id=f"{recording}-{case}", marks=marks if quick else [pytest.mark.slow])

@@ -36,6 +36,7 @@ def test_an_exporter_of_several_processes_evaluates_and_predicts(tmp_path: Path,
     assert (chief["traces"]["eval"], other["traces"]["eval"]) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_config_is_never_changed(tmp_path: Path) -> None:
     """Processes that only jax knows of make another RunConfig; the one before says what it said."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -56,6 +56,7 @@ def predictions_of(tmp_path, call, config=None, warm=None):
     return estimator, found
 
 
+@pytest.mark.slow
 def test_it_is_the_encoder_with_the_variables_of_the_original(tmp_path):
     estimator, found = predictions_of(
         tmp_path, lambda f, training: BertModel(SHAPE, training, f["input_ids"], f["input_mask"], f["token_type_ids"])

@@ -192,6 +192,7 @@ def test_class_weights_are_those_of_cross_entropy():
     assert np.isnan(Classification(3).loss(logits, np.array([0, 1, 2, 3, 0]))), "a label out of range must show"
 
 
+@pytest.mark.slow
 def test_padded_rows_do_not_count(tmp_path):
     features, labels = examples(11)
     model = classifier(tmp_path, run={"eval_loss": "example_mean"})

@@ -11,6 +11,7 @@ from estimator_core.cli import main
 pytestmark = pytest.mark.plugins
 
 
+@pytest.mark.slow
 def test_bert_base_on_v5e(capsys):
     program = Path(__file__).parent / "bert_plan_program.py"
     assert main(["plan", str(program), "--topology", "v5e:2x4", "--json"]) == 0

@@ -33,6 +33,7 @@ from plugins.canned_bert.tests.parity_cases import (
 
 SMALL = [name for name in CASES if name not in LARGE]
 PAIRS = ["bert_pairs", "albert_pairs"]
+QUICK = [*PAIRS, "bert_regression"]
 OTHERS = [name for name in SMALL if name not in PAIRS]
 #: Below this a gradient is rounding: the gradient of the key bias is zero in exact arithmetic.
 GRADIENT_FLOOR = 1e-7
@@ -56,7 +57,9 @@ def by_foreign_name(config, values):
     }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+)
 def test_logits_and_loss(name, tmp_path):
     directory = hugging_face_directory(name, tmp_path)
     config = BertConfig.from_pretrained(directory)
@@ -76,7 +79,8 @@ def test_every_tensor_is_known_by_its_name(name):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, EncoderOptions()) for name in PAIRS),
+        ("bert_pairs", EncoderOptions()),
+        pytest.param("albert_pairs", EncoderOptions(), marks=pytest.mark.slow),
         *(pytest.param(name, EncoderOptions(), marks=pytest.mark.slow) for name in OTHERS),
         pytest.param("bert_pairs", EncoderOptions(remat=True), marks=pytest.mark.slow),
         pytest.param("bert_pairs", EncoderOptions(scan_layers=True), marks=pytest.mark.slow),

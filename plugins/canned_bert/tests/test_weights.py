@@ -95,6 +95,7 @@ def test_files_in_parts_bare_encoders_and_old_names(directory, tmp_path):
         read_checkpoint(parts)
 
 
+@pytest.mark.slow
 def test_what_is_not_loaded_is_said(directory, tmp_path, caplog):
     path = directory / "model.safetensors"
     tensors = load_file(path)

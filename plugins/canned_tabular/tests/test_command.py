@@ -179,6 +179,7 @@ def test_an_empty_model_dir_is_refused(people, tmp_path, capsys, monkeypatch):
     assert not list(here.iterdir())
 
 
+@pytest.mark.slow
 def test_a_number_that_is_none(people, tmp_path, capsys):
     assert command(people, tmp_path, "--model", "linear", "--no-export", "--no-plots", "--epochs", "1") == 0
     lines = people.read_text().splitlines()
@@ -188,6 +189,7 @@ def test_a_number_that_is_none(people, tmp_path, capsys):
     assert "people.csv, line 4: column 'age': 'forty' is not of type float32" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_class_that_is_none(people, tmp_path, capsys):
     quick = ["--model", "linear", "--no-export", "--no-plots", "--epochs", "1"]
     assert command(people, tmp_path, *quick) == 0
@@ -225,6 +227,7 @@ def test_every_tenth_row_is_held_out(people, tmp_path, capsys):
     assert first[0].startswith("trained: 9 steps on 270 rows")
 
 
+@pytest.mark.slow
 def test_what_is_not_a_number_becomes_the_mean(people, tmp_path, capsys):
     """nan is a number that is none: it counts as an empty field."""
     people.write_text(people.read_text() + "".join(f"z{n},nan,Oslo,20,high\n" for n in range(10)))
@@ -242,6 +245,7 @@ def results(lines):
     return {line.split()[0]: float(line.split()[1]) for line in lines[place + 1 :] if not line.startswith("repeat: ")}
 
 
+@pytest.mark.slow
 @pytest.mark.libraries
 def test_the_end_of_a_run(people, tmp_path, capsys):
     """It stops early, is tested on rows that nothing saw, stands beside what is simpler, and can be repeated."""
@@ -327,6 +331,7 @@ def test_the_test_rows_change_nothing(people, tmp_path):
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_a_missing_word_is_a_category_where_asked(tmp_path):
     """Rows without a word have the class that no word tells."""
     path = tmp_path / "rows.csv"
@@ -385,7 +390,7 @@ def test_identifiers_are_no_features(name, numbers, kind):
     ("more", "message"),
     [
         (["--model", "linear"], "holds a model of --model dnn_linear_combined, not linear"),
-        (["--hidden-units", "8,8"], "holds a model of --hidden-units 8, not 8,8"),
+        pytest.param(["--hidden-units", "8,8"], "holds a model of --hidden-units 8, not 8,8", marks=pytest.mark.slow),
         (["--columns", "{tmp}/edited.json"], "holds a model for which other columns were chosen: 'hours' differs"),
     ],
 )

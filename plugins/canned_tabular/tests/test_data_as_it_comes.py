@@ -57,14 +57,18 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if at % 3 else ()) for at, name in enumerate(LABELS)]
+)
 def test_labels_as_they_come(tmp_path, name):
     labels, names = LABELS[name]
     estimator = linear(tmp_path, len(names)).train(arrays(labels, epochs=2))
     assert classes(estimator) == names
 
 
-@pytest.mark.parametrize("name", ["truth", "three texts", "three integers from 1"])
+@pytest.mark.parametrize(
+    "name", ["truth", "three texts", pytest.param("three integers from 1", marks=pytest.mark.slow)]
+)
 def test_the_next_process_reads_labels_alike(tmp_path, name):
     labels, names = LABELS[name]
     estimator = linear(tmp_path, len(names)).train(arrays(labels, epochs=2))
@@ -256,6 +260,7 @@ def test_weights_that_cannot_be(tmp_path, name, form):
         assert len(list(estimator.predict(given_as, predict_keys=["classes"]))) == 4  # which need no weights
 
 
+@pytest.mark.slow
 def test_a_normalizer_may_take_negative_weights(tmp_path):
     given = numpy_input_fn({"x": np.zeros(4, np.float32), "w": -np.ones(4)}, np.array([0, 1] * 2), 4, shuffle=False)
     estimator = linear(tmp_path, weight_column=tab.numeric_column("w", normalizer_fn=abs))

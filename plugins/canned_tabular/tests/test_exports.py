@@ -78,6 +78,7 @@ def record(row):
     return example.SerializeToString()
 
 
+@pytest.mark.slow
 def test_tf_examples(estimator, columns, tmp_path):
     receiver = tab.columns_receiver_fn([*columns["wide"], *columns["deep"]])
     path = estimator.export_saved_model(str(tmp_path), receiver)
@@ -143,7 +144,7 @@ def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
-@pytest.mark.parametrize("kind", ["LinearClassifier", "LinearRegressor"])
+@pytest.mark.parametrize("kind", ["LinearClassifier", pytest.param("LinearRegressor", marks=pytest.mark.slow)])
 def test_the_modes_with_labels(tmp_path, kind, mode):
     labels = np.array([[0], [1], [1]], np.int32 if kind == "LinearClassifier" else np.float32)
     features = {"age": np.array([[1.0], [2.0], [5.0]], np.float32)}

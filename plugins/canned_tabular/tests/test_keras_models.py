@@ -99,7 +99,7 @@ def weighted(loss):
     return model
 
 
-@pytest.mark.parametrize("loss", ["sparse_categorical_crossentropy", "class"])
+@pytest.mark.parametrize("loss", ["sparse_categorical_crossentropy", pytest.param("class", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
 def test_weights_are_those_of_fit(tmp_path, loss, shape):
     given = keras.losses.SparseCategoricalCrossentropy() if loss == "class" else loss
@@ -148,6 +148,7 @@ def test_refused(tmp_path):
         tab.model_to_estimator(classifier(), metric_names_map={"mse": "error"})
 
 
+@pytest.mark.slow
 def test_a_saved_model(tmp_path):
     model = classifier()
     model.train_on_batch(X, Y)
@@ -167,6 +168,7 @@ class Subclass(keras.Model):
         return self.out(self.norm(self.hidden(inputs["x"]), training=training))
 
 
+@pytest.mark.slow
 def test_a_subclass_trains_as_fit_does_once_it_was_called(tmp_path):
     model, peer = Subclass(), Subclass()
     for one in (model, peer):

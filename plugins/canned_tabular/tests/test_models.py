@@ -110,6 +110,7 @@ def test_models_of_interactions_learn(tmp_path, make):
     assert estimator.evaluate(lambda: [(features, labels)])["accuracy"] > 0.95
 
 
+@pytest.mark.slow
 def test_two_towers_for_retrieval(tmp_path):
     features, _ = interactions(32)
     features["item"] = features["user"]

@@ -58,6 +58,7 @@ class FirstLoss(ec.Hook):
         self.value = float(out["loss"])
 
 
+@pytest.mark.slow
 def test_21_22_dnn_regression(given):
     x, y = {"age": [[10.0]]}, np.array([[1.0]], np.float32)
     net = given(tab.DNNRegressor, NETWORK, x, y, hidden_units=[2, 2], feature_columns=[tab.numeric_column("age")])
@@ -69,6 +70,7 @@ def test_21_22_dnn_regression(given):
     assert prediction["predictions"].tolist() == pytest.approx([-2.08], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_21_23_dnn_classification(given):
     x, y = {"age": [[10.0], [10.0]]}, np.array([[1], [0]])
     net = given(tab.DNNClassifier, NETWORK, x, y, hidden_units=[2, 2], feature_columns=[tab.numeric_column("age")])

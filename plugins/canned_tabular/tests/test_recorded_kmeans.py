@@ -11,7 +11,9 @@ from plugins.canned_tabular.tests.given_weights import QUIET
 CASES = kmeans_cases.cases()
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if number % 3 else ()) for number, name in enumerate(CASES)]
+)
 def test_as_recorded(tmp_path, name):
     recorded, case = table_recordings.load("kmeans")[name], CASES[name]
     points, batches = kmeans_cases.points(), kmeans_cases.batches(case)

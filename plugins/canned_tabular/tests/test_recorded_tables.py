@@ -15,7 +15,6 @@ QUICK = {
     "DNNRegressor-Adagrad",
     "BaselineRegressor-Ftrl",
     "linear-crossed_key",
-    "linear-names",
 }
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 

@@ -153,6 +153,7 @@ def flags(tmp_path):
     return [tmp_path / name for name in ("rows.parquet", "pandas.csv", "sheet.csv")]
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_truth_values_are_read_alike_from_every_file(tmp_path, capsys):
     """A model of the one file is tested and asked with the others."""

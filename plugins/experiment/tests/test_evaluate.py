@@ -77,6 +77,7 @@ def test_the_table_and_the_file_of_the_command_line(trained: Path, capsys: pytes
     assert "no ['auc'] by slice" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_slices_of_1_and_of_its_text_have_two_names(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = PROGRAM.replace(
@@ -204,6 +205,7 @@ def test_a_record_without_a_directory_is_read_where_its_model_dir_is(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_code_of_a_setting_is_that_of_the_directory_in_which_the_run_was_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

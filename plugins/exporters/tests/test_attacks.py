@@ -88,6 +88,7 @@ def compressed(text):
     return gzip.compress(text, 9)
 
 
+@pytest.mark.slow
 def test_gzip_that_inflates_to_63_mb_of_json_is_refused(attacked, idle):
     body = compressed(tensor(b"0," * 31_500_000 + b"0", 31_500_001))
     assert len(body) < 70_000
@@ -164,7 +165,9 @@ def test_256_connections_with_64_mb_each(attacked, idle):
     assert infer(attacked, tensor(b"1,2", 2))[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/v2/models/echo/infer", "/v2/repository/index"])
+@pytest.mark.parametrize(
+    "path", ["/v2/models/echo/infer", pytest.param("/v2/repository/index", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("line", [b"x" * 60_000 + b"\r\nt: ", b"x" * 60_000], ids=["many", "one"])
 def test_trailers_of_200_mb(attacked, idle, path, line):
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()

@@ -168,6 +168,7 @@ def table_model(folder):
     return estimator.export_saved_model(str(folder / "export"), receiver), table
 
 
+@pytest.mark.slow
 @pytest.mark.plugins  # estimator-inputs
 def test_a_sample_of_requests_is_checked_against_the_training_data(tmp_path, capsys):
     export, table = table_model(tmp_path)

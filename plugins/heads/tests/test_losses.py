@@ -65,7 +65,7 @@ def test_gradient_is_that_of_finite_differences(name):
     np.testing.assert_allclose(gradient, finite_differences(LOSSES[name], logits), rtol=1e-4, atol=5e-4)
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("dtype", [pytest.param(jnp.float32, marks=pytest.mark.slow), jnp.bfloat16])
 @pytest.mark.parametrize("name", LOSSES)
 def test_logits_of_ten_thousand(name, dtype):
     for signs in (np.ones((N, CLASSES)), -np.ones((N, CLASSES)), rng.choice([-1.0, 1.0], (N, CLASSES))):

@@ -28,6 +28,7 @@ def accumulated(build, batches):
     return jax.device_get(state)
 
 
+@pytest.mark.slow
 def test_counts_and_sums_of_one_batch_twenty_times():
     labels = jnp.asarray(np.arange(BATCH) % 2)
     scores = jnp.where(labels == 1, 0.75, 0.25)

@@ -69,6 +69,7 @@ def test_spread_is_seen_at_any_offset(offset):
     assert value == pytest.approx(covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1]), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_constant_columns():
     constant, varied = np.full(10, 0.1, np.float32), np.arange(10.0)
     assert metrics.r_squared(constant, constant).compute() == 1.0
@@ -97,6 +98,7 @@ def test_cosine_similarity():
     assert metrics.cosine_similarity(np.zeros((1, 3)), np.ones((1, 3))).compute() == 0.0
 
 
+@pytest.mark.slow
 def test_several_outputs_count_together():
     labels, predicted = rng.normal(size=(N, 3)), rng.normal(size=(N, 3))
     value = streamed(metrics.mean_squared_error, labels, predicted, sizes=SIZES)

@@ -18,7 +18,7 @@ def model(head):
     return model_fn
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_pictures_of_an_evaluation(tmp_path, classes):
     pytest.importorskip("matplotlib")
     from tensorboard.backend.event_processing.event_accumulator import IMAGES, EventAccumulator

@@ -142,11 +142,11 @@ def test_case_of_the_reference(name):
 
 
 def with_the_rare_first(cases):
-    """All cases; those that no option needs to be met twice in a head are left to the slow tests."""
+    """All cases; those that no option needs to be met in a head are left to the slow tests."""
     met, found = collections.Counter(), []
     for name, case in cases.items():
         options = [(case["head"]["class"], option) for option in [None, *case["options"]]]
-        needed = any(met[option] < 2 for option in options)
+        needed = any(met[option] < 1 for option in options)
         met.update(options if needed else ())
         found.append(pytest.param(name, marks=() if needed else pytest.mark.slow))
     return found

@@ -81,6 +81,7 @@ def test_lines_are_counted_through_quoted_newlines_and_empty_lines(tmp_path: Pat
     assert iterator.bad_rows == 2
 
 
+@pytest.mark.slow
 def test_bad_rows_are_counted_once_when_resumed(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"id\n" + b"".join(b"x\n" if number % 7 == 3 else b"%d\n" % number for number in range(200)))

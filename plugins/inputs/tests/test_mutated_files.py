@@ -28,7 +28,7 @@ from plugins.inputs.tests.written import (
 )
 
 ROWS = 60
-FEW, MANY = 100, 2000
+FEW, MANY = 50, 2000
 #: Of compressed text fewer are read in the ordinary tests: the damage is seen in one place.
 FEW_OF = dict.fromkeys(("csv.gz", "csv.bz2", "csv.xz", "jsonl.zst", "jsonl.lz4", "tfrecord.gz", "zlib.tfrecord"), 20)
 

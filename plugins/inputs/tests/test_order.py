@@ -89,6 +89,7 @@ def test_an_endless_input_says_so(patterns: dict[str, str]) -> None:
     assert ids([next(iterator) for _ in range(4)]) == [*range(N), *range(N), *range(N), *range(40)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     kind=st.sampled_from(KINDS),

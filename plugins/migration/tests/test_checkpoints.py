@@ -19,7 +19,7 @@ PROGRAM = ["--program", str(HERE / "canned" / "program.py")]
 
 
 RECORDED_CASES = [
-    pytest.param(*case, id="-".join(case), marks=() if case in cases.RECORDED[:2] else pytest.mark.slow)
+    pytest.param(*case, id="-".join(case), marks=() if case in cases.RECORDED[:1] else pytest.mark.slow)
     for case in cases.RECORDED
 ]
 

@@ -18,6 +18,7 @@ def test_they_agree(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"The programs agree over 2 steps within 1e-05 (TensorFlow {pair.tensorflow}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_another_rate_shows_after_the_first_step(capsys: pytest.CaptureFixture[str]) -> None:
     (pair,) = QUICK
     new = f"{PROOFS / 'new_paper.py'}:another_rate"

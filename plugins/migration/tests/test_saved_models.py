@@ -97,7 +97,9 @@ def test_the_text_report(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "version", [pytest.param(each, marks=() if each == VERSIONS[-1] else pytest.mark.slow) for each in VERSIONS]
+)
 def test_a_classifier_served_by_the_receiver_answers_as_tensorflow(version: str, tmp_path: Path) -> None:
     tabular = pytest.importorskip("estimator_canned_tabular")
     place = RECORDED / version / "classifier"

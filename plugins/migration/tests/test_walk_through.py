@@ -43,7 +43,9 @@ def test_changed_lines_stand_in_the_programs(page: str) -> None:
     assert len(changes) > 15
 
 
-@pytest.mark.parametrize("attempt", ["canned_as_it_was", "canned_with_its_reduction"])
+@pytest.mark.parametrize(
+    "attempt", ["canned_as_it_was", pytest.param("canned_with_its_reduction", marks=pytest.mark.slow)]
+)
 def test_where_attempts_part(attempt: str, page: str, capsys: pytest.CaptureFixture[str]) -> None:
     pair = next(pair for pair in PAIRS if (pair.program, pair.function) == ("paper", "canned"))
     new = f"{PROOFS / 'new_paper.py'}:{attempt}"

@@ -170,6 +170,7 @@ def lazy(make):
     return called
 
 
+@pytest.mark.slow
 def test_a_subclass_need_not_be_called_before(runner, batch):
     called = Lazy()
     called({"x": np.asarray(batch), "ids": np.zeros(len(batch), np.int32)})

@@ -78,10 +78,12 @@ print("checked")
 """
 
 
+@pytest.mark.slow
 def test_the_search_tries_stages_where_the_program_has_them():
     assert run_with_devices(8, SEARCHED, str(ROOT)).endswith("checked")
 
 
+@pytest.mark.slow
 @pytest.mark.plugins
 def test_an_export_of_a_run_in_stages_answers_on_one_device(tmp_path):
     answered, predicted = worker("export", tmp_path)

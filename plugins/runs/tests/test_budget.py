@@ -49,6 +49,7 @@ def test_the_range_of_rates_is_that_of_a_loop_by_hand(line):
     assert not Path("unused").exists()
 
 
+@pytest.mark.slow
 def test_sizes_double_until_one_does_not_fit(line):
     found = batch_sizes(estimator(line), line.batches(8), largest=64)
     assert [one.size for one in found] == [8, 16, 32, 64]
@@ -126,6 +127,7 @@ def test_the_interval_of_more_rows_covers_what_runs_reach():
         extrapolate([100, 200], [[1.0, 1.1, 1.2]] * 2, [400])
 
 
+@pytest.mark.slow
 def test_a_learning_curve_is_that_of_runs_on_parts(line):
     found = data_curve(
         estimator(line), line.batches(8), line.batches(8, epochs=1), steps=5, metric="error", rows=32, sizes=3, seeds=2
@@ -198,6 +200,7 @@ def test_rows_of_files_that_begin_again_are_read_once(tmp_path):
     assert read_rows(endless, most=1024).labels.tolist() == list(range(16))
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_learning_curve(line, capsys):
     words = ["--steps", "2", "--rows", "32", "--sizes", "3", "--seeds", "2", "--metric", "error"]
     assert main(["budget", "data", "line.toml", *words]) == 0

@@ -223,6 +223,7 @@ def test_folds_in_processes_are_those_of_one(line, whole):
     assert metrics_over_folds(parallel) == metrics_over_folds(whole)
 
 
+@pytest.mark.slow
 def test_a_fold_that_fails_in_a_process_is_named(line):
     text = Path("line_code.py").read_text()
     folds = open_folds(line, settings=["crossval.workers=2", "train.max_steps=2"])

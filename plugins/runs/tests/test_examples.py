@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
     ("name", "steps", "accuracy"),
     [
         ("iris.toml", 400, 0.9),
-        ("two_tower.toml", 200, 0.7),
+        pytest.param("two_tower.toml", 200, 0.7, marks=pytest.mark.slow),
         pytest.param("bert.toml", 30, 0.9, marks=pytest.mark.slow),
         pytest.param("digits.toml", 200, 0.95, marks=pytest.mark.slow),
     ],

@@ -79,7 +79,7 @@ def assert_same(one, other):
             np.testing.assert_allclose(mine[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("way", ["together", "together in fours", "apart"])
+@pytest.mark.parametrize("way", ["together", pytest.param("together in fours", marks=pytest.mark.slow), "apart"])
 def test_each_run_is_what_it_is_alone(tmp_path, way):
     members = [member(tmp_path / "together", number) for number in range(3)]
     population = Population(members, way=way)
@@ -204,6 +204,7 @@ def line(tmp_path, monkeypatch):
 VALUES = ["--set", 'population.values={"hparams.rate"=[0.1, 0.3]}']
 
 
+@pytest.mark.slow
 def test_the_command_trains_every_seed_with_all_values(line, capsys):
     assert main(["population", "line.toml", "--json", *VALUES]) == 0
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -406,7 +407,9 @@ def waits(features, labels, mode, params):
     return spec._replace(loss=spec.loss + 0 * jax.lax.stop_gradient(table.sum()))
 
 
-@pytest.mark.parametrize(("way", "stands"), [("together", 21), ("apart", 21), ("together in fours", 24)])
+@pytest.mark.parametrize(
+    ("way", "stands"), [pytest.param("together", 21, marks=pytest.mark.slow), ("apart", 21), ("together in fours", 24)]
+)
 def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way, stands):
     """Of four steps in one dispatch, the dispatch under way and the one that is drawn are still made."""
     equal = [inputs(number, rows=32) for number in range(2)]

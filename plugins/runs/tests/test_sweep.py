@@ -280,6 +280,7 @@ def test_the_importance_of_a_value_that_does_nothing_is_small(line):
     assert found["hparams.rate"] > 0.7
 
 
+@pytest.mark.slow
 def test_the_storage_is_optunas(line):
     search = open_search(line, settings=["sweep.storage='sqlite'", "sweep.trials=2"])
     run_search(search)

@@ -75,6 +75,7 @@ def test_any_batch_split_gives_the_same_and_the_same_intervals(one, batch_size, 
             assert ends == pytest.approx(other["intervals"][name], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_eight_devices_give_the_same(one, tmp_path):
     found = json.loads(run_with_devices(8, PROGRAM, str(tmp_path), "20").splitlines()[-1])
     assert found["devices"] == 8

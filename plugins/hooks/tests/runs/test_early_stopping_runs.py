@@ -154,6 +154,7 @@ def test_restore_best_changes_nothing_when_the_last_weights_are_the_best(tmp_pat
     jax.tree.map(np.testing.assert_array_equal, estimator.variables, plain.variables)
 
 
+@pytest.mark.slow
 def test_restore_best_without_its_checkpoint(tmp_path: Path):
     estimator = small_model.make_estimator(tmp_path)
     stop = eh.stop_if_no_decrease_hook(estimator, "loss", 30, run_every_steps=10, restore_best=True)

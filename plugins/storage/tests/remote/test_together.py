@@ -131,6 +131,7 @@ def test_one_process_goes_on_in_two(tmp_path: Path, undisturbed: Path) -> None:
     goes_on(tmp_path, undisturbed, 2)
 
 
+@pytest.mark.slow
 def test_two_processes_end_what_was_killed_after_its_last_save(tmp_path: Path, undisturbed: Path) -> None:
     done = run(tmp_path, 2, die="ended", who=0)
     assert done.returncode == 75, done.stdout
