@@ -1,4 +1,4 @@
-"""Every placement in one process with 8 devices: `devices_worker.py FOLDER`; prints what each of them saw."""
+"""Placements in one process with 8 devices: `devices_worker.py FOLDER CASE...`; prints what each of them saw."""
 
 import functools
 import json
@@ -42,13 +42,13 @@ def initial_memory(folder: Path, devices: int) -> dict[str, int]:
     return {"held": used.output_size_in_bytes, "besides": used.temp_size_in_bytes, "whole": whole}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *names: str) -> None:
     results = {}
-    for name, settings in CASES.items():
+    for name in names:
         out = str(folder / name)
-        results[name] = run({"model_dir": str(folder / f"{name}_dir"), "out": out, "steps": 12, **settings})
+        results[name] = run({"model_dir": str(folder / f"{name}_dir"), "out": out, "steps": 12, **CASES[name]})
     print(json.dumps({"cases": results, "initial": [initial_memory(folder, devices) for devices in (1, 8)]}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -7,21 +7,38 @@ import numpy as np
 import pytest
 from scale_runs import TOLERANCE, assert_same, run_worker, seen
 
-SHARDED = ["data_2", "full_8", "zero1_8", "tensor_4", "mixed", "four_a_dispatch"]
+QUICK = ["full_8", "mixed", "four_a_dispatch"]
+MORE = ["data_2", "zero1_8", "tensor_4"]
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("devices")
-    return run_worker("devices_worker.py", str(folder), devices=8), folder
+    return run_worker("devices_worker.py", str(folder), "one", *QUICK, devices=8), folder
 
 
+@pytest.fixture(scope="module")
+def more_ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    folder = tmp_path_factory.mktemp("more")
+    others = ["accumulated", "accumulated_4", "float16", "float16_full_4"]
+    return run_worker("devices_worker.py", str(folder), "one", *MORE, *others, devices=8), folder
+
+
+@pytest.mark.parametrize("case", QUICK)
+def test_the_same_curve_weights_and_evaluation(ran: tuple[dict[str, Any], Path], case: str):
+    assert_alike(*ran, case, "one")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "reference"),
-    [*((case, "one") for case in SHARDED), ("accumulated_4", "accumulated"), ("float16_full_4", "float16")],
+    [*((case, "one") for case in MORE), ("accumulated_4", "accumulated"), ("float16_full_4", "float16")],
 )
-def test_the_same_curve_weights_and_evaluation(ran: tuple[dict[str, Any], Path], case: str, reference: str):
-    results, folder = ran
+def test_more_placements_are_the_same(more_ran: tuple[dict[str, Any], Path], case: str, reference: str):
+    assert_alike(*more_ran, case, reference)
+
+
+def assert_alike(results: dict[str, Any], folder: Path, case: str, reference: str) -> None:
     # float16 rounds at 2**-11 where float32 does at 2**-24, in activations that lie around one.
     tolerance = TOLERANCE if case != "float16_full_4" else 2e-3
     cases = results["cases"]
@@ -40,9 +57,12 @@ def test_training_changes_something(ran: tuple[dict[str, Any], Path]):
     assert_same(losses, losses)
 
 
-@pytest.mark.parametrize(("case", "parts"), [("full_8", 8), ("float16_full_4", 4)])
-def test_each_device_holds_its_part(ran: tuple[dict[str, Any], Path], case: str, parts: int):
-    result = ran[0]["cases"][case]
+@pytest.mark.parametrize(
+    ("runs", "case", "parts"),
+    [("ran", "full_8", 8), pytest.param("more_ran", "float16_full_4", 4, marks=pytest.mark.slow)],
+)
+def test_each_device_holds_its_part(request: pytest.FixtureRequest, runs: str, case: str, parts: int):
+    result = request.getfixturevalue(runs)[0]["cases"][case]
     assert len(result["bytes"]) == parts
     assert max(result["bytes"]) <= 1.1 / parts * result["whole"]
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -104,16 +105,35 @@ def test_who_ends_well_stays_until_all_have_ended_or_one_has_failed(
     tmp_path: Path, processes: int, other: str, least: float
 ):
     """srun counts the grace from the first task that ends, however it ends. Of the four, two never end."""
-    text = script(processes=processes)
-    (tasks,) = re.findall(r"^task\(\) {$.*?(?=^export -f task)", text, re.DOTALL | re.MULTILINE)
-    for folder in ("placed", "ended"):
-        (tmp_path / folder).mkdir()
-    begun = f"{tasks}\nSLURM_PROCID=1 task {other} >/dev/null 2>&1 &\nSLURM_PROCID=0 task true; echo $?"
-    env = {**os.environ, "JOB_FOLDER": str(tmp_path), "ATTEMPT": "0", "ROLE": "trainer"}
     began = time.monotonic()
-    done = subprocess.run(["bash", "-c", begun], env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.stdout, done.stderr) == ("0\n", "")
+    begun = f"SLURM_PROCID=1 task {other} >/dev/null 2>&1 &\nSLURM_PROCID=0 task true; echo $?"
+    assert ended(tmp_path, begun, processes) == ("0\n", "")
     assert time.monotonic() - began >= least
+
+
+def ended(folder: Path, begun: str, processes: int) -> tuple[str, str]:
+    """What lines that begin tasks print."""
+    (tasks,) = re.findall(r"^task\(\) {$.*?(?=^export -f task)", script(processes=processes), re.DOTALL | re.MULTILINE)
+    for name in ("placed", "ended"):
+        (folder / name).mkdir()
+    known = {"JOB_FOLDER": str(folder), "ATTEMPT": "0", "ROLE": "trainer"}
+    env = {**os.environ, **known, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", f"{tasks}\n{begun}"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("signal", ["TERM", "KILL"])
+def test_a_signal_while_the_end_is_noted_leaves_the_note_whole(tmp_path: Path, signal: str):
+    """Slurm signals all processes of a step. The first `date` meets the signal."""
+    date = f'#!/bin/bash\nmkdir "{tmp_path}/met" 2>/dev/null && kill -{signal} $$\nexec {shutil.which("date")} "$@"\n'
+    (tmp_path / "date").write_text(date)
+    (tmp_path / "date").chmod(0o755)
+    ended(tmp_path, "SLURM_PROCID=0 task false", 2)
+    when, place, status = (tmp_path / "ended" / "0.0").read_text().split()
+    assert (place, status) == ("0", "1")
+    assert 0 <= time.time_ns() - int(when) < 60e9
 
 
 def test_as_many_processes_start_again_as_before():

@@ -39,4 +39,13 @@ MUTANTS = (
         tests=("test_a_broken_pipe_of_the_work_itself_is_told",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-note-without-a-time",
+        guarantee="rule 236",
+        file="plugins/launchers/src/estimator_launchers/slurm.sh.tmpl",
+        old="until now=$$(date +%s%N); do :; done",
+        new="now=$$(date +%s%N)",
+        tests=("test_a_signal_while_the_end_is_noted_leaves_the_note_whole",),
+        in_cut=False,
+    ),
 )
