@@ -17,7 +17,8 @@ def lowest_tests(*plugins: str) -> list[str]:
     """What lower versions could break: what plugins declare, and whether their components keep their contracts.
 
     That the suites refuse broken components depends on no version, and takes most of the time. Nor does the order of
-    hashes, how metrics merge, what a file imports, or what a store lists: the tests of each package see to that with the newest versions.
+    hashes, how metrics merge, what a file imports, or what a store lists: the tests of each package see to that with
+    the newest versions.
     """
     patterns = ("test_plugin*.py", "*suite*.py")
     folders = [ROOT / "plugins" / plugin / "tests" for plugin in plugins]
