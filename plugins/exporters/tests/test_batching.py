@@ -60,6 +60,36 @@ def test_what_waits_while_the_device_is_busy_runs_together():
     assert seen == [(1, 1), (6, 8)]
 
 
+def test_what_nobody_waits_for_any_more_is_not_run():
+    """As requests by gRPC whose deadline has passed: an overloaded server would run them before those that wait."""
+    seen, first_runs, go_on = [], threading.Event(), threading.Event()
+
+    def slow(arrays):
+        first_runs.set()
+        assert go_on.wait(30)
+        return double(arrays)
+
+    async def main():
+        batcher = Batcher(slow, (1, 4), ["y"], lambda run: seen.append((run.rows, run.size)))
+        first = asyncio.ensure_future(batcher({"x": np.ones((1, 1), np.float32)}))
+        await asyncio.to_thread(first_runs.wait)
+        rows = [np.full((1, 1), number, np.float32) for number in range(6)]
+        others = [asyncio.ensure_future(batcher({"x": x})) for x in [*rows, np.ones((9, 1), np.float32)]]
+        await asyncio.sleep(0)
+        for gone in (0, 1, 2, 6):  # the last one has three pieces
+            others[gone].cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        answers = await asyncio.gather(first, *others, return_exceptions=True)
+        await batcher.close()
+        return answers
+
+    answers = asyncio.run(main())
+    assert [isinstance(each, asyncio.CancelledError) for each in answers] == [False, *3 * [True], *3 * [False], True]
+    assert [each["y"].item() for each in answers[4:7]] == [6, 8, 10]
+    assert seen == [(1, 1), (3, 4)]
+
+
 def test_an_error_reaches_its_callers_and_the_next_request_is_served():
     def fussy(arrays):
         if arrays["x"].max() > 1:

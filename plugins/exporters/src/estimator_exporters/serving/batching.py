@@ -128,12 +128,14 @@ class Batcher:
         return result
 
     def _start(self) -> None:
-        """Hands waiting requests, up to the largest size, to the thread."""
+        """Hands waiting requests, up to the largest size, to the thread. Those whose clients have gone are dropped."""
         batch: list[_Waiting] = []
         rows = 0
-        while self._waiting and rows + self._waiting[0].rows <= self._sizes[-1]:
-            batch.append(self._waiting.popleft())
-            rows += batch[-1].rows
+        while self._waiting and (self._waiting[0].result.done() or rows + self._waiting[0].rows <= self._sizes[-1]):
+            first = self._waiting.popleft()
+            if not first.result.done():
+                batch.append(first)
+                rows += first.rows
         self._busy = bool(batch)
         if batch:
             assert self._thread is not None
