@@ -40,8 +40,9 @@ def page_path(text: str) -> str:
     """
     if not local_path(text).endswith(".html"):
         raise argparse.ArgumentTypeError(f"must end in .html, given: {text}")
-    folder = next(each for each in Path(text).absolute().parents if each.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        why = "this user may not write there" if folder.is_dir() else "it is a file"
-        raise argparse.ArgumentTypeError(f"{text} cannot be written below {folder}: {why}")
+    folder = next(each for each in Path(text).parents if each.exists())
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} cannot be written: {folder} is a file, not a directory")
+    if not os.access(folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} cannot be written: this user may not write to {folder}")
     return text

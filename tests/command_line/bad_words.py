@@ -322,7 +322,7 @@ CASES: tuple[tuple[str, str], ...] = (
     ("inputs inspect {dir}/data.csv --html {dir}/data.csv", "--html: must end in .html"),
     ("migrate check {dir}/plain.py --html {dir}/data.csv", "--html: must end in .html"),
     ("migrate prove a.py b.py --recorded {dir} --html {dir}/data.csv", "--html: must end in .html"),
-    ("migrate check {dir}/plain.py --html {dir}/data.csv/a/b.html", "data.csv: it is a file"),
+    ("migrate check {dir}/plain.py --html {dir}/data.csv/a/b.html", "data.csv is a file, not a directory"),
     ("new-plugin acme-x --kind head --dir {dir}/data.csv", "cannot be made (Not a directory)"),
     ("run {dir}/torn.py", "torn.py:1: this is not Python: '(' was never closed."),
     ("evaluate {dir}/torn.py --model-dir {dir}/run", "torn.py:1: this is not Python"),

@@ -49,8 +49,6 @@ def test_another_evaluation_and_file(model_dir, capsys):
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        ("file/x.html", "file is a file, not a directory"),
-        ("file/folder/x.html", "Not a directory"),
         ("/proc/x.html", "No such file or directory"),
         ("folder.html", "Is a directory"),
     ],
@@ -62,6 +60,15 @@ def test_a_page_that_cannot_be_written_is_refused(model_dir, capsys, monkeypatch
     assert main(["report", str(model_dir), "--output", place]) == 2
     assert f"error: {place} cannot be written: {why}.\n" in capsys.readouterr().err
     assert not list(Path().glob("**/.draft-*"))
+
+
+@pytest.mark.parametrize("place", ["file/x.html", "file/folder/x.html"])
+def test_a_page_below_a_file_is_refused_at_once(model_dir, capsys, monkeypatch, place):
+    monkeypatch.chdir(model_dir)
+    Path("file").write_text("")
+    with pytest.raises(SystemExit, match="2"):
+        main(["report", str(model_dir), "--output", place])
+    assert f"{place} cannot be written: file is a file, not a directory" in capsys.readouterr().err
 
 
 def test_a_directory_without_results_is_told_what_to_do(tmp_path, capsys):

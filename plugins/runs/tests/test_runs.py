@@ -145,8 +145,9 @@ def test_a_tag_without_a_letter_is_refused(runs, capsys, tag):
 
 def test_a_page_that_cannot_be_written_is_refused(runs, capsys):
     Path("file").write_text("")
-    assert main(["runs", "plot", "runs", "--output", "file/x.html"]) == 2
-    assert "file/x.html cannot be written: file is a file, not a directory." in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["runs", "plot", "runs", "--output", "file/x.html"])
+    assert "file/x.html cannot be written: file is a file, not a directory" in capsys.readouterr().err
     assert main(["runs", "plot", "runs", "--output", "runs.html"]) == 0
     assert not list(Path().glob(".draft-*"))
 
