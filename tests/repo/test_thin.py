@@ -25,7 +25,7 @@ BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
     "_checkpoint": 2640,  # the catalog, audits, incremental saves, others' checkpoints, runs of URLs, tables on hosts
-    "_cli": 651,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
+    "_cli": 652,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 642,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1608,  # global batches, the contract with the data, byte order, masks, exact columns

@@ -34,7 +34,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("count", "rules", "mesh"),
     [
-        (2, "full", None),
+        pytest.param(2, "full", None, marks=pytest.mark.slow),
         pytest.param(4, "full", None, marks=pytest.mark.slow),
         pytest.param(4, None, None, marks=pytest.mark.slow),
         pytest.param(2, "tensor", {"model": 2}, marks=pytest.mark.slow),

@@ -28,7 +28,7 @@ def launched(folder: Path, pattern: str, shard_by: str, batch_size: int, stops: 
 @pytest.mark.parametrize(
     ("shard_by", "sizes", "batch_size"),
     [
-        ("files", (80, 21), 8),  # ten batches and three
+        pytest.param("files", (80, 21), 8, marks=pytest.mark.slow),  # ten batches and three
         pytest.param("files", (3, 98), 4, marks=pytest.mark.slow),
         pytest.param("rows", (101,), 10, marks=pytest.mark.slow),  # 51 rows and 50
         pytest.param("rows", (40, 61), 3, marks=pytest.mark.slow),

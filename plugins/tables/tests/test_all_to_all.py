@@ -67,6 +67,7 @@ def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any
     np.testing.assert_allclose(eight[1], [loss, *predictions], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_eight_devices_goes_on_with_one_and_with_two(
     eight: tuple[Path, Any, Any], tmp_path: Path
 ) -> None:

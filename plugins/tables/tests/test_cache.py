@@ -44,7 +44,11 @@ class Seen(ec.Hook):
 
 @pytest.mark.parametrize(
     ("optimizer", "settings"),
-    [("sgd", {}), ("adagrad", {"accumulate_steps": 2}), ("adam", {"steps_per_dispatch": 3})],
+    [
+        pytest.param("sgd", {}, marks=pytest.mark.slow),
+        ("adagrad", {"accumulate_steps": 2}),
+        ("adam", {"steps_per_dispatch": 3}),
+    ],
     ids=["sgd", "adagrad", "adam"],
 )
 def test_the_numbers_are_those_without_a_cache_bit_for_bit(

@@ -129,8 +129,8 @@ MUTANTS = (
         name="requests-run-one-by-one",
         guarantee="rule 27",
         file=_ROOM + "serving/batching.py",
-        old="while self._waiting and rows + self._waiting[0].rows <= self._sizes[-1]:",
-        new="while self._waiting and not batch:",
+        old="rows + self._waiting[0].rows <= self._sizes[-1]):",
+        new="not batch):",
         tests=("test_what_waits_while_the_device_is_busy_runs_together",),
     ),
     Mutant(
@@ -262,6 +262,15 @@ MUTANTS = (
         old='np.complex128 if "c" in (expected.dtype.kind, found.dtype.kind) else np.float64',
         new="np.float64",
         tests=("test_imaginary_parts_are_compared",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-request-whose-client-has-gone-is-run",
+        guarantee="rule 237",
+        file=_ROOM + "serving/batching.py",
+        old="            if not first.result.done():",
+        new="            if True:",
+        tests=("test_what_nobody_waits_for_any_more_is_not_run",),
         in_cut=False,
     ),
 )
