@@ -45,6 +45,7 @@ from export_sessions import House, define_export_sessions  # noqa: E402
 from kit_sessions import DEFINED, KINDS_IN_CUT, OTHER_KINDS, define_kit_sessions  # noqa: E402
 from launcher_sessions import define_launcher_sessions  # noqa: E402
 from lowest_session import define_lowest_session, lowest_tests  # noqa: E402
+from shared_modules import shared_modules  # noqa: E402
 
 REPORTS = ROOT / ".nox" / "reports"
 REPORTS.mkdir(parents=True, exist_ok=True)
@@ -198,7 +199,7 @@ def outside(session: nox.Session, *paths: str) -> Generator[dict[str, str | None
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             elif source.exists():
                 shutil.copy2(source, target)
-        with session.chdir(folder):
+        with session.chdir(folder), shared_modules(session):
             yield {**ISOLATED, "PYTHONPATH": folder}
 
 
