@@ -87,7 +87,7 @@ nox.options.sessions += ["notebook"]
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, random numbers, options of compilers; and what only
-# that jax has: mutual TLS. `all-3.13 -- tests plugins` runs everything.
+# that jax has: mutual TLS.
 ON_NEWER_PYTHON = ("tests/model", "tests/determinism", "tests/checkpoint/test_store.py")
 ON_NEWER_PYTHON += ("plugins/cluster/tests/test_encryption.py", "plugins/backends_gpu/tests/test_flags.py")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
