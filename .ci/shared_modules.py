@@ -48,6 +48,7 @@ def _modules(site: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _link(source: Path, target: Path) -> None:
-    with suppress(OSError):  # it is not compiled, or is there; or a file system cannot link
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.link(source, target)
+    if source.exists():
+        with suppress(OSError):  # it is there, or a file system cannot link
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.link(source, target)

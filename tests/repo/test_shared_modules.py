@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,6 @@ def test_a_later_session_takes_what_the_first_has_compiled(tmp_path: Path, monke
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / ".ci")
     from shared_modules import shared_modules
 
-    monkeypatch.delitem(sys.modules, "shared_modules")
     first, compiled = environment(tmp_path / "first", "sha256=a")
     with shared_modules(first):
         compiled.parent.mkdir(exist_ok=True)

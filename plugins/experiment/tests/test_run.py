@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -204,3 +205,15 @@ def test_an_edit_of_the_same_second_and_size_is_seen(tmp_path: Path, monkeypatch
         os.utime(file, (1e9, 1e9))
         seen.append(load_module(file).NUMBER)
     assert seen == [1, 2]
+
+
+def test_functions_of_a_program_know_their_file_also_from_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "placed_code.py").write_text("def place():\n    return 1\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    module = load_module(Path("placed_code.py"))
+    monkeypatch.chdir("/")
+    assert module.place.__code__.co_filename == module.__file__ == str(tmp_path / "placed_code.py")
+    assert inspect.getsource(module.place) == "def place():\n    return 1\n"

@@ -37,13 +37,20 @@ def test_every_caller_gets_its_own_rows(sizes):
     assert sum(rows for rows, _ in seen) == sum(sizes)
 
 
-def test_what_waits_while_the_device_is_busy_runs_together():
-    seen, first_runs, go_on = [], threading.Event(), threading.Event()
+def held():
+    """`double` as a slow device: the events that it sets when it runs, and waits for."""
+    runs, may_end = threading.Event(), threading.Event()
 
     def slow(arrays):
-        first_runs.set()
-        assert go_on.wait(30)
+        runs.set()
+        assert may_end.wait(30)
         return double(arrays)
+
+    return slow, runs, may_end
+
+
+def test_what_waits_while_the_device_is_busy_runs_together():
+    seen, (slow, first_runs, go_on) = [], held()
 
     async def main():
         batcher = Batcher(slow, (1, 8), ["y"], lambda run: seen.append((run.rows, run.size)))
@@ -62,12 +69,7 @@ def test_what_waits_while_the_device_is_busy_runs_together():
 
 def test_what_nobody_waits_for_any_more_is_not_run():
     """As requests by gRPC whose deadline has passed: an overloaded server would run them before those that wait."""
-    seen, first_runs, go_on = [], threading.Event(), threading.Event()
-
-    def slow(arrays):
-        first_runs.set()
-        assert go_on.wait(30)
-        return double(arrays)
+    seen, (slow, first_runs, go_on) = [], held()
 
     async def main():
         batcher = Batcher(slow, (1, 4), ["y"], lambda run: seen.append((run.rows, run.size)))

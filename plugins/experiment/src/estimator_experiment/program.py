@@ -155,7 +155,7 @@ def load_module(path: Path) -> ModuleType:
         ArgumentError: it is not a Python file, or is not written in Python.
     """
     try:
-        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        code = compile(path.read_bytes(), str(path.absolute()), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise ArgumentError(f"{path}{f':{line}' if line else ''}: this is not Python: {error.args[0]}.") from error
