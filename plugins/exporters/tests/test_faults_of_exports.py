@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from estimator_exporters.serving import repository
 from estimator_exporters.serving.repository import sources_of
@@ -44,6 +45,17 @@ def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path
         placed(export, folder, FIRST + 1)
         until(lambda: list(server.repository.models["m"]) == [str(FIRST + 1)])
         assert server.infer("m", **X)[0] == 200
+
+
+@pytest.mark.parametrize("missing", ["variables.safetensors", "manifest.json"])
+def test_an_export_that_is_still_being_copied_is_served_once_it_is_whole(missing, export, tmp_path, caplog):
+    folder = placed(export, tmp_path / "m", FIRST)
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        shutil.copytree(export, folder / str(FIRST + 1), ignore=shutil.ignore_patterns(missing))
+        until(lambda: any(f"{FIRST + 1} is not served" in line for line in caplog.messages))
+        assert list(server.repository.models["m"]) == [str(FIRST)]
+        shutil.copy2(Path(export, missing), folder / str(FIRST + 1))  # with the time of the original, as most copies
+        until(lambda: list(server.repository.models["m"]) == [str(FIRST + 1)], seconds=20)
 
 
 def test_an_export_that_vanishes_while_it_is_loaded_leaves_the_one_before(export, tmp_path, monkeypatch):

@@ -238,6 +238,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="half-a-copy-is-never-read-again",
+        guarantee="rule 238",
+        file=_ROOM + "serving/repository.py",
+        old='for file in path.rglob("*"))',
+        new='for file in path.glob("manifest.json"))',
+        tests=("test_an_export_that_is_still_being_copied_is_served_once_it_is_whole",),
+        in_cut=False,
+    ),
+    Mutant(
         name="an-export-wraps-integers",
         guarantee="rule 217",
         file="plugins/exporters/src/estimator_exporters/bundle/loaded.py",

@@ -27,6 +27,7 @@ from estimator_exporters.serving.request_log import Recorder, unrecorded
 _log = logging.getLogger("estimator_exporters")
 _EXPECTED = (EstimatorError, OSError)  # their messages say what happened
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_Stamp = frozenset[tuple[str, int, int]]  # files, with their sizes and the times of their last changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ class Repository:
     metrics: Metrics
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
-    _failed: dict[Path, int] = field(default_factory=dict[Path, int])
+    _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
     # One thread: with several, each keeps its own memory of past compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
@@ -197,11 +198,12 @@ class Repository:
             return
         loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
         for path in wanted:
-            if path.name not in loaded and self._failed.get(path) != _stamp(path):
+            stamp = _stamp(path)  # before it is read: files may arrive while it is
+            if path.name not in loaded and self._failed.get(path) != stamp:
                 try:
                     found = await self._loading(functools.partial(self._load, source, path))
                 except Exception as error:  # whatever it is, the other models are served on
-                    self._failed[path] = _stamp(path)
+                    self._failed[path] = stamp
                     self.metrics.loads.labels(source.name, "failed").inc()
                     _log.error("%s is not served: %s", path, error, exc_info=not isinstance(error, _EXPECTED))
                     continue
@@ -241,8 +243,9 @@ def _belongs(name: str, source: Source) -> bool:
     return name == source.name or name.startswith(f"{source.name}:")
 
 
-def _stamp(path: Path) -> int:
+def _stamp(path: Path) -> _Stamp:
+    """What changes with each file of an export that is still being copied."""
     try:
-        return (path / "manifest.json").stat().st_mtime_ns
+        return frozenset((str(file), (stat := file.stat()).st_size, stat.st_ctime_ns) for file in path.rglob("*"))
     except OSError:
-        return 0
+        return frozenset()
