@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
     """Records the plugins that runs may have, for `estimator --locked`, `RunConfig(plugins_lock=...)` or a policy.
 
     Args:
-        file: the file to write; an existing one is replaced.
+        file: the file to write; an existing one is replaced atomically.
         plugins: `Plugins.versions()`, or the "plugins" of the manifest of a checkpoint or export.
 
     Example:
@@ -36,4 +37,10 @@ def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
         ('cpu',)
     """
     rows = [{name: row[name] for name in ("distribution", "version", "hash")} for row in plugins]
-    Path(file).write_text(json.dumps({"format": FORMAT, "plugins": rows}, indent=2) + "\n", encoding="utf-8")
+    path = Path(file).resolve()
+    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
+    try:
+        draft.write_text(json.dumps({"format": FORMAT, "plugins": rows}, indent=2) + "\n", encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -93,7 +93,7 @@ def replace_page(path: Path, text: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            draft.write_text(text)
+            draft.write_text(text, encoding="utf-8")
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)

@@ -89,7 +89,7 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
     layers = [layer_of(key, value, origin) for key, value in {**seed, **params}.items()]
     include = os.path.relpath(search.path.resolve(), target.parent.resolve())
     values = {"include": include, **resolve([*settings, *filter(None, layers)]).values}
-    target.write_text(f"# Trial {chosen} of {search.shelf.folder.name}.\n{tomli_w.dumps(values)}")
+    target.write_text(f"# Trial {chosen} of {search.shelf.folder.name}.\n{tomli_w.dumps(values)}", encoding="utf-8")
     return target
 
 
