@@ -36,6 +36,8 @@ def main(folder: str) -> None:
         named = [session["signatures"][0] for session in sessions if session["result"].lower() == result]
         if named:
             print(f"sessions {result}: {', '.join(named)}")
+    took = {session["signatures"][0]: round(session["duration"]) for session in sessions}
+    print("whole sessions:", ", ".join(f"{name} {seconds}s" for name, seconds in took.items()))
     print(f"==================== {line(total)} ====================")
 
 
