@@ -4,7 +4,7 @@ Variables are expanded as Kubernetes does it: values, the field of a pod's compl
 of a pod's host becomes this machine, since there is no DNS. The controllers do what the manifest asks for. A pod that
 ends badly fails its Job by `podFailurePolicy` or `backoffLimit`. The Job's other pods then get SIGTERM and the grace.
 The JobSet fails, or starts all pods again, by its `failurePolicy`. `kubectl` is a program that reads and writes the
-folder of the fake.
+folder of the fake. While a file `away` is there, it does not reach the cluster; while `cut` is there, streams end.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ import json, os, pathlib, sys, time
 folder, words = pathlib.Path({folder!r}), sys.argv[1:]
 
 def pods(): return json.loads((folder / "pods.json").read_text())["items"]
+def ended(*names): return any((folder / name).exists() for name in names)
+def stamp(number): return f"2026-01-01T00:{{number // 600:02}}:{{number % 600 // 10:02}}.{{number % 10}}00000000Z"
 
-if words[0] == "apply":
+if ended("away"): sys.exit("The connection to the server was refused")
+elif words[0] == "apply":
     draft = folder / "draft"
     draft.write_text(sys.stdin.read())
     applied = draft.rename(folder / "applied" / f"{{time.time_ns()}}")
@@ -50,23 +53,26 @@ elif words[:2] == ["get", "pods"]:
     changes = (folder / "changes.jsonl").open()
     if "--watch" in words: changes.seek(0, 2)
     found = [pod for pod in pods() if wanted.items() <= pod["metadata"]["labels"].items()]
-    while "--watch" in words:
+    while "--watch" in words and not ended("away", "cut"):
         for pod in found: print(json.dumps(pod, indent=1), flush=True)
         time.sleep(0.05)
         told = [json.loads(line) for line in changes]
         found = [pod for pod in told if wanted.items() <= pod["metadata"]["labels"].items()]
+    if "--watch" in words: sys.exit()
     print(json.dumps({{"items": found}}) if "json" in words else "\\n".join(pod["metadata"]["name"] for pod in found))
-elif words[:2] == ["logs", "--follow"]:
-    offset = 0
-    while True:
-        last = not any(pod["metadata"]["name"] == words[2] and pod["status"]["phase"] == "Running" for pod in pods())
-        with (folder / "logs" / words[2]).open("rb") as log:
-            log.seek(offset)
-            data = log.read()
-        offset += len(data)
-        os.write(1, data)
-        if last: break
-        time.sleep(0.1)
+elif words[:3] == ["logs", "--follow", "--timestamps"]:
+    name = words[3]
+    since = next((word.partition("=")[2] for word in words if word.startswith("--since-time=")), "")
+    number = 0
+    with (folder / "logs" / name).open("rb") as log:
+        while not ended("away", "cut"):
+            last = not any(pod["metadata"]["name"] == name and pod["status"]["phase"] == "Running" for pod in pods())
+            while line := log.readline():
+                if not line.endswith(b"\\n") and not last: log.seek(-len(line), 1); break
+                if stamp(number) >= since[:19]: os.write(1, stamp(number).encode() + b" " + line)
+                number += 1
+            if last: break
+            time.sleep(0.1)
 """
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from estimator_launchers.errors import LaunchError
+
 _POLL_SECS = 0.1
 _Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept(Generic[_Answer]):
+    answer: _Answer
+    answered: float
+    asked: float
 
 
 class Kept(Generic[_Answer]):
@@ -18,6 +28,7 @@ class Kept(Generic[_Answer]):
     Args:
         ask: asks about a job.
         secs: how long an answer is kept.
+        patience_secs: for so long the last answer counts if the engine does not answer.
 
     Example:
         >>> asked = []
@@ -26,19 +37,32 @@ class Kept(Generic[_Answer]):
         (1, 1, 2)
     """
 
-    def __init__(self, ask: Callable[[str], _Answer], secs: float) -> None:
-        self._ask, self._secs = ask, secs
+    def __init__(self, ask: Callable[[str], _Answer], secs: float, *, patience_secs: float = 0.0) -> None:
+        self._ask, self._secs, self._patience_secs = ask, secs, patience_secs
         self._lock = threading.Lock()
-        self._answers: dict[str, tuple[float, _Answer]] = {}
+        self._answers: dict[str, _Kept[_Answer]] = {}
 
     def of(self, job_id: str) -> _Answer:
-        """The answer about a job, at most so many seconds old."""
+        """The answer about a job, at most so many seconds old.
+
+        Raises:
+            LaunchError: the engine does not answer, and the last answer is too old.
+        """
         with self._lock:
-            when, answer = self._answers.get(job_id, (0.0, None))
-            if answer is None or time.monotonic() - when > self._secs:
-                answer = self._ask(job_id)
-                self._answers[job_id] = time.monotonic(), answer
-            return answer
+            kept = self._answers.get(job_id)
+            if kept is None or time.monotonic() - kept.asked > self._secs:
+                kept = self._answers[job_id] = self._again(job_id, kept)
+            return kept.answer
+
+    def _again(self, job_id: str, kept: _Kept[_Answer] | None) -> _Kept[_Answer]:
+        try:
+            answer = self._ask(job_id)
+        except LaunchError:
+            if kept is None or time.monotonic() - kept.answered > self._patience_secs:
+                raise
+            return _Kept(answer=kept.answer, answered=kept.answered, asked=time.monotonic())
+        now = time.monotonic()
+        return _Kept(answer=answer, answered=now, asked=now)
 
     def forget(self, job_id: str) -> None:
         """The next answer about a job is a new one: something was done to the job."""

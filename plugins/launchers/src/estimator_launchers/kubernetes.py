@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import queue
 import re
-import shutil
-import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,10 +16,13 @@ from estimator_launchers.contract import JobSpec, JobStatus, Plan, PlannedFile
 from estimator_launchers.environment import new_secret
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import Kept
+from estimator_launchers.kubectl import PodLog, WatchedPods, kubectl
 from estimator_launchers.pods import Told, ends
 
 #: Between two questions to the cluster about one job, which several threads follow; and between two looks at its pods.
 _ASK_SECS, _LOOK_SECS = 1.0, 0.5
+#: How long a cluster may not answer about a job that it knows, for example while its control plane is upgraded.
+_PATIENCE_SECS = 1800.0
 #: What the name of the evaluator's Job has more than that of the job.
 _EVALUATOR = "-evaluator"
 OPTIONS: Final[Mapping[str, str]] = {
@@ -63,7 +63,7 @@ class KubernetesLauncher:
     name = "kubernetes"
 
     def __init__(self) -> None:
-        self._asked = Kept(_ask, _ASK_SECS)
+        self._asked = Kept(_ask, _ASK_SECS, patience_secs=_PATIENCE_SECS)
 
     def plan(self, job: JobSpec) -> Plan:
         """The manifests, and a container file.
@@ -112,11 +112,11 @@ class KubernetesLauncher:
                     f"--on kubernetes --stop {job_id}"
                 )
             removed = ["jobset", *_named(job_id), "--ignore-not-found", "--cascade=foreground"]
-            _kubectl("delete", *removed)
-            _kubectl("delete", "job", *_named(job_id, _EVALUATOR), *removed[-2:])
+            kubectl("delete", *removed)
+            kubectl("delete", "job", *_named(job_id, _EVALUATOR), *removed[-2:])
         secret = json.dumps(manifests.secret_object(plan.job, new_secret()))
-        _kubectl("apply", "-f", "-", given=secret)
-        _kubectl("apply", "-f", "-", given=plan.files[0].text)
+        kubectl("apply", "-f", "-", given=secret)
+        kubectl("apply", "-f", "-", given=plan.files[0].text)
         self._asked.forget(job_id)
         return job_id
 
@@ -132,30 +132,34 @@ class KubernetesLauncher:
         status = _status(found)
         if "Failed" not in _conditions(found.job_set):
             return status
-        pods = _kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
-        named = ends(json.loads(pods)["items"] if pods else [])
-        return replace(status, why="; ".join(filter(None, (named, status.why))))
+        with suppress(LaunchError):  # the cluster does not answer now; how the job ended is known
+            pods = kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
+            named = ends(json.loads(pods)["items"] if pods else [])
+            status = replace(status, why="; ".join(filter(None, (named, status.why))))
+        return status
 
     def stop(self, job_id: str, grace_secs: float) -> None:
         """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
         suspended = ("--type=merge", "-p", '{"spec": {"suspend": true}}')
-        _kubectl("patch", "jobset", *_named(job_id), *suspended)
+        kubectl("patch", "jobset", *_named(job_id), *suspended)
         if self._asked.of(job_id).evaluator:
-            _kubectl("patch", "job", *_named(job_id, _EVALUATOR), *suspended)
+            kubectl("patch", "job", *_named(job_id, _EVALUATOR), *suspended)
         deadline = time.monotonic() + grace_secs
-        while time.monotonic() < deadline and _kubectl("get", "pods", *_pods(job_id), "-o", "name").strip():
+        while time.monotonic() < deadline and kubectl("get", "pods", *_pods(job_id), "-o", "name").strip():
             time.sleep(1.0)
         self._asked.forget(job_id)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
         """Follows the pod of a process, and the pod that replaces it after a restart."""
-        seen = ""
+        log, whole = PodLog(""), True
         while True:
             ended = self.status(job_id).ended
-            pod = _newest(_kubectl("get", "pods", *self._of_process(job_id, process), "-o", "json"))
-            if pod and pod != seen:
-                seen = pod
-                yield from _follow("logs", "--follow", pod, *_namespace(job_id))
+            pod, over = self._newest_pod(job_id, process, unknown=log.pod)
+            if pod and pod != log.pod:
+                log, whole = PodLog(pod, *_namespace(job_id)), False
+            if not whole:
+                yield from log.new()
+                whole = over  # before it was read, so that nothing came after it
             elif ended:
                 return
             time.sleep(_LOOK_SECS)
@@ -163,13 +167,30 @@ class KubernetesLauncher:
     def events(self, job_id: str) -> Iterator[str]:
         """Which pods have ended or are lost, on which node and how; and how long it took to start again."""
         told = Told()
-        with _Watched(_pods(job_id)) as watched:
+        with WatchedPods(_pods(job_id)) as watched:
             while True:
                 ended = self.status(job_id).ended  # asked first, so that everything before the end is told
                 for pod in watched.changes(_LOOK_SECS):
                     yield from (f"estimator launch: {line}" for line in told.new([pod]))
                 if ended:
                     return
+
+    def _newest_pod(self, job_id: str, process: int, *, unknown: str) -> tuple[str, bool]:
+        """The newest pod of a process that has begun, and whether it has ended, or is gone.
+
+        While the cluster does not answer it is `unknown`, and has not ended.
+        """
+        try:
+            told = kubectl("get", "pods", *self._of_process(job_id, process), "-o", "json")
+        except LaunchError:
+            return unknown, False
+        begun = [
+            one for one in json.loads(told)["items"] if one.get("status", {}).get("phase") not in (None, "Pending")
+        ]
+        if not begun:
+            return "", True
+        newest = max(begun, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
+        return newest["metadata"]["name"], newest["status"]["phase"] in ("Succeeded", "Failed")
 
     def _of_process(self, job_id: str, process: int) -> list[str]:
         """What selects the pods of a process, or of the evaluator."""
@@ -190,7 +211,7 @@ class _Found:
 
 def _ask(job_id: str) -> _Found:
     kinds = {"job_set": ["jobset", *_named(job_id)], "evaluator": ["job", *_named(job_id, _EVALUATOR)]}
-    texts = {name: _kubectl("get", *words, "--ignore-not-found", "-o", "json") for name, words in kinds.items()}
+    texts = {name: kubectl("get", *words, "--ignore-not-found", "-o", "json") for name, words in kinds.items()}
     return _Found(**{name: json.loads(text) if text.strip() else {} for name, text in texts.items()})
 
 
@@ -220,48 +241,6 @@ def _why(condition: dict[str, Any]) -> str:
     return f"{condition.get('reason')}: {condition.get('message', '')}"
 
 
-class _Watched:
-    """Pods as they change, streamed by kubectl: a pod that has ended may be gone at the next look."""
-
-    def __init__(self, selected: list[str]) -> None:
-        self._command = ["kubectl", "get", "pods", *selected, "--watch", "-o", "json"]
-        self._texts: queue.Queue[str] = queue.Queue()
-        self._rest = ""
-
-    def __enter__(self) -> _Watched:
-        self._child = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._child.kill()
-        self._reader.join()
-        self._child.wait()
-
-    def changes(self, secs: float) -> Iterator[dict[str, Any]]:
-        """The pods that have changed, for about so long."""
-        until = time.monotonic() + secs
-        while (left := until - time.monotonic()) > 0:
-            try:
-                self._rest = (self._rest + self._texts.get(timeout=left)).lstrip()
-            except queue.Empty:
-                return
-            while self._rest:
-                try:
-                    found, end = json.JSONDecoder().raw_decode(self._rest)
-                except ValueError:  # the rest of it is to come
-                    break
-                self._rest = self._rest[end:].lstrip()
-                yield from found.get("items", [found])
-
-    def _read(self) -> None:
-        assert self._child.stdout is not None
-        with self._child.stdout as lines:
-            for line in lines:
-                self._texts.put(line)
-
-
 def _yaml(objects: list[dict[str, Any]]) -> str:
     try:
         import yaml
@@ -282,29 +261,3 @@ def _named(job_id: str, more: str = "") -> list[str]:
 def _pods(job_id: str, *labels: str) -> list[str]:
     chosen = ",".join((f"jobset.sigs.k8s.io/jobset-name={job_id.rpartition('/')[2]}", *labels))
     return [f"--selector={chosen}", *_namespace(job_id)]
-
-
-def _newest(text: str) -> str:
-    """The name of the newest pod that has begun."""
-    pods = [one for one in json.loads(text)["items"] if one.get("status", {}).get("phase") not in (None, "Pending")]
-    made = sorted((one["metadata"]["creationTimestamp"], one["metadata"]["name"]) for one in pods)
-    return made[-1][1] if made else ""
-
-
-def _kubectl(*arguments: str, given: str | None = None) -> str:
-    if shutil.which("kubectl") is None:
-        raise LaunchError("There is no kubectl here. Print the manifests with --dry-run and apply them where it is.")
-    done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise LaunchError(f"kubectl {arguments[0]} fails: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
-
-
-def _follow(*arguments: str) -> Iterator[str]:
-    with subprocess.Popen(["kubectl", *arguments], stdout=subprocess.PIPE, text=True, errors="replace") as child:
-        assert child.stdout is not None
-        try:
-            for line in child.stdout:
-                yield line.rstrip("\n")
-        finally:
-            child.kill()  # who has read enough does not wait for the end of the pod

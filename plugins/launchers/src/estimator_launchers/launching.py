@@ -8,15 +8,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_launchers.contract import JobSpec, JobStatus, Launcher, Plan
+from estimator_launchers.errors import LaunchError
 
 if TYPE_CHECKING:
     from types import FrameType
 
 _POLL_SECS = 0.2
+_STOP_AGAIN_SECS = 5.0
 
 
 def find_launcher(name: str) -> Launcher:
@@ -113,13 +116,25 @@ def _follow(launcher: Launcher, job_id: str, job: JobSpec, asked: threading.Even
     stopper: threading.Thread | None = None
     while not status.ended:
         if asked.is_set() and stopper is None:
-            stopper = threading.Thread(target=launcher.stop, args=(job_id, job.grace_secs), daemon=True)
+            stopper = threading.Thread(target=_stop, args=(launcher, job_id, job.grace_secs), daemon=True)
             stopper.start()
         time.sleep(_POLL_SECS)
         status = launcher.status(job_id)
     for reader in readers:
         reader.join()
     return status
+
+
+def _stop(launcher: Launcher, job_id: str, grace_secs: float) -> None:
+    """Asks until the engine has taken it."""
+    while True:
+        try:
+            launcher.stop(job_id, grace_secs)
+        except LaunchError as error:
+            sys.stderr.write(f"estimator launch: the job is not asked to end yet: {error}\n")
+            time.sleep(_STOP_AGAIN_SECS)
+        else:
+            return
 
 
 class _Signals:
@@ -155,14 +170,16 @@ class _Show:
         self._write, self._lock = write, threading.Lock()
 
     def all(self, prefix: str, launcher: Launcher, job_id: str, process: int) -> None:
-        for line in launcher.logs(job_id, process):
-            with self._lock:
-                self._write(prefix + line)
+        with suppress(LaunchError):  # told by whoever asks for the state of the job
+            for line in launcher.logs(job_id, process):
+                with self._lock:
+                    self._write(prefix + line)
 
     def events(self, events: Callable[[str], Any], job_id: str) -> None:
-        for line in events(job_id):
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
+        with suppress(LaunchError):
+            for line in events(job_id):
+                sys.stderr.write(line + "\n")
+                sys.stderr.flush()
 
 
 def _to_stdout(line: str) -> None:
