@@ -1,5 +1,6 @@
 """The lines of `estimator launch --on slurm` about a job, from the notes of its processes, without a Slurm."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from estimator_launchers import SlurmLauncher
+from estimator_launchers.errors import LaunchError
 from estimator_launchers.slurm_notes import told
 
 
@@ -82,3 +84,24 @@ def test_each_line_is_told_once_and_the_controller_is_asked_seldom(
     assert (site / "asked").read_text().splitlines() == ["asked"]
     (site / "state").write_text("COMPLETED\n")
     assert list(events) == []
+
+
+@pytest.mark.parametrize(
+    ("says", "noticed"),
+    [
+        ("slurm_kill_job2() failed Unable to contact slurm controller (connect failure)", True),
+        ("Socket timed out on send/recv operation", True),
+        ("Kill job error on job id 7: Invalid job id specified", False),
+    ],
+)
+def test_a_controller_that_does_not_take_the_end_is_noticed(
+    says: str, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"squeue": "echo COMPLETED", "scancel": f"echo 'scancel: error: {says}' >&2; exit 1"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "7").mkdir()
+    expected = pytest.raises(LaunchError, match="scancel gets no answer") if noticed else contextlib.nullcontext()
+    with expected:
+        SlurmLauncher(str(tmp_path)).stop("7", 0.1)

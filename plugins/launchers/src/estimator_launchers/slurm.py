@@ -39,6 +39,8 @@ OPTIONS: Final[Mapping[str, str]] = {
 _ASK_SECS, _LOOK_SECS = 2.0, 0.5
 #: The longest time until a requeued job is in the queue again.
 _REQUEUE_SECS = 60.0
+#: What commands of Slurm write when the controller does not answer.
+_AWAY = ("Unable to contact", "timed out", "Connection refused")
 _RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT")
 
 
@@ -113,7 +115,11 @@ class SlurmLauncher:
         return JobStatus(phase=phase, restarts=restarts, why=why or "it was cancelled, or Slurm has lost it")
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Sends SIGTERM to the processes, without a requeue, and calls scancel after the grace."""
+        """Sends SIGTERM to the processes, without a requeue, and calls scancel after the grace.
+
+        Raises:
+            LaunchError: the controller does not answer.
+        """
         for folder in self._folders(job_id):
             (folder / "stop").touch()
         _slurm("scancel", "--signal=TERM", "--batch", job_id, check=False)
@@ -196,8 +202,11 @@ def _slurm(*command: str, given: str | None = None, check: bool = True) -> str:
     if shutil.which(command[0]) is None:
         raise LaunchError(f"There is no {command[0]} here. Run this on a login node of Slurm.")
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    if check and done.returncode != 0:
-        raise LaunchError(f"{command[0]} refuses: {done.stderr.strip() or done.stdout.strip()}")
+    away = any(sign in done.stderr for sign in _AWAY)
+    if done.returncode != 0 and (check or away):
+        raise LaunchError(
+            f"{command[0]} {'gets no answer' if away else 'refuses'}: {done.stderr.strip() or done.stdout.strip()}"
+        )
     return done.stdout if done.returncode == 0 else ""
 
 
