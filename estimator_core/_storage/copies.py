@@ -42,7 +42,8 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
     The directory of the URL is listed with all that is below it.
 
     Args:
-        location: the URL of a file, or of several: `*`, `?` and `[...]` match within one part of it.
+        location: the URL of a file, or of several: `*`, `?` and `[...]` match within one part of it, and `**` matches
+            any number of parts. As at a path, they match no hidden names.
         plugins: where the storage of the URL is looked up; default: the installed ones.
 
     Returns:

@@ -1,5 +1,7 @@
 """What a store answers, as errors of the core: which one, what it says, and how often it was asked."""
 
+from datetime import timedelta
+
 import pytest
 
 from estimator_core.storage import (
@@ -11,7 +13,7 @@ from estimator_core.storage import (
     StorageFullError,
     StorageGoneError,
 )
-from estimator_storage import open_s3
+from estimator_storage import open_s3, over_obstore
 from plugins.storage.tests import emulators
 from plugins.storage.tests.man_in_the_middle import man_in_the_middle
 
@@ -53,6 +55,17 @@ def test_throttling_and_faults_of_the_server_are_waited_out(storage, middle, cal
     assert middle.script == []
     assert len(middle.seen) >= 3
     assert middle.seen[0] == middle.seen[1] == middle.seen[2]
+
+
+def test_the_time_ends_the_tries_and_not_their_number(middle, monkeypatch, tmp_path):
+    """A store that is away for a minute ends nothing, however short the pauses were drawn."""
+    soon = timedelta(milliseconds=1)
+    monkeypatch.setitem(over_obstore.RETRIES["backoff"], "init_backoff", soon)
+    monkeypatch.setitem(over_obstore.RETRIES["backoff"], "max_backoff", soon)
+    storage = open_s3(f"s3://{BUCKET}/{tmp_path.name}", options={"s3_endpoint": middle.url})
+    middle.script += [SLOW] * 30
+    storage.put("new", b"x")
+    assert len(middle.seen) == 31
 
 
 @pytest.mark.parametrize("answer", [SLOW, (500, "InternalError", ""), (429, "TooManyRequests", "")], ids=str)
@@ -105,9 +118,11 @@ DENIED = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject
         ("get", (400, "InvalidRequest", "Odd."), StorageError, "the store answered 400 InvalidRequest: Odd"),
     ],
 )  # fmt: skip
-def test_a_refusal_says_what_is_missing(storage, middle, call, answer, error, text):
+def test_a_refusal_says_what_is_missing(middle, monkeypatch, tmp_path, call, answer, error, text):
+    monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)  # 507 is asked again, as any fault of a server
+    storage = open_s3(f"s3://{BUCKET}/{tmp_path.name}", options={"s3_endpoint": middle.url})
     calls = {**CALLS, "put_new": lambda storage: storage.put_new("new", b"x")}
-    middle.script += [answer] * 9  # 507 is asked again, as any fault of a server
+    middle.script += [answer]
     with pytest.raises(error, match=text) as caught:
         calls[call](storage)
     assert type(caught.value) is error
@@ -117,8 +132,6 @@ def test_a_refusal_says_what_is_missing(storage, middle, call, answer, error, te
 
 
 def test_a_server_that_is_not_there_is_no_outcome(storage, middle, monkeypatch):
-    from estimator_storage import over_obstore
-
     monkeypatch.setattr(over_obstore, "RETRIES", over_obstore.ONCE)
     nobody = open_s3(f"s3://{BUCKET}/run", options={"s3_endpoint": "http://127.0.0.1:9"})
     with pytest.raises(OutcomeUnknownError):

@@ -37,6 +37,9 @@ def test_urls(url, bucket, prefix, account):
     [
         "s3://",
         "s3:///prefix",
+        "s3://a bucket/prefix",
+        "s3://bucket\n/prefix",
+        "az://a[bucket]/prefix",
         f"s3://{SECRET}:{SECRET}@bucket/prefix",
         f"s3://{SECRET}@bucket",
         f"abfss://{SECRET}@host/x",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from estimator_core.errors import ArgumentError
@@ -9,6 +10,8 @@ from estimator_core.storage import check_key
 
 #: Names in a bucket have at most 1,024 bytes: 900 for a key, and one for the `/` before it.
 _LONGEST_PREFIX = 123
+#: Clients fail on the address that other signs would make. `$` is in Azure's `$web`.
+_CONTAINER = re.compile(r"[A-Za-z0-9._$-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +54,9 @@ def parse(url: str) -> Location:
     account, dot, domain = host.partition(".")
     if at and not (scheme.lower().startswith("abfs") and dot and domain.startswith(("dfs.", "blob."))):
         raise ArgumentError(f"a URL {form} has no '@'. User names and keys are set in the environment, not here.")
-    if not container or ":" in bucket:
-        raise ArgumentError(f"a URL of this store is {form}; the bucket of this one is {container!r}.")
+    if not _CONTAINER.fullmatch(container) or ":" in bucket:
+        told = f"a URL of this store is {form}; the bucket of this one is {container!r}."
+        raise ArgumentError(f"{told} Its name has letters, digits, '.', '-' and '_'.")
     prefix = prefix.rstrip("/")
     if prefix:
         check_key(prefix)

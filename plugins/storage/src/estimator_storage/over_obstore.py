@@ -31,9 +31,10 @@ from estimator_storage.answers import CONFLICTS, Answer, one_line, refusal, refu
 from estimator_storage.transfers import AT_ONCE, PART, Outgoing, read_ranges
 
 #: With growing pauses, after throttling, 5xx and lost connections. A put that creates an object is tried once.
+#: Each pause is drawn between the first and `base` times the one before, so the time ends the tries, not their number.
 RETRIES: Any = {
-    "max_retries": 8,
-    "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2},
+    "max_retries": 1_000,
+    "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 4},
     "retry_timeout": timedelta(minutes=2),
 }
 ONCE: Any = {"max_retries": 0}

@@ -14,7 +14,7 @@ from estimator_storage.at_urls.checkpoints import check_written_here
 from estimator_storage.at_urls.directories import download_file
 from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
-from estimator_storage.at_urls.side_files import export_of, is_event_file
+from estimator_storage.at_urls.side_files import export_of, is_event_file, of_this_run
 
 #: A fault: the kind of thing in a word, its key, and what is wrong with it.
 Fault = tuple[str, str, str]
@@ -31,7 +31,7 @@ def faults_in_store(storage: Storage, lineage: Lineage) -> Iterator[Fault]:
         CheckpointError: it was written at a path.
     """
     check_written_here(storage, lineage)
-    sizes = {entry.key: entry.size for entry in storage.list("")}
+    sizes = {entry.key: entry.size for entry in of_this_run(storage)}
     for saved in lineage.saved.values():
         yield from _of_checkpoint(storage, saved, sizes)
     yield from _of_event_files(lineage, sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import uuid
@@ -21,7 +22,7 @@ from estimator_core.journal import (
 from estimator_core.storage import ObjectMissingError, Storage
 from estimator_storage.at_urls.directories import download_file, upload_file
 from estimator_storage.at_urls.kept_exports import KeptExports
-from estimator_storage.at_urls.side_files import RESERVED, export_of, is_event_file, side_files
+from estimator_storage.at_urls.side_files import RESERVED, export_of, is_event_file, of_this_run, side_files
 
 _EPOCH = re.compile(r"(events\.out\.tfevents\.\d{10}\.e)\d{6}$")
 
@@ -51,7 +52,7 @@ class Beside:
     def bring(self, lineage: Lineage) -> None:
         """Fills the copy. New event files get later numbers."""
         counted = _counted(lineage)
-        for entry in self._storage.list(""):
+        for entry in of_this_run(self._storage):
             key = entry.key
             if _is_other(key) or (is_event_file(key) and key not in counted) or (self._path / key).exists():
                 continue
@@ -72,7 +73,7 @@ class Beside:
     def trim(self, lineage: Lineage) -> None:
         """Removes what the journal no longer counts from the copy and the store, when a run continues from a step."""
         counted = _counted(lineage)
-        for entry in self._storage.list(""):
+        for entry in of_this_run(self._storage):
             if not is_event_file(entry.key) or _is_other(entry.key):
                 continue
             size = counted.get(entry.key, 0)
@@ -102,9 +103,9 @@ class Beside:
         """
         told = list(self._told(step))
         results = (one for one in told if isinstance(one, Evaluated))
-        entries: list[Entry] = [
-            one for one in results if one not in (self._brought.get(_id(one)), lineage.evaluations.get(_id(one)))
-        ]
+        new = [one for one in results if one not in (self._brought.get(_id(one)), lineage.evaluations.get(_id(one)))]
+        self._add_results_of_others(lineage, new)
+        entries: list[Entry] = [*new]
         segments = [self._in_store(one, epoch) for one in told if isinstance(one, Segment)]
         sizes: dict[str, int] = {}  # a file is uploaded once, however often it was recorded
         for name, one in segments:
@@ -161,6 +162,13 @@ class Beside:
         if self._sent.get(name) != stamp:
             upload_file(self._storage, key, self._path / name, size=size)
             self._sent[name] = stamp
+
+    def _add_results_of_others(self, lineage: Lineage, new: list[Evaluated]) -> None:
+        """Writes what others have recorded since into the copy, whose files replace those of the store."""
+        if lineage.number >= 0:
+            known = {**lineage.evaluations, **{_id(one): one for one in new}}
+            write_results_files(self._path, dataclasses.replace(lineage, evaluations=known))
+            self._brought.update(lineage.evaluations)
 
     def _derive(self, lineage: Lineage) -> None:
         """Writes the results of the journal into the copy. Files that were put there by hand have no journal."""

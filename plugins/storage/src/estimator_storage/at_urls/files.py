@@ -27,7 +27,10 @@ def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
     """Copies of the files that a URL names, in the order of the keys; see `estimator_core.storage.copied_files`."""
     base, wanted = _split(url)
     with contextlib.closing(open_storage(base, plugins)) as storage:
-        entries = [entry for entry in storage.list("") if _matches(entry.key, wanted)]
+        found = list(storage.list(""))
+        # A name with a bracket that is a file means that file, as at a path.
+        entries = [entry for entry in found if entry.key.split("/") == wanted]
+        entries = entries or [entry for entry in found if _matches(entry.key.split("/"), wanted)]
         if not entries:
             raise ObjectMissingError(f"No file matches {url}.")
         here = scratch_directory("copy")
@@ -56,6 +59,12 @@ def _split(location: str) -> tuple[str, list[str]]:
     return f"{scheme}://{'/'.join(parts[:fixed])}", parts[fixed:]
 
 
-def _matches(key: str, wanted: list[str]) -> bool:
-    parts = key.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+def _matches(parts: list[str], wanted: list[str]) -> bool:
+    """Whether a key matches, as `glob` matches paths: hidden names only where the pattern says the dot."""
+    if not parts or not wanted:
+        return parts == wanted
+    first, hidden = wanted[0], parts[0].startswith(".")
+    if first == "**":
+        return _matches(parts, wanted[1:] or ["*"]) or (not hidden and _matches(parts[1:], wanted))
+    matches = fnmatch.fnmatchcase(parts[0], first) and (not hidden or first.startswith("."))
+    return matches and _matches(parts[1:], wanted[1:])

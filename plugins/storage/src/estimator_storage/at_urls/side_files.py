@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from estimator_core.storage import Entry, Storage
 
 #: Of the storage itself, or published by a way of their own.
 RESERVED = frozenset({"checkpoints", "data", "identity", "journal", "leases", "snapshots"})
@@ -23,6 +25,18 @@ def side_files(root: Path) -> Iterator[str]:
         for name in names:
             if _counts(at, name) and not name.endswith(_OWN) and (Path(found) / name).is_file():
                 yield (at / name).as_posix()
+
+
+def of_this_run(storage: Storage) -> list[Entry]:
+    """The objects of a model_dir. Those of a model_dir below it belong to another run, and stay out of its reach.
+
+    Args:
+        storage: the storage of the model_dir.
+    """
+    entries = list(storage.list(""))
+    begun = {entry.key.removesuffix("/identity") for entry in entries if entry.key.endswith("/identity")}
+    below = begun & {entry.key.partition("/journal/")[0] for entry in entries}
+    return [entry for entry in entries if below.isdisjoint(map(str, PurePosixPath(entry.key).parents))]
 
 
 def complete_exports(root: Path) -> Iterator[str]:

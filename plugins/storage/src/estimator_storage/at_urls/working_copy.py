@@ -75,6 +75,7 @@ class WorkingCopy:
         self._lock = threading.RLock()
         self._journal: Journal | None = None
         self._beside = Beside(storage, self._path)
+        self._identity = ""  # of what the copy is of
         self._training = self._brought = False
         self._newest: Saved | None = None  # in the copy, of those in the store
         self._packs: PacksInStore | None = None  # of the newest that was brought
@@ -97,6 +98,9 @@ class WorkingCopy:
             if self._training:
                 return
             lineage = read_here(self._storage)
+            if self._identity not in ("", lineage.identity):
+                self._begin_anew()
+            self._identity = lineage.identity
             if not self._brought:
                 self._beside.bring(lineage)
                 self._brought = True
@@ -128,6 +132,7 @@ class WorkingCopy:
             self.refresh(lambda: processes)
             journal = take_over(self._storage, _writer(), partial(self._step_to_go_on_from, processes.count > 1))
             self._journal, self._training = journal, True
+            self._identity = journal.lineage.identity
         try:
             self._beside.trim(journal.lineage)
             self.agree(processes)
@@ -251,6 +256,16 @@ class WorkingCopy:
             _log.error("%s: what the run wrote last is not published: %s", self._storage.url, failed)
 
     # Bringing
+
+    def _begin_anew(self) -> None:
+        """Empties the copy: the model_dir was removed or replaced since, and what is here would come back."""
+        _log.warning("%s was removed or replaced since this process used it: its copy is emptied.", self.url)
+        self._release()
+        for path in self._path.iterdir():
+            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+        self._beside = Beside(self._storage, self._path)
+        self._brought, self._newest = False, None
+        self._here.clear()
 
     def _newest_step(self) -> int:
         return max(committed_steps(self._checkpoints), default=0)
