@@ -58,3 +58,20 @@ def test_no_http_is_400(server):
 def test_a_long_head_within_the_limit_is_read(server):
     long = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Long: " + b"x" * 1500
     assert exchange(server, long, b"\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "length", [b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"]
+)
+def test_a_body_below_a_head_that_asks_for_another_protocol_is_refused_by_its_cause(server, length):
+    """As HttpClient of Java sends: the parser would drop the body, and the request would be told to be no JSON."""
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAA\r\nUpgrade: h2c\r\n"
+    found = exchange(server, HEAD + upgrade + length)
+    assert found.startswith(b"HTTP/1.1 400")
+    assert b"must not ask for another protocol (Upgrade)" in found
+
+
+def test_a_head_alone_may_ask_for_another_protocol(server):
+    head = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n"
+    for end in (b"\r\n", b"Content-Length: 0\r\n\r\n"):
+        assert exchange(server, head + end).startswith(b"HTTP/1.1 200")

@@ -6,11 +6,17 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from estimator_core.errors import ExportError
+from estimator_core.export import Feature
+from estimator_exporters.bundle.loaded import Signature
 from estimator_exporters.serving import repository
+from estimator_exporters.serving.batching import unobserved
+from estimator_exporters.serving.models import served_models
 from estimator_exporters.serving.repository import sources_of
 from plugins.exporters.tests.attacks.kinds import ATTACKS, MEGABYTE
 from plugins.exporters.tests.attacks.processes import serving
@@ -156,3 +162,20 @@ def version(server):
         status, _, found = server.request("GET", "/v2/models/m")
         return found["versions"][-1] if status == 200 else None
     return None
+
+
+def signature(x, y):
+    inputs, outputs = {"x": Feature((None,), x)}, {"y": Feature((None,), y)}
+    return Signature(name="", method="predict", inputs=inputs, outputs=outputs, run=lambda arrays: {"y": arrays["x"]})
+
+
+def test_a_signature_that_the_protocol_cannot_hold_is_told_and_leaves_the_others(caplog):
+    signatures = {"serving_default": signature("float32", "float32"), "wave": signature("float32", "complex64")}
+    export = SimpleNamespace(raw_signatures=signatures)
+    assert list(served_models("m", export, (1,), lambda name: unobserved)) == ["m"]
+    assert caplog.messages == [
+        "m:wave is not served: the protocol does not have the dtype of its output 'y', complex64"
+    ]
+    export.raw_signatures = {"serving_default": signature("float8_e4m3fn", "float32")}
+    with pytest.raises(ExportError, match="no signature that can be"):
+        served_models("m", export, (1,), lambda name: unobserved)

@@ -1,12 +1,14 @@
 """The gRPC form: tensors raw and as contents, refusals as status codes, rights, limits and certificates."""
 
 import contextlib
+import socket
 
 import numpy as np
 import pytest
 
 grpc = pytest.importorskip("grpc")
 
+from estimator_core._cli.main import main  # noqa: E402
 from estimator_core.export import Feature  # noqa: E402
 from estimator_exporters.serving.access import (  # noqa: E402
     Right,
@@ -180,3 +182,14 @@ def test_metadata_statistics_and_metrics(ask):
     text = ask.server.metrics.text().decode()
     assert 'estimator_requests_total{model="echo",status="200"}' in text
     assert ask.server.engine.budget.used == 0
+
+
+def test_a_port_that_is_taken_is_told_before_a_model_is_loaded(export, capsys, caplog):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", export, "--port", "0", "--grpc-port", str(port)]) == 2
+        assert f"Cannot listen on 127.0.0.1:{port}" in (told := capsys.readouterr().err)
+        assert "Choose another --grpc-port." in told
+    assert main(["serve", export, "--port", str(port), "--grpc-port", str(port)]) == 2
+    assert "--grpc-port and --port must differ" in capsys.readouterr().err
+    assert not caplog.records

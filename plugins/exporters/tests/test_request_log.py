@@ -47,10 +47,31 @@ def test_rows_are_lines_with_their_values_and_masked_columns_have_none(tmp_path)
     with recording(directory=tmp_path / "log", rate=1.0, masked=frozenset({"port"})) as log:
         log("spam:a/b", FEATURES)(arrays(3))
     (path,) = (tmp_path / "log").iterdir()
-    assert path.name == "spam_a_b.jsonl"
+    assert path.name == "spam%3Aa%2Fb.jsonl"
     assert lines(path)[2] == {"age": 2.0, "vector": [2, -2], "port": None}
     assert "p2" not in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_models_of_like_names_have_a_file_each(tmp_path):
+    names = ["a:b", "a_b", "a:b/c", "a_b_c", "a.b"]
+    with recording(directory=tmp_path, rate=1.0) as log:
+        for number, name in enumerate(names):
+            log(name, FEATURES)(arrays(1, number))
+    found = sorted(line["age"] for path in tmp_path.iterdir() for line in lines(path))
+    assert found == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert len(list(tmp_path.iterdir())) == len(names)
+
+
+def test_a_mask_that_a_model_has_no_input_for_is_told_once(tmp_path, caplog):
+    with recording(directory=tmp_path, masked=frozenset({"port", "agge"})) as log:
+        for model in ("m", "m", "other"):
+            log(model, FEATURES)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        f"--request-mask: model {model} has no input agge. The values of its other inputs are written: age, vector"
+        for model in ("m", "other")
+    ]
 
 
 def test_text_and_numbers_that_are_none_are_json(tmp_path):

@@ -182,3 +182,16 @@ def test_long_answers_are_whole(server):
     rows = [[float(number), 0.5] for number in range(9000)]
     assert ask(server, "pairs:predict", {"instances": rows}) == (200, {"predictions": rows})
     assert json.dumps(rows) == json.dumps(ask(server, "pairs:predict", {"inputs": rows})[1]["outputs"])
+
+
+def test_a_signature_that_only_an_older_version_has_hides_no_newer_version():
+    default = "serving_default"
+    with running({"m:also": {"1": echo("float32")}, "m": {"1": regressor(), "2": regressor()}}) as server:
+        found = server.request("GET", "/v1/models/m")[2]
+        assert [one["version"] for one in found["model_version_status"]] == ["1", "2"]
+        for place, version, signatures in (("", "2", {default}), ("/versions/1", "1", {default, "also"})):
+            found = server.request("GET", f"/v1/models/m{place}/metadata")[2]
+            assert found["model_spec"]["version"] == version
+            assert found["metadata"]["signature_def"]["signature_def"].keys() == signatures
+        assert server.request("GET", "/v1/models/m/versions/2")[0] == 200
+        assert server.request("GET", "/v1/models/m/versions/3")[0] == 404

@@ -126,6 +126,24 @@ def test_an_export_without_its_manifest_is_not_brought(store):
 
 
 @needs_estimator_storage
+@pytest.mark.parametrize("below", ["final", f"final/{FIRST}"])
+def test_an_export_whose_files_arrive_after_its_manifest_is_brought_again(store, below):
+    late = next((store / "final" / str(FIRST)).rglob("*.safetensors"))
+    whole, name = late.read_bytes(), late.relative_to(store / below)
+    late.unlink()
+    mirror = Mirror(f"file://{store / below}")
+    mirror.refresh(1)
+    assert not (mirror.directory / name).exists()
+    for arrived in (whole[:9], whole):
+        late.write_bytes(arrived)
+        mirror.refresh(1)
+        assert (mirror.directory / name).read_bytes() == arrived
+    before = (mirror.directory / name).stat().st_ctime_ns
+    mirror.refresh(1)
+    assert (mirror.directory / name).stat().st_ctime_ns == before, "what has not changed was brought again"
+
+
+@needs_estimator_storage
 def test_a_url_without_exports_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="holds no export"):
         sources_of([f"file://{tmp_path}"])

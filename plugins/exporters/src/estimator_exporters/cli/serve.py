@@ -76,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     for name in ("port", "grpc_port"):
         if not 0 <= (getattr(args, name) or 0) < 2**16:
             raise ArgumentError(f"--{name.replace('_', '-')} must be from 0 to 65535, given: {getattr(args, name)}.")
+    if args.grpc_port and args.grpc_port == args.port:
+        raise ArgumentError(f"--grpc-port and --port must differ, given: {args.port} for both.")
     from estimator_exporters.serving.access import check_reachable, everybody, renewed_access
     from estimator_exporters.serving.limits import Limits
     from estimator_exporters.serving.repository import sources_of

@@ -52,3 +52,14 @@ def batch_size_for(inputs: Mapping[str, Feature]) -> int:
     """
     width = sum(math.prod(size or 1 for size in feature.shape[1:]) for feature in inputs.values())
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _ELEMENTS // max(width, 1)))
+
+
+def fixed_rows(inputs: Mapping[str, Feature]) -> int | None:
+    """How many rows a signature of one batch size takes; None: any number.
+
+    Example:
+        >>> fixed_rows({"x": Feature((4, 3))}), fixed_rows({"x": Feature((None, 3))})
+        (4, None)
+    """
+    sizes = {feature.shape[0] if feature.shape else None for feature in inputs.values()}
+    return sizes.pop() if len(sizes) == 1 else None

@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import lzma
+import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from io import TextIOWrapper
@@ -43,22 +44,32 @@ def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]
     """The arrays of an npz file, cut into batches; the file is held in memory.
 
     Raises:
-        ArgumentError: arrays that are missing, or not equally long; names them.
+        ArgumentError: the file is damaged; or arrays are missing, single values, or not equally long; names them.
     """
     wanted = [*reading.inputs, *reading.keep]
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in wanted if name in file}
-    except (OSError, ValueError) as error:
+        found = _named_arrays(path, wanted)
+    except (*_BROKEN, zipfile.BadZipFile, ValueError) as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
     missing = sorted(set(wanted) - found.keys())
     if missing:
         raise ArgumentError(f"{path} lacks {missing}; the signature takes {sorted(reading.inputs)}.")
+    single = sorted(name for name, array in found.items() if not array.ndim)
+    if single:
+        raise ArgumentError(f"{path}: {single} hold a single value. The first axis of each array must be the rows.")
     sizes = {name: len(array) for name, array in found.items()}
     if len(set(sizes.values())) != 1:
         raise ArgumentError(f"{path} must have the same number of rows for every input: {sizes}.")
     for start in range(0, next(iter(sizes.values())), reading.batch_size):
         yield {name: array[start : start + reading.batch_size] for name, array in found.items()}
+
+
+def _named_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+    with path.open("rb") as file:  # numpy itself leaves a damaged file open
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):  # numpy.save wrote it: its one array has no name
+            return {}
+        return {name: loaded[name] for name in wanted if name in loaded}
 
 
 def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np.ndarray]]:

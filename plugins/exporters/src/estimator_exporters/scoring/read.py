@@ -239,6 +239,7 @@ def _fitted(path: Path, first: int, name: str, column: Any, feature: Feature) ->
             f"{path}, row {first + row}: column {name!r} has {int(lengths[row])} values, and the signature takes "
             f"{width}."
         )
+    dense = dense[:, :width]  # it is as wide as a power of two
     missing = width - dense.shape[1]
     return np.pad(dense, ((0, 0), (0, missing)), constant_values=column.fill) if missing else dense
 

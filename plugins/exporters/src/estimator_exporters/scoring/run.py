@@ -11,7 +11,7 @@ from typing import Any
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import is_url, published_file
-from estimator_exporters.scoring.batch import batch_size_for
+from estimator_exporters.scoring.batch import batch_size_for, fixed_rows
 from estimator_exporters.scoring.engines import Engine, local
 from estimator_exporters.scoring.plan import Plan, signature_of
 from estimator_exporters.scoring.read import Reading
@@ -93,9 +93,15 @@ def _score(job: Job, path: Path) -> Done:
     loaded: Any = ec.export.load(job.export)
     signature = signature_of(loaded, job.signature)
     treatment = Treatment.of(loaded.directory, loaded)
+    imaginary = sorted(name for name, each in signature.outputs.items() if each.dtype.startswith("complex"))
+    if imaginary and path.suffix != ".npz":
+        raise ArgumentError(f"{path.suffix} holds no complex numbers, and {imaginary} are complex. Write .npz instead.")
+    fixed = fixed_rows(signature.inputs)
+    if fixed is not None and job.batch_size not in (None, fixed):
+        raise ArgumentError(f"--batch-size {job.batch_size}: the export takes batches of {fixed} rows. Leave it out.")
     reading = Reading(
         inputs=dict(signature.inputs),
-        batch_size=job.batch_size or batch_size_for(signature.inputs),
+        batch_size=fixed or job.batch_size or batch_size_for(signature.inputs),
         defaults=treatment.column_defaults,
         skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
         keep=job.keep,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.errors import ArgumentError, EstimatorError
-from estimator_exporters.scoring.batch import Batch
+from estimator_exporters.scoring.batch import Batch, fixed_rows
 from estimator_exporters.scoring.columns import columns_of, not_by_row
 
 
@@ -46,13 +46,21 @@ def score(
 
     Raises:
         ArgumentError: a row that the signature refuses; the message names file and row. Also a column to keep that
-            has the name of a score.
+            has the name of a score, and rows that do not fill the batch of an export of one batch size.
     """
+    fixed = fixed_rows(getattr(signature, "inputs", {}))
     for batch in batches:
-        size = min(batch_size, 1 << (batch.rows - 1).bit_length())
+        if fixed is not None and batch.rows != fixed:  # rows to fill it up might change the scores of the others
+            raise ArgumentError(
+                f"{batch.path}, row {batch.first}: the export takes batches of {fixed} rows, and the last one has "
+                f"{batch.rows}. Give each file a multiple of {fixed} rows, or export with None as the batch size."
+            )
+        size = fixed or min(batch_size, 1 << (batch.rows - 1).bit_length())
         try:
             outputs = _called(signature, batch, size)
         except EstimatorError as error:
+            if fixed is not None:  # it takes no row alone
+                raise ArgumentError(f"{batch.path}, from row {batch.first}: {error}") from error
             if not skip_bad_rows:
                 row, reason = _first_refused(signature, batch, error)
                 raise ArgumentError(f"{batch.path}, row {batch.first + row}: {reason}") from error

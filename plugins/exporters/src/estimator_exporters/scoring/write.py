@@ -135,8 +135,7 @@ class _Arrays:
         if not self._parts:
             return
         joined = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
-        plain = {name: np.array(_plain(array)) if array.dtype == object else array for name, array in joined.items()}
-        np.savez(self._path, **plain)  # pyright: ignore[reportArgumentType]
+        np.savez(self._path, **{name: _storable(array) for name, array in joined.items()})  # pyright: ignore[reportArgumentType]
 
 
 _WRITERS = {".csv": _Arrow, ".parquet": _Arrow, ".jsonl": _JsonLines, ".npz": _Arrays}
@@ -150,6 +149,13 @@ def _arrow(array: np.ndarray, *, flat: bool) -> Any:
         values = _plain(array)
         return pa.array([json.dumps(value) for value in values] if flat and array.ndim > 1 else values)
     return pa.array(array)
+
+
+def _storable(array: np.ndarray) -> np.ndarray:
+    """An array of a dtype that numpy reads back: it would read bfloat16 as bytes without a meaning."""
+    if array.dtype.kind == "V":
+        return array.astype(np.float32)
+    return np.array(_plain(array)) if array.dtype == object else array
 
 
 def _plain(array: np.ndarray) -> list[Any]:

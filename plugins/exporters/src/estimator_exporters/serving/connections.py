@@ -8,6 +8,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from estimator_exporters.serving.budget import Budget, Lease
+from estimator_exporters.serving.leaving import CLIENT, Client
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.refusals import FullError, explained
 from estimator_exporters.serving.turns import TurnFlow, Turns
@@ -16,13 +17,19 @@ from estimator_exporters.serving.turns import TurnFlow, Turns
 CONNECTION_BYTES = 64 * 2**10
 _LONG = 2**14  # bytes of a body read at once, after which others are read first
 _IDLE, _HEAD, _BODY = range(3)
+_BODIES = frozenset({b"content-length", b"transfer-encoding"})
+_UPGRADE = (
+    "a request with a body must not ask for another protocol (Upgrade); this server speaks HTTP/1.1. In Java: "
+    "HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)"
+)
 
 
 def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
     """The class of a server's connections.
 
     A head or trailers that are too large get 431, a request that does not come in time 408, and one whose head does
-    not fit into the budget 429; a connection on which nothing moves is closed.
+    not fit into the budget 429; a body below a head that asks for another protocol gets 400. A connection on which
+    nothing moves is closed.
     """
     turns = Turns()
 
@@ -35,11 +42,13 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
         _timer: asyncio.TimerHandle | None = None
         _stuck: asyncio.TimerHandle | None = None
         _lease: Lease
+        _client: Client
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.flow = TurnFlow(transport, turns)
             self._lease = budget.lease()
+            self._client = Client()
             self._start_timer()
             self._charge(CONNECTION_BYTES)
 
@@ -47,11 +56,13 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             self._stop_timer()
             self.resume_writing()
             self._lease.shrink(0)
+            self._client.leave()
             super().connection_lost(exc)
 
         def on_message_begin(self) -> None:
             self._part, self._loose = _HEAD, 0
             super().on_message_begin()
+            self.scope.setdefault("state", {})[CLIENT] = self._client
 
         def on_header(self, name: bytes, value: bytes) -> None:
             if self._part == _HEAD:  # trailers are dropped: nobody reads them
@@ -63,6 +74,10 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > limits.head_bytes:
                 self._refuse_head()
                 raise ValueError("the head is too large")  # the parser stops
+            parser: Any = self.parser
+            if parser.should_upgrade() and any(name in _BODIES and value != b"0" for name, value in self.headers):
+                self._refuse(b"400 Bad Request", _UPGRADE)  # the parser would drop the body
+                raise ValueError("another protocol is asked for")
             super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
@@ -78,6 +93,8 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self._part == _IDLE or self.transport.is_closing():
+                if not self.pipeline:
+                    self.flow.resume_reading()  # nobody asks for more of the body; a client that leaves is noticed
                 return
             if self._moved and len(data) >= _LONG:
                 self.flow.pause_reading()

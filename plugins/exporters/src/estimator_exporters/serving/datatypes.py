@@ -35,6 +35,16 @@ _BY_DTYPE: dict[Any, str] = {dtype: name for name, dtype in NUMPY.items()}  # st
 _LENGTH = struct.Struct("<I")
 
 
+def has_datatype(dtype: str) -> bool:
+    """Whether the protocol has the dtype of a Feature; it has no complex numbers and no floats of 8 bits.
+
+    Example:
+        >>> has_datatype("float32"), has_datatype("complex64")
+        (True, False)
+    """
+    return dtype in _NAMES
+
+
 def datatype(dtype: Any) -> str:
     """The protocol's name of a Feature's dtype or an array's.
 

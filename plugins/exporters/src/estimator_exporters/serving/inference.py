@@ -15,6 +15,7 @@ from estimator_exporters.serving.budget import Budget, Lease
 from estimator_exporters.serving.calls import Arrays, Call, Form
 from estimator_exporters.serving.decoding import INLINE, Decoding
 from estimator_exporters.serving.draining import Draining
+from estimator_exporters.serving.leaving import CLIENT, Client
 from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.metrics import Metrics
 from estimator_exporters.serving.observing import NOBODY, Observing
@@ -64,15 +65,23 @@ class Engine:
     observing: Observing = NOBODY
     draining: Draining = field(default_factory=Draining)
 
-    async def run(self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease) -> Answer:
-        """Decodes a request, runs its model and encodes the answer."""
+    async def run(
+        self, version: str | None, call: Callable[[], Call], *, long: bool, lease: Lease, client: Client
+    ) -> Answer:
+        """Decodes a request, runs its model and encodes the answer.
+
+        Raises:
+            RefusedError: the request is wrong, or too large.
+            ClientGoneError: the client left before the model had run.
+        """
         began = time.perf_counter_ns()
         asked = await self.do(call, long)
         decoded = time.perf_counter_ns()
         chosen, model = self.repository.get(asked.name, version)
         statistics = model.statistics
         try:
-            outputs = await model.infer(asked.inputs)
+            with client.awaited():
+                outputs = await model.infer(asked.inputs)
             ran = time.perf_counter_ns()
             size = _answer_bytes(outputs)
             lease.grow(size)
@@ -117,7 +126,8 @@ class Inference:
             sent = _headers(scope)
             tracing = self._engine.observing.tracing(route.name, sent.get("traceparent"))
             with self._engine.budget.lease() as lease, tracing as traced:
-                status, headers, content = await self._answer(route, sent, receive, lease)
+                client = scope.get("state", {}).get(CLIENT) or Client()
+                status, headers, content = await self._answer(route, sent, receive, lease, client)
                 traced(status)
                 if status != _NOBODY:
                     await _say(send, status, headers, content)
@@ -126,11 +136,13 @@ class Inference:
         known = route.name if route.name in self._repository.models else ""
         self._metrics.answered(known, status, time.perf_counter() - started)
 
-    async def _answer(self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease) -> Answer:
+    async def _answer(
+        self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease, client: Client
+    ) -> Answer:
         """Status, headers and body; a fault of ours is logged and told without its details."""
         self._metrics.under_way.inc()
         try:
-            return await self._infer(route, sent, receive, lease)
+            return await self._infer(route, sent, receive, lease, client)
         except RefusedError as refusal:
             return refusal.status, refusal.headers, explained(str(refusal))
         except ClientGoneError:
@@ -145,7 +157,9 @@ class Inference:
         finally:
             self._metrics.under_way.dec()
 
-    async def _infer(self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease) -> Answer:
+    async def _infer(
+        self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease, client: Client
+    ) -> Answer:
         limits = self._limits
         self._engine.access(sent.get("authorization"), route.name)
         if self._under_way > limits.under_way:
@@ -162,7 +176,7 @@ class Inference:
             )
 
         long = len(body) > INLINE or encoding is not None
-        return await self._engine.run(route.version, read, long=long, lease=lease)
+        return await self._engine.run(route.version, read, long=long, lease=lease, client=client)
 
     def _newest(self, version: str | None) -> Callable[[str], Any]:
         return lambda name: self._repository.get(name, version)[1]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature, LoadedExport, LoadedSignature, RawSignature
 from estimator_exporters.bundle.loaded import Signature, numpy_dtype
 from estimator_exporters.serving.batching import BATCH_SIZES, Batcher, Observe, Run, unobserved
-from estimator_exporters.serving.datatypes import datatype, encoded
+from estimator_exporters.serving.datatypes import datatype, encoded, has_datatype
 from estimator_exporters.serving.refusals import BadRequestError
 from estimator_exporters.serving.request_log import Record, Recorder, unrecorded
 from estimator_exporters.serving.statistics import Statistics
+
+_log = logging.getLogger("estimator_exporters")
 
 
 class ServedModel:
@@ -125,12 +128,35 @@ def served_models(
     observe: Callable[[str], Observe],
     recorder: Recorder = unrecorded,
 ) -> dict[str, ServedModel]:
-    """The models of an export: its default signature under `name`, each other one under `name:signature`."""
+    """The models of an export: its default signature under `name`, each other one under `name:signature`.
+
+    A signature with a dtype that the protocol does not have is logged and left out.
+
+    Raises:
+        ExportError: none is left.
+    """
     found: dict[str, ServedModel] = {}
     for key, signature in export.raw_signatures.items():
         own = name if key == "serving_default" else f"{name}:{key}"
+        foreign = _foreign(signature)
+        if foreign:
+            _log.error("%s is not served: the protocol does not have the dtype of its %s", own, ", ".join(foreign))
+            continue
         found[own] = ServedModel(signature, batch_sizes, observe(own), recorder(own, signature.inputs))
+    if not found:
+        raise ExportError("it has no signature that can be. Export complex numbers in two parts, float8 as float32.")
     return found
+
+
+def _foreign(signature: LoadedSignature) -> list[str]:
+    """Inputs and outputs of dtypes that the protocol does not have, with them."""
+    sides = {"input": signature.inputs, "output": signature.outputs}
+    return [
+        f"{side} {name!r}, {feature.dtype}"
+        for side, features in sides.items()
+        for name, feature in features.items()
+        if not has_datatype(feature.dtype)
+    ]
 
 
 def _both(first: Observe, second: Observe) -> Observe:

@@ -11,13 +11,13 @@ import json
 import logging
 import os
 import queue
-import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -73,10 +73,12 @@ class RequestLog:
         self._thread = threading.Thread(target=self._write_all, name="request-log", daemon=True)
         self._thread.start()
         self.left_out = 0
+        self._told: set[str] = set()
 
     def __call__(self, model: str, inputs: Mapping[str, Feature]) -> Record:
         """The function to call with the arrays of each request of a model."""
         path = self._sampling.directory / f"{_file_name(model)}.jsonl"
+        self._tell_of_unmasked(model, inputs)
         rowwise = bool(inputs) and all(feature.shape[:1] == (None,) for feature in inputs.values())
 
         def record(arrays: Arrays) -> None:
@@ -95,6 +97,18 @@ class RequestLog:
                 self.left_out += len(chosen)
 
         return record
+
+    def _tell_of_unmasked(self, model: str, inputs: Mapping[str, Feature]) -> None:
+        """Once for each model: a name with a typing error masks nothing, nor does one that is inside of tf.Examples."""
+        unknown = sorted(self._sampling.masked - inputs.keys())
+        if unknown and model not in self._told:
+            self._told.add(model)
+            _log.warning(
+                "--request-mask: model %s has no input %s. The values of its other inputs are written: %s",
+                model,
+                ", ".join(unknown),
+                ", ".join(sorted(inputs.keys() - self._sampling.masked)),
+            )
 
     def _masks(self, arrays: Arrays, rows: int) -> dict[str, np.ndarray]:
         return {name: np.full(rows, None, object) for name in arrays if name in self._sampling.masked}
@@ -169,13 +183,13 @@ def _write_whole(file: io.FileIO, content: bytes) -> None:
 
 
 def _file_name(model: str) -> str:
-    """A name that stays in the directory, for signatures too.
+    """A name that stays in the directory, for signatures too; each model has its own.
 
     Example:
         >>> _file_name("spam:a/b")
-        'spam_a_b'
+        'spam%3Aa%2Fb'
     """
-    return re.sub(r"[^\w.-]", "_", model)
+    return quote(model, safe="")
 
 
 def _plain(array: np.ndarray) -> list[Any]:

@@ -70,13 +70,13 @@ def serve(
     """
     engine = new_engine(sources, sorted(batch_sizes), versions, limits, access, observing)
     renewals = list(renew)
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another --port.") from error
+    listening = _bound(host, port, "--port")
+    if grpc_port:
+        try:
+            _bound(host, grpc_port, "--grpc-port").close()  # gRPC itself would find out after the models are loaded
+        except ArgumentError:
+            listening.close()
+            raise
     address = f"{'https' if tls else 'http'}://{host}:{listening.getsockname()[1]}"
     addresses = [address]
     beside: Beside = contextlib.nullcontext
@@ -122,6 +122,22 @@ def serve(
         server.run(sockets=[listening])
     finally:
         observing.close()
+
+
+def _bound(host: str, port: int, option: str) -> socket.socket:
+    """A socket at an address, which does not listen yet.
+
+    Raises:
+        ArgumentError: the address cannot be used.
+    """
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another {option}.") from error
+    return found
 
 
 def new_engine(

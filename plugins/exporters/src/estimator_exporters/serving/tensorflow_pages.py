@@ -11,6 +11,7 @@ from starlette.routing import Route
 from estimator_core.export import Feature
 from estimator_exporters.serving.models import ServedModel
 from estimator_exporters.serving.pages import answered
+from estimator_exporters.serving.refusals import NotFoundError
 from estimator_exporters.serving.repository import Repository
 
 _TYPES = {
@@ -38,15 +39,16 @@ def tensorflow_routes(repository: Repository) -> Sequence[Route]:
         """States of the versions, and the signatures of the newest of them."""
         repository.check(name, version)
         own = {known: models for known, models in repository.models.items() if known.split(":")[0] == name}
-        first = next(iter(own))
-        chosen, _ = repository.get(first, version)
-        versions = sorted(own[first]) if version is None else [version]
+        versions = sorted({one for models in own.values() for one in models}, key=lambda one: (len(one), one))
+        if version not in (None, *versions):
+            raise NotFoundError(f"model {name!r} has no version {version!r}; it has {versions}")
+        chosen = version or versions[-1]
         found = {
             known.partition(":")[2] or "serving_default": models[chosen]
             for known, models in own.items()
             if chosen in models
         }
-        return dict.fromkeys(versions, "AVAILABLE"), found
+        return dict.fromkeys(versions if version is None else [version], "AVAILABLE"), found
 
     async def status(request: Request) -> Response:
         async def answer() -> Response:
@@ -68,7 +70,7 @@ def tensorflow_routes(repository: Repository) -> Sequence[Route]:
             states, found = signatures(name, request.path_params.get("version"))
             return JSONResponse(
                 {
-                    "model_spec": {"name": name, "signature_name": "", "version": max(states)},
+                    "model_spec": {"name": name, "signature_name": "", "version": [*states][-1]},
                     "metadata": {
                         "signature_def": {"signature_def": {key: _signature(one) for key, one in found.items()}}
                     },

@@ -1,0 +1,107 @@
+"""Files that `estimator predict` reads and writes: lists of any length, damaged arrays, batches of one size."""
+
+import io
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import estimator_core as ec
+from estimator_core.errors import ArgumentError
+from estimator_core.export import Feature
+from estimator_exporters.scoring.read import Reading, read
+from estimator_exporters.scoring.run import Job, score_files
+from estimator_exporters.scoring.write import writing
+from plugins.exporters.tests import small_model
+
+
+def read_all(path, **inputs):
+    """The inputs of all rows of a file."""
+    batches = list(read(path, Reading(inputs=inputs, batch_size=4)))
+    return {name: np.concatenate([batch.arrays[name] for batch in batches]).tolist() for name in inputs}
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("width", [2, 3, 5, 8])
+def test_lists_of_any_length_are_read(tmp_path, width):
+    numbers = [[float(row)] * width for row in range(6)]
+    texts = [[f"t{row}"] * (width - row % 2) for row in range(6)]
+    parquet.write_table(pa.table({"x": numbers, "t": texts}), tmp_path / "rows.parquet")
+    found = read_all(tmp_path / "rows.parquet", x=Feature((None, width)), t=Feature((None, width), "string"))
+    assert found["x"] == numbers
+    assert [[text.decode() for text in row if text] for row in found["t"]] == texts
+
+
+def packed(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def one_array():
+    file = io.BytesIO()
+    np.save(file, np.zeros((2, 3)))
+    return file.getvalue()
+
+
+SOUND = packed(x=np.ones((100, 3), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read"),
+        (SOUND[: len(SOUND) // 2], "cannot be read"),
+        (SOUND[:60] + bytes(10) + SOUND[70:], "cannot be read"),
+        (one_array(), r"lacks \['x'\]"),
+        (packed(x=np.float32(1)), r"\['x'\] hold a single value"),
+    ],
+    ids=["empty", "cut", "changed", "one array", "a single value"],
+)
+def test_arrays_that_cannot_be_read_are_told(tmp_path, content, message):
+    (tmp_path / "rows.npz").write_bytes(content)
+    with pytest.raises(ArgumentError, match=f"rows.npz.*{message}"):
+        read_all(tmp_path / "rows.npz", x=Feature((None, 3)))
+
+
+def test_narrow_floats_of_an_npz_file_are_numbers(tmp_path):
+    with writing(tmp_path / "scores.npz") as output:
+        output.add({"y": np.array([1.5, -2.0], ml_dtypes.bfloat16)})
+    assert np.load(tmp_path / "scores.npz")["y"].tolist() == [1.5, -2.0]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_an_export_of_one_batch_size_scores_batches_of_it(estimator, tmp_path, on_error):
+    receiver = ec.export.build_raw_serving_input_receiver_fn({"x": Feature((4, 3))})
+    export = estimator.export_saved_model(str(tmp_path / "export"), receiver)
+    (features, _) = small_model.rows(12)
+    job = Job(export=export, inputs=(str(tmp_path / "x.npz"),), output=tmp_path / "y.npz", on_error=on_error)
+    np.savez(tmp_path / "x.npz", **features)
+    assert score_files(job).rows == 12
+    run = ec.export.load(export).signatures["serving_default"]
+    expected = np.concatenate([run(x=features["x"][at : at + 4])["logits"] for at in (0, 4, 8)])
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["logits"], expected)
+    np.savez(tmp_path / "x.npz", x=features["x"][:10])
+    with pytest.raises(ArgumentError, match=r"row 9: the export takes batches of 4 rows, and the last one has 2"):
+        score_files(job)
+    with pytest.raises(ArgumentError, match=r"--batch-size 8: the export takes batches of 4 rows"):
+        score_files(replace(job, batch_size=8))
+
+
+def test_complex_scores_are_written_where_a_file_can_hold_them(estimator, tmp_path):
+    def turned(features, labels, mode):
+        spec = small_model.model_fn(features, labels, mode)
+        return ec.EstimatorSpec(mode, predictions={"y": spec.predictions["logits"] * 1j})
+
+    config = ec.RunConfig(model_dir=estimator.model_dir)
+    export = ec.Estimator(turned, config=config).export_saved_model(str(tmp_path / "export"), small_model.receiver_fn)
+    np.savez(tmp_path / "x.npz", **small_model.rows(2)[0])
+    job = Job(export=export, inputs=(str(tmp_path / "x.npz"),), output=tmp_path / "y.npz")
+    assert score_files(job).rows == 2
+    assert np.load(tmp_path / "y.npz")["y"].imag.any()
+    for name in ("y.csv", "y.parquet", "y.jsonl"):
+        with pytest.raises(ArgumentError, match=r"holds no complex numbers, and \['y'\] are complex"):
+            score_files(replace(job, output=tmp_path / name))
