@@ -147,6 +147,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="waiting-points-fill-the-memory",
+        guarantee="rule 243",
+        file="plugins/hooks/src/estimator_hooks/trackers/hook.py",
+        old="if len(points) <= _MOST_WAITING:",
+        new="if points:",
+        tests=("test_of_too_many_points_that_wait_every_second_one_is_dropped",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-tracker-gets-secrets",
         guarantee="rule 157",
         file=_ROOM + "trackers/hook.py",

@@ -66,3 +66,49 @@ def test_a_run_that_the_store_does_not_know_is_started_anew(tmp_path: Path):
     (stored,) = client.search_runs([client.get_experiment_by_name("digits").experiment_id])
     assert stored.info.run_name == "named"
     assert [step for step, _ in curve(client, stored.info.run_id, "train/rate")] == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One for several tests: MLflow takes seconds to make it."""
+    return f"sqlite:///{tmp_path_factory.mktemp('store') / 'runs.db'}"
+
+
+def test_names_that_the_store_refuses_are_kept_in_another_form(store: str, tmp_path: Path):
+    outputs = {name: lambda step: np.float32(step) for name in ("recall@5", "a//b", "part/..")}
+    run = fake_run(tmp_path / "run", params={"lr[0]": 1, "p" * 300: 2})
+    drive([eh.TrackerHook(eh.MlflowTracker(store, experiment="names"), 1)], steps=2, run=run, outputs=outputs)
+    client = mlflow.MlflowClient(tracking_uri=store)
+    (stored,) = client.search_runs([client.get_experiment_by_name("names").experiment_id])
+    assert {"train/recall_5", "train/a/_/b", "train/part/_"} <= set(stored.data.metrics)
+    assert stored.data.params["params/lr_0_"] == "1"
+    assert stored.data.params[f"params/{'p' * 243}"] == "2"
+
+
+def test_a_run_that_was_deleted_in_the_store_is_started_anew(
+    store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    client = mlflow.MlflowClient(tracking_uri=store)
+    run = eh.TrackedRun(model_dir=tmp_path, first_step=0, parameters={})
+    tracker = eh.MlflowTracker(store)
+    first = tracker.start(run, None)
+    client.delete_run(first)
+    second = tracker.start(run, first)
+    assert second != first
+    assert f"MLflow does not have the run {first} any more: another one begins." in caplog.messages
+    assert tracker.start(run, second) == second
+
+
+def test_a_store_that_does_not_answer_begins_no_other_run(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run = eh.TrackedRun(model_dir=tmp_path, first_step=0, parameters={})
+    tracker = eh.MlflowTracker(store)
+    first = tracker.start(run, None)
+
+    def away(*_: Any) -> None:
+        raise mlflow.exceptions.MlflowException("503", error_code=mlflow.exceptions.TEMPORARILY_UNAVAILABLE)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mlflow.MlflowClient, "get_run", away)
+        with pytest.raises(mlflow.exceptions.MlflowException, match="503"):
+            tracker.start(run, first)
+    assert tracker.start(run, first) == first

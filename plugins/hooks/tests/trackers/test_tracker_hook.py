@@ -19,6 +19,7 @@ from estimator_core._builtin_hooks.recording import History
 from estimator_core.config import RunConfig
 from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
+from estimator_hooks.trackers import hook as tracker_hook
 from estimator_testing.step_clock import StepClock
 
 
@@ -245,6 +246,29 @@ def test_points_that_a_tracker_refuses_come_again_in_order(tmp_path: Path, caplo
         "recording did not take the point of step 4 (ConnectionError: the server is down). It is kept and sent again "
         "with the next ones.",
         "recording takes points again: none is missing.",
+    ]
+
+
+def test_of_too_many_points_that_wait_every_second_one_is_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tracker_hook, "_MOST_WAITING", 4)
+    tracker = WeakTracker(set(range(2, 10)))
+
+    class Repairs(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return step + 1
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            if step == 10:
+                tracker.refused.clear()
+
+    outputs = {"loss": lambda step: np.float32(step)}
+    drive([Repairs(), eh.TrackerHook(tracker, 1)], steps=12, outputs=outputs, run=fake_run(tmp_path))
+    assert [told[0] for told in tracker.told[1:-1]] == [1, 2, 8, 10, 11, 12]
+    assert warnings(caplog)[1:] == [
+        *["recording has not taken 5 points of train: every second one is dropped."] * 3,
+        "recording takes points again: 6 are missing.",
     ]
 
 

@@ -23,6 +23,8 @@ _log = logging.getLogger("estimator_hooks")
 #: An attempt that took so long and was refused, as by a server that is away, is followed by so many times as long
 #: without one.
 _LONG_SECS, _REST = 0.1, 10
+#: The most points of training, and of each evaluation, that wait for a tracker that refuses them.
+_MOST_WAITING = 10_000
 
 
 class TrackerHook(Hook):
@@ -33,7 +35,8 @@ class TrackerHook(Hook):
 
     A tracker that refuses its first point ends the run. Points that it refuses later are kept and sent again with the
     next ones: a warning says so, and the run continues. A tracker that takes long to refuse, since its server is away,
-    is asked less often: it takes about a tenth of the time of the run at most.
+    is asked less often: it takes about a tenth of the time of the run at most. Once more than 10,000 points wait, every
+    second one of them is dropped, and a warning says so: memory stays bounded, and the curve keeps its shape.
 
     Args:
         tracker: a `Tracker`, for example `MlflowTracker("sqlite:///runs.db", experiment="digits")`.
@@ -58,6 +61,7 @@ class TrackerHook(Hook):
         #: Points not sent yet: of training, and of each evaluation. One that is refused for ever holds up its own only.
         self._points: defaultdict[str, deque[tuple[int, dict[str, float]]]] = defaultdict(deque)
         self._took = self._refuses = False
+        self._dropped = 0
         self._next_attempt = 0.0
 
     def begin(self, run: Run) -> None:
@@ -72,6 +76,7 @@ class TrackerHook(Hook):
         """Follows all scalars; starts the tracker's run, or continues it."""
         self._started = self._records_sent = self._took = self._refuses = False
         self._next_attempt = 0.0
+        self._dropped = 0
         self._points.clear()
         if not run.config.is_chief:
             return
@@ -94,7 +99,7 @@ class TrackerHook(Hook):
         for index, step in enumerate(steps):
             if step % self._every == 0:
                 metrics = {f"train/{name}": float(np.asarray(stacked[index])) for name, stacked in values.items()}
-                self._points["train"].append((step, metrics))
+                self._add("train", step, metrics)
         self._add_evaluations(run)
         if (began := time.monotonic()) < self._next_attempt:
             return
@@ -117,7 +122,7 @@ class TrackerHook(Hook):
             _log.warning(
                 "%s has not taken %d points of the run (%s: %s): they are lost.",
                 self._tracker.name,
-                sum(map(len, self._points.values())),
+                self._dropped + sum(map(len, self._points.values())),
                 type(error).__name__,
                 error,
             )
@@ -127,11 +132,26 @@ class TrackerHook(Hook):
         except Exception as error:
             _log.warning("%s could not end its run (%s: %s).", self._tracker.name, type(error).__name__, error)
 
+    def _add(self, part: str, step: int, metrics: dict[str, float]) -> None:
+        """Adds a point to those that wait. Of too many, every second one is dropped; the newest stays."""
+        points = self._points[part]
+        points.append((step, metrics))
+        if len(points) <= _MOST_WAITING:
+            return
+        kept = [*points][::-2][::-1]
+        _log.warning(
+            "%s has not taken %d points of %s: every second one is dropped.", self._tracker.name, len(points), part
+        )
+        self._dropped += len(points) - len(kept)
+        self._points[part] = deque(kept)
+
     def _send(self) -> Exception | None:
         """Sends what is waiting, in order. Returns the last refusal."""
         errors = [error for points in self._points.values() if (error := self._send_some(points)) is not None]
         if self._refuses and not errors:
-            _log.warning("%s takes points again: none is missing.", self._tracker.name)
+            missing = f"{self._dropped} are missing" if self._dropped else "none is missing"
+            _log.warning("%s takes points again: %s.", self._tracker.name, missing)
+            self._dropped = 0
         self._refuses = bool(errors)
         return errors[-1] if errors else None
 
@@ -178,7 +198,7 @@ class TrackerHook(Hook):
                 for name, value in row.items()
                 if name not in ("name", "global_step") and not isinstance(value, str) and np.ndim(value) == 0
             }
-            self._points[folder].append((int(row["global_step"]), numbers))
+            self._add(folder, int(row["global_step"]), numbers)
         self._evaluations_sent = len(rows)
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
 
+_log = logging.getLogger("estimator_hooks")
 _STATUS = {"finished": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
 _MAX_VALUE = 500  # characters MLflow keeps of a parameter
+_MAX_NAME = 250  # and of a name
+_REFUSED = re.compile(r"[^\w./ :-]")
 
 
 class MlflowTracker:
     """Sends runs to an MLflow tracking store.
+
+    MLflow refuses some characters in names. They become `_`: it shows `precision@5` as `precision_5`.
 
     Args:
         tracking_uri: of the store, for example "sqlite:///runs.db"; default: MLflow's own.
@@ -55,12 +62,12 @@ class MlflowTracker:
         created = self._client.create_run(experiment_id, run_name=self._run_name or run.model_dir.name)
         self._run_id = created.info.run_id
         for name, value in run.parameters.items():
-            self._client.log_param(self._run_id, name, str(value)[:_MAX_VALUE])
+            self._client.log_param(self._run_id, _accepted(name), str(value)[:_MAX_VALUE])
         return self._run_id
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
         """Sends the values that the store does not have yet."""
-        for name, value in metrics.items():
+        for name, value in ((_accepted(name), value) for name, value in metrics.items()):
             if step > self._sent.get(name, -1):
                 self._client.log_metric(self._run_id, name, value, step=step)
                 self._sent[name] = step
@@ -74,14 +81,28 @@ class MlflowTracker:
         self._client.set_terminated(self._run_id, _STATUS[ending])
 
     def _continues(self, run_id: str) -> bool:
-        """Whether the store has the run; learns what it holds."""
+        """Whether the store has the run; learns what it holds.
+
+        A store that does not answer is an error: another run would split the curves.
+        """
         exceptions: Any = import_module("mlflow.exceptions")
         try:
-            metrics = self._client.get_run(run_id).data.metrics
-        except exceptions.MlflowException:
+            stored = self._client.get_run(run_id)
+        except exceptions.MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            stored = None
+        if stored is None or stored.info.lifecycle_stage != "active":
+            _log.warning("MLflow does not have the run %s any more: another one begins.", run_id)
             return False
         self._run_id = run_id
         self._client.update_run(run_id, status="RUNNING")
-        for name in metrics:
+        for name in stored.data.metrics:
             self._sent[name] = max(point.step for point in self._client.get_metric_history(run_id, name))
         return True
+
+
+def _accepted(name: str) -> str:
+    """A name in the form that MLflow takes: a part made of dots alone becomes `_`."""
+    parts = _REFUSED.sub("_", name).split("/")
+    return "/".join(part if part.strip(".") else "_" for part in parts)[:_MAX_NAME]
