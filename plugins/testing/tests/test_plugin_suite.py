@@ -116,6 +116,19 @@ def test_the_doctor_names_what_is_heavy_missing_and_colliding(tmp_path):
     assert "command 'audit' is also given by estimator-core; ask for 'ill:audit'" in done.stdout
 
 
+def test_the_doctor_takes_a_name_for_that_of_a_distribution_first(tmp_path):
+    """Another package may call its entry point so."""
+    site = Site(tmp_path)
+    for distribution, entry_point in (("acme", "tools"), ("tools", "ztools")):
+        site.add(distribution, "", name=entry_point)
+    for name, examined in (
+        ("tools", "tools 1.0, entry point 'ztools': module tools.plugin"),
+        ("ztools", "tools 1.0, entry point 'ztools': module tools.plugin"),
+        ("acme", "acme 1.0, entry point 'tools': module acme.plugin"),
+    ):
+        assert site.run("plugins", "doctor", name).stdout.startswith(examined)
+
+
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     site = Site(tmp_path)
     site.add("ill", "raise ValueError('no licence')")

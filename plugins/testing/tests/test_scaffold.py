@@ -69,6 +69,15 @@ def test_names_that_cannot_be_used_are_refused(tmp_path, name, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "taken"), [("cpu", "backend", "cpu"), ("stop-at-step", "hook", "stop_at_step")]
+)
+def test_the_name_of_a_component_that_exists_is_refused(tmp_path, name, kind, taken):
+    with pytest.raises(ArgumentError, match=f"there is a {kind} '{taken}' already; choose another name"):
+        write_package(name, kind, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_is_overwritten(tmp_path, capsys):
     (tmp_path / "acme-new").mkdir()
     assert main(["new-plugin", "acme-new", "--kind", "head", "--dir", str(tmp_path)]) == 2

@@ -10,10 +10,10 @@ import contextlib
 import inspect
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 from estimator_core import hookspecs
@@ -25,6 +25,7 @@ from estimator_testing.fake_run import FakeRun
 from estimator_testing.probe import ProbeReport, probe
 from estimator_testing.text_forms import needs_a_program
 
+_Plugin = TypeVar("_Plugin")
 MOST_SUMMARY_CHARACTERS = 100
 #: The kinds that the command line makes from names, and how many arguments it adds before those of the user.
 _MADE_BY_NAME = {"hook": 0, "exporter": 2}
@@ -255,9 +256,9 @@ _DECLARATIONS = ("estimator_components", "estimator_commands", "estimator_option
 def installed_module(name: str) -> tuple[str, str | None]:
     """The module of an installed plugin, not imported yet, and its distribution."""
     candidates = [builtin_candidate(), *installed_candidates()]
-    for candidate in candidates:
-        if normalise(name) in (normalise(candidate.name), normalise(candidate.distribution or "")):
-            return candidate.module, candidate.distribution
+    found = _first_named(name, candidates, lambda one: one.distribution or "", lambda one: one.name)
+    if found is not None:
+        return found.module, found.distribution
     raise ArgumentError(_why_absent(name, [candidate.distribution or candidate.name for candidate in candidates]))
 
 
@@ -290,7 +291,20 @@ def _probed(module: str) -> tuple[ProbeReport, ...]:
 
 def _record(name: str) -> PluginRecord:
     records = Plugins(strict=False).records()
-    return next(one for one in records if normalise(name) in (normalise(one.name), normalise(one.owner)))
+    found = _first_named(name, records, lambda one: one.owner, lambda one: one.name)
+    assert found is not None, f"{name} is installed and is not listed"
+    return found
+
+
+def _first_named(
+    name: str, plugins: Sequence[_Plugin], distribution: Callable[[_Plugin], str], entry_point: Callable[[_Plugin], str]
+) -> _Plugin | None:
+    """The plugin of a distribution, else that of an entry point: anybody may call an entry point anything."""
+    for names in (distribution, entry_point):
+        for plugin in plugins:
+            if normalise(names(plugin)) == normalise(name):
+                return plugin
+    return None
 
 
 def _annotated_alike(given: inspect.Parameter, expected: inspect.Parameter) -> bool:

@@ -119,6 +119,8 @@ def _values(name: str, kind: str) -> dict[str, str]:
         raise ArgumentError(f"name {name!r}: use lower-case words joined by hyphens, such as acme-heads")
     if importlib.util.find_spec(package) is not None:
         raise ArgumentError(f"name {name!r}: a package {package!r} is installed already; choose another name")
+    if taken := {name, package} & set(default_plugins().names(kind)):
+        raise ArgumentError(f"name {name!r}: there is a {kind} {taken.pop()!r} already; choose another name")
     ending, summary, requirements = _example(kind)
     words = "".join(word.capitalize() for word in package.split("_"))
     core = _core_requirement()
