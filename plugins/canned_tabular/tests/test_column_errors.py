@@ -22,6 +22,7 @@ SEQUENCE = tab.sequence_categorical_column_with_identity("s", 3)
         (lambda: tab.numeric_column("a", (2,), [1, 2, 3]), "shape of default_value must be equal"),
         (lambda: tab.numeric_column("a", normalizer_fn=3), "normalizer_fn must be a callable"),
         (lambda: tab.bucketized_column(X, [2, 1]), "boundaries must be a sorted list."),
+        (lambda: tab.bucketized_column(X, [1, float("nan")]), r"boundaries must be numbers. Given: \[1, nan\]"),
         (lambda: tab.bucketized_column(C, [1]), "must be a column generated with numeric_column"),
         (lambda: tab.bucketized_column(tab.numeric_column("x", (2, 2)), [1]), "must be one-dimensional"),
         (lambda: tab.categorical_column_with_identity("c", 3, 5), r"default_value 5 not in range \[0, 3\), col"),

@@ -141,3 +141,38 @@ def test_a_cross_of_any_number_of_values_leaves_empty_texts_out():
     assert several.host_ids(CROSSED).ids.ravel().tolist()[1:] == [-1, -1]
     dense = tab.crossed_column(["s", KNOWN], 1_000_003, max_values=1, dense_strings=True)
     assert dense.host_ids(CROSSED).ids.ravel().tolist() == [782970, 969889, -1]
+
+
+def test_a_mark_of_unicode_is_no_part_of_the_first_word(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    column = tab.categorical_column_with_vocabulary_file("c", path)
+    assert host_ids(column, c=["a", "b", "c"]) == [[0], [1], [-1]]
+
+
+def test_missing_words_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    words = np.array(["R", pandas.NA, pandas.NaT, None, float("nan"), "B"], object)
+    assert host_ids(WORDS, c=words) == [[0], [-1], [-1], [-1], [-1], [2]]
+
+
+def test_a_weight_of_a_value_must_be_finite():
+    column = tab.weighted_categorical_column(WORDS, "w")
+    words = np.array(["R", "", "B"])
+    with pytest.raises(
+        tab.FeatureColumnError, match=r"Feature 'w' holds nan in row 2 of the batch: the weight of a value"
+    ):
+        column.host_ids({"c": words, "w": np.array([1.0, 1.0, np.nan])})
+    assert column.host_ids({"c": words, "w": np.array([1.0, np.nan, 2.0])}).ids.tolist() == [[0], [-1], [2]]
+
+
+def test_a_number_of_a_sequence_must_be_finite():
+    steps = {"s": np.array([[1.0, 2.0], [3.0, np.inf]])}
+    with pytest.raises(
+        tab.FeatureColumnError, match=r"Feature 's' holds inf in row 1 of the batch: a number of a sequence"
+    ):
+        tab.sequence_numeric_column("s").host_numbers(steps)
+    replaced = tab.sequence_numeric_column("s", normalizer_fn=lambda numbers: numbers.clip(0, 5))
+    assert replaced.host_numbers(steps)[1].tolist() == [2, 2]
+    shorter = {"s": np.array([[1.0], [2.0, 3.0]], object)}
+    assert tab.sequence_numeric_column("s", default_value=np.nan).host_numbers(shorter)[1].tolist() == [1, 2]

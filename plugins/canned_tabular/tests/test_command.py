@@ -408,7 +408,19 @@ def test_a_model_dir_of_another_model_is_refused(people, tmp_path, capsys, more,
     assert message in capsys.readouterr().err
     assert path.read_text() == before
     assert command(people, tmp_path, *made) == 0
-    assert "trained: 5 steps" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "trained: 5 steps" in told
+    assert "other rows" not in told
+
+
+def test_other_rows_in_a_trained_model_dir_are_told(people, tmp_path, capsys):
+    quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-export", "--no-plots"]
+    assert command(people, tmp_path, *quick) == 0
+    other = tmp_path / "other.csv"
+    write(other, 200, 1)
+    assert command(other, tmp_path, *quick) == 0
+    told = f"other rows: {tmp_path / 'model'} began with 270 training rows of {people}, and {other} has 180."
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -1,5 +1,7 @@
 """Tables as spreadsheets and exports write them: trained on, or refused in words that name the cause."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
@@ -216,6 +218,32 @@ def test_what_looks_like_numbers(words, kind, told):
     assert any("read as words: x" in line for line in described(schema, {"x": profile, "y": label})) == told
 
 
+@pytest.mark.parametrize(
+    ("numbers", "kept"),
+    [
+        ([str(1_700_000_000_000 + n % 20) for n in range(60)], 1),  # milliseconds
+        ([str(2**40 + 100_000 * (n % 4)) for n in range(60)], 4),
+        ([f"{n % 20 / 7:.17f}" for n in range(60)], 20),
+    ],
+)
+def test_numbers_that_float32_does_not_keep_apart_are_told(numbers, kept):
+    profile, label = ColumnProfile(), ColumnProfile()
+    profile.add([number.encode() for number in numbers])
+    label.add([b"a", b"b"] * 30)
+    profiles = {"x": profile, "y": label}
+    different = len(set(numbers))
+    line = f"read coarsely: x, of whose {different} different numbers float32 keeps {kept}. Subtract the smallest one"
+    told = [said for said in described(Schema.inferred(profiles, "y"), profiles) if said.startswith("read coarsely")]
+    assert told == ([] if kept == different else [f"{line} in the file"])
+
+
+def test_labels_that_float32_does_not_keep_apart_are_told():
+    label = ColumnProfile()
+    label.add([str(2**40 + n).encode() for n in range(60)])
+    (line,) = described(Schema(label="y"), {"y": label})
+    assert line.startswith("read coarsely: y, of whose 60 different numbers float32 keeps 1.")
+
+
 def test_a_word_that_some_rows_lack_is_no_constant():
     profile, label = ColumnProfile(), ColumnProfile()
     profile.add([b"yes", b""] * 20)
@@ -254,6 +282,14 @@ def test_a_label_that_is_nan_in_parquet(tmp_path, capsys):
     assert "classes: 1 26 (51.0%), 0 25 (49.0%)" in capsys.readouterr().out
 
 
+TOLD_APART = {
+    "listed": "lists",
+    "record": "records",
+    "raw": "bytes that are not text in UTF-8",
+    "spans": "time spans",
+}
+
+
 def test_columns_of_parquet_that_hold_no_single_value(tmp_path, capsys):
     """They are left out by name; as a label, and where columns.json asks for one, they are refused."""
     path = parquet(
@@ -261,12 +297,13 @@ def test_columns_of_parquet_that_hold_no_single_value(tmp_path, capsys):
         listed=[[1, 2], [3]] * 30,
         record=[{"a": 1}, {"a": 2}] * 30,
         raw=[b"\xff\xfe", b"a"] * 30,
+        spans=[timedelta(days=1), timedelta(days=2)] * 30,
         spelled=[b"big", b"small"] * 30,
         label=["y", "n"] * 30,
     )
     assert command(tmp_path, path) == 0
     told = capsys.readouterr().out
-    for name, content in (("listed", "lists"), ("record", "records"), ("raw", "bytes that are not text in UTF-8")):
+    for name, content in TOLD_APART.items():
         assert f"left out: {name} holds {content}. Write a number or a word of each row" in told
     assert Schema.read(tmp_path / "m" / "columns.json").columns["spelled"].words == ("big", "small")
     for name, content in (("listed", "lists"), ("raw", "bytes that are not text")):

@@ -38,6 +38,7 @@ def test_the_most_frequent_come_first_and_no_rarer_one_is_in(
 def test_every_kind_of_value() -> None:
     assert tab.frequent_values([np.array([b"x", b"y", b"x"]), np.array(["x", None, ""], object)]) == ("x", "y")
     assert tab.frequent_values([np.array([[3, 3], [-1, 2]])]) == (3, 2)
+    assert tab.frequent_values([np.array(["x", float("nan"), "y", "x"], object)]) == ("x", "y")
 
 
 @pytest.mark.parametrize(

@@ -515,4 +515,22 @@ MUTANTS = (
         tests=("test_a_loader_of_one_iterator_is_read_by_one_call_at_a_time",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-weight-may-be-nan",
+        guarantee="rule 242",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/weighted.py",
+        old='        check_finite(weights, found.ids != -1, self.weight_feature_key, "the weight of a value")\n',
+        new="",
+        tests=("test_a_weight_of_a_value_must_be_finite",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-sequence-may-hold-nan",
+        guarantee="rule 242",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/sequence.py",
+        old="        if self.normalizer_fn is None:\n            given",
+        new="        if False:\n            given",
+        tests=("test_a_number_of_a_sequence_must_be_finite",),
+        in_cut=False,
+    ),
 )

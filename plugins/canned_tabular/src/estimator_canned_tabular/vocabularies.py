@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_canned_tabular.host.values import is_missing
 from estimator_core.errors import ArgumentError
 
 
@@ -19,7 +20,7 @@ def frequent_values(
     One pass, and memory for each different value. The result is for `categorical_column_with_vocabulary_list`.
 
     Args:
-        batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None and -1 are not values.
+        batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None, NaN and -1 are not values.
         max_size: how many at most; None: all.
         min_count: how often a value must occur.
 
@@ -51,4 +52,4 @@ def _values(batch: Any) -> list[Any]:
     if array.dtype.kind in "iu":
         return array[array != -1].tolist()
     texts = (value.decode() if isinstance(value, bytes) else value for value in array.ravel().tolist())
-    return [text for text in texts if text is not None and text != ""]
+    return [text for text in texts if not is_missing(text) and text != ""]

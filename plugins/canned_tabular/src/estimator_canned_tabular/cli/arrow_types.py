@@ -51,6 +51,8 @@ def nested_columns(path: Path) -> dict[str, str]:
             found[field.name] = "records"
         elif types.is_nested(kind):
             found[field.name] = "lists"
+        elif types.is_duration(kind):
+            found[field.name] = "time spans"
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from estimator_canned_tabular.cli.almost_numbers import almost_numbers
+from estimator_canned_tabular.cli.coarse_numbers import coarse_numbers
 from estimator_canned_tabular.cli.other_dates import other_dates
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
@@ -32,6 +33,7 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
         yield f"left out: {', '.join(skipped)} (identifiers, names, and columns of one value or without two equal ones)"
     yield from almost_numbers(schema, profiles)
     yield from other_dates(schema, profiles)
+    yield from coarse_numbers(schema, profiles)
     if not schema.classes:
         return
     words = profiles[schema.label].words

@@ -86,9 +86,11 @@ class Job:
         recipe = Recipe.of(args, rows)
         if not args.no_export:  # without its package, the export after the training would fail
             default_plugins().find("format", _FORMAT)
-        keep_kind(args.model_dir, args.model, schema, recipe)
+        told = keep_kind(args.model_dir, args.model, schema, recipe, args.csv, tallies["training"].rows)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
+        if told:
+            print(told)
         parts = replace(parts, batch_size=recipe.batch_size)
         recipe = recipe if parts.validated else replace(recipe, patience=0)
         return cls(args=args, schema=schema, parts=parts, tallies=tallies, recipe=recipe)

@@ -12,7 +12,7 @@ from estimator_canned_tabular.cli.distinct import DistinctValues
 #: Different words that are counted; for a column with more, the first ones.
 MOST_COUNTED = 1 << 16
 #: Rows are trained on as float32, in which larger numbers are infinite.
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class ColumnProfile:
@@ -85,7 +85,7 @@ class ColumnProfile:
         if found is None:
             self.numeric = False
             return
-        known = found[np.abs(found) <= _LARGEST]  # a larger one is refused by its row, where rows are checked
+        known = found[np.abs(found) <= LARGEST]  # a larger one is refused by its row, where rows are checked
         self.endless += sum(1 for value in values if value) - known.size
         if not known.size:
             return

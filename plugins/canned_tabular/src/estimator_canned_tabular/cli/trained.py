@@ -16,14 +16,19 @@ _FILE = "model.json"
 SHALLOW = ("linear", "baseline")
 
 
-def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe) -> None:
+def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe, source: Path, rows: int) -> str:
     """Writes which model a model_dir is for, before its first step; later calls compare.
+
+    Returns:
+        what the user should know: that the run began with other rows. Empty: nothing.
 
     Args:
         model_dir: the directory of the run.
         model: the name of the model.
         schema: the columns.
         recipe: of the training.
+        source: the file of the rows.
+        rows: how many of them are trained on.
 
     Raises:
         ArgumentError: the model_dir has weights of another model, other layers or other columns.
@@ -31,9 +36,23 @@ def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe) -> No
     path = model_dir / _FILE
     units = "" if model in SHALLOW else ",".join(map(str, recipe.hidden_units))
     if not all_checkpoints(str(model_dir)):
-        write_at_once(path, json.dumps({"model": model, "hidden_units": units, **asdict(schema)}) + "\n")
+        begun = {"model": model, "hidden_units": units, "source": str(source), "rows": rows, **asdict(schema)}
+        write_at_once(path, json.dumps(begun) + "\n")
     elif path.is_file():  # an older model_dir has no such file
         _compare(path, model, units, schema)
+        return _other_rows(path, source, rows)
+    return ""
+
+
+def _other_rows(path: Path, source: Path, rows: int) -> str:
+    """By their number: a file may have been moved."""
+    begun = json.loads(path.read_text(encoding="utf-8"))
+    if begun.get("rows", rows) == rows:
+        return ""
+    return (
+        f"other rows: {path.parent} began with {begun['rows']} training rows of {begun['source']}, and {source} has "
+        f"{rows}. The test may hold rows that were trained on, and the last line repeats a training from the start"
+    )
 
 
 def _compare(path: Path, model: str, units: str, schema: Schema) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -189,6 +189,8 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
     numbers = tuple(float(boundary) for boundary in boundaries)
     if not numbers:
         raise ArgumentError("boundaries must not be empty.")
+    if any(map(isnan, numbers)):
+        raise ArgumentError(f"boundaries must be numbers. Given: {list(boundaries)}")
     if any(low >= high for low, high in pairwise(numbers)):
         raise ArgumentError("boundaries must be a sorted list.")
     return BucketizedColumn(source_column, numbers)

@@ -19,7 +19,7 @@ from estimator_canned_tabular.columns.vocabulary import (
     categorical_column_with_vocabulary_file,
     categorical_column_with_vocabulary_list,
 )
-from estimator_canned_tabular.host.values import feature_of, numbers_of
+from estimator_canned_tabular.host.values import check_finite, feature_of, numbers_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import VarLenFeature
 
@@ -87,14 +87,19 @@ class SequenceNumericColumn:
         Arrays are full sequences; rows of different lengths are lists.
 
         Raises:
-            FeatureColumnError: no numbers, or a sequence with more than `max_values` steps.
+            FeatureColumnError: no numbers, a sequence with more than `max_values` steps, or a number that is not finite
+                and that no `normalizer_fn` could replace.
         """
         array = feature_of(batch, self.key, self.name)
         ragged = array.dtype == object and array.ndim == 1
         sizes = [np.size(row) for row in array] if ragged else [int(np.prod(array.shape[1:]))] * len(array)
         steps = self.max_values or max(sizes, default=0) // self.width
         numbers = numbers_of(batch, self.key, self.name, steps * self.width, missing=self.default_value)
-        return numbers.reshape(len(array), steps, *self.shape), np.minimum(np.asarray(sizes) // self.width, steps)
+        lengths = np.minimum(np.asarray(sizes) // self.width, steps)
+        if self.normalizer_fn is None:
+            given = np.arange(steps * self.width) < lengths[:, None] * self.width
+            check_finite(numbers, given, self.key, "a number of a sequence")
+        return numbers.reshape(len(array), steps, *self.shape), lengths
 
 
 def sequence_numeric_column(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
@@ -172,7 +173,7 @@ def categorical_column_with_vocabulary_file(
 
     Args:
         key: the feature's name.
-        vocabulary_file: the file; it is read now, and copied into exports.
+        vocabulary_file: the file; it is read now, and copied into exports. Its mark of Unicode (BOM) is left out.
         vocabulary_size: how many lines are used; None: all.
         dtype: "string" or "int64".
         default_value: the id of unknown values; None: they are left out.
@@ -243,7 +244,8 @@ def _table_of_file(path: Path, size: int | None, dtype: str) -> dict[Any, int]:
 @functools.lru_cache(maxsize=64)
 def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int) -> dict[Any, int]:
     # Not splitlines: vocabularies contain characters that it takes for line ends.
-    lines = [line.rstrip(b"\r") for line in path.read_bytes().removesuffix(b"\n").split(b"\n")]
+    content = path.read_bytes().removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
+    lines = [line.rstrip(b"\r") for line in content.split(b"\n")]
     if size is not None:
         if len(lines) < size:
             raise ArgumentError(f"{path} has {len(lines)} lines, fewer than vocabulary_size={size}.")

@@ -11,7 +11,7 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_key, check_no_missing_bucket
 from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
-from estimator_canned_tabular.host.values import numbers_of
+from estimator_canned_tabular.host.values import check_finite, numbers_of
 from estimator_core.errors import ArgumentError
 from estimator_core.export import VarLenFeature
 
@@ -45,9 +45,15 @@ class WeightedCategoricalColumn:
         return {**self.categorical_column.parse_example_spec, self.weight_feature_key: VarLenFeature(self.dtype)}
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of the column, with weights."""
+        """The ids of the column, with weights.
+
+        Raises:
+            FeatureColumnError: the weight of a value is missing or infinite.
+        """
         found: HostIds = self.categorical_column.host_ids(batch)
-        return found._replace(weights=numbers_of(batch, self.weight_feature_key, self.name, found.ids.shape[1]))
+        weights = numbers_of(batch, self.weight_feature_key, self.name, found.ids.shape[1])
+        check_finite(weights, found.ids != -1, self.weight_feature_key, "the weight of a value")
+        return found._replace(weights=weights)
 
 
 def weighted_categorical_column(

@@ -109,6 +109,37 @@ def numbers_of(
     return np.pad(numbers, ((0, 0), (0, width - found)), constant_values=missing)
 
 
+def check_finite(numbers: np.ndarray, used: np.ndarray, key: str, what: str) -> None:
+    """Refuses NaN and infinite numbers in the places that the model uses.
+
+    Args:
+        numbers: float32[batch, width].
+        used: bool[batch, width].
+        key: the feature.
+        what: a number is, for the message.
+
+    Raises:
+        FeatureColumnError: naming the first such number and its row.
+    """
+    strange = used & ~np.isfinite(numbers)
+    if strange.any():
+        row, place = np.argwhere(strange)[0].tolist()
+        raise FeatureColumnError(
+            f"Feature {key!r} holds {float(numbers[row, place])} in row {row} of the batch: {what} must be a finite "
+            "number. Fill it or correct it, or leave the row out."
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for no word: None, NaN, and pandas' NA and NaT.
+
+    Example:
+        >>> [is_missing(value) for value in (None, float("nan"), "a")]
+        [True, True, False]
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
 def text_of(rows: Rows) -> Sequence[bytes]:
     """All values as text, also places without one; integers in decimal digits."""
     flat = rows.values.reshape(-1).tolist()
@@ -164,7 +195,7 @@ def _bytes(value: Any, key: str, column: str) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return value
-    if value is None or value != value:  # NaN, as pandas marks missing text
+    if is_missing(value):
         return b""
     raise FeatureColumnError(
         f"Feature {key!r} of column {column!r} must hold strings or integers, given: {value!r} among strings."
