@@ -33,9 +33,9 @@ def test_check_of_a_finished_program_ends_with_0(tmp_path: Path, capsys: pytest.
 def test_check_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", "check", "--json", str(program)]) == 3
     (read,) = json.loads(capsys.readouterr().out)
-    assert [(use["line"], use["name"], use["home"]) for use in read["uses"]] == [
-        (1, "tf", "ec"),
-        (2, "tf.estimator.RunConfig", "ec.RunConfig"),
+    assert [(use["line"], use["column"], use["name"], use["home"]) for use in read["uses"]] == [
+        (1, 8, "tf", "ec"),
+        (2, 10, "tf.estimator.RunConfig", "ec.RunConfig"),
     ]
 
 

@@ -28,7 +28,7 @@ class Use:
 
     Args:
         line: the line, from 1.
-        column: the column, from 0.
+        column: the column, from 1, as editors count.
         written: the name as the program writes it.
         row: what becomes of it.
         node: the expression, for a rewrite.
@@ -83,7 +83,7 @@ class _Finder(cst.CSTVisitor):
 
     def add(self, node: cst.CSTNode, row: Row, written: str, rest: str = "") -> None:
         place = self.resolver.positions[node].start
-        self.found.append(Use(line=place.line, column=place.column, written=written, row=row, node=node, rest=rest))
+        self.found.append(Use(line=place.line, column=place.column + 1, written=written, row=row, node=node, rest=rest))
 
     def visit_Import(self, node: cst.Import) -> bool:
         for alias in node.names:

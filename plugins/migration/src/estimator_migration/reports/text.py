@@ -20,7 +20,7 @@ def _lines(programs: Sequence[Program]) -> Iterator[str]:
             row = use.row
             place = f" -> {row.place}" if row.place else ""
             how = f" {row.how}" if row.how else ""
-            yield f"{program.path}:{use.line}:{use.column + 1}: {use.written}{place} [{row.verdict.value}]{how}"
+            yield f"{program.path}:{use.line}:{use.column}: {use.written}{place} [{row.verdict.value}]{how}"
     parts = [f"{count} {verdict.value}" for verdict, count in counts(programs).items()]
     unread = sum(bool(program.error) for program in programs)
     summary = ", ".join([*parts, f"{unread} cannot be read"] if unread else parts)
