@@ -48,7 +48,7 @@ def trained(model_dir: Any, **config: Any) -> dict[str, np.ndarray]:
     return {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
 
 
-@pytest.mark.parametrize("config", [{}, {"steps_per_dispatch": 2}])
+@pytest.mark.parametrize("config", [pytest.param({}, marks=pytest.mark.slow), {"steps_per_dispatch": 2}])
 def test_training_has_the_bits_of_separate_columns(config: Any, tmp_path: Any, monkeypatch: Any) -> None:
     together = trained(tmp_path / "together", **config)
     monkeypatch.setattr(train_step, "gathering", lambda features: None)
