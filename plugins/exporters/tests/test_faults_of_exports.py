@@ -53,6 +53,16 @@ def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path
         assert server.infer("m", **X)[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("argument", "name"), [("lr=0.1", "final"), ("./lr=0.1/final", "final"), ("own=lr=0.1/final", "own")]
+)
+def test_a_path_may_contain_an_equals_sign(argument, name, export, tmp_path, monkeypatch):
+    placed(export, tmp_path / "lr=0.1" / "final", FIRST)
+    monkeypatch.chdir(tmp_path)
+    (source,) = sources_of([argument])
+    assert (source.name, source.directory.resolve()) == (name, tmp_path / "lr=0.1" / "final")
+
+
 @pytest.mark.parametrize("missing", ["variables.safetensors", "manifest.json"])
 def test_an_export_that_is_still_being_copied_is_served_once_it_is_whole(missing, export, tmp_path, caplog):
     folder = placed(export, tmp_path / "m", FIRST)

@@ -68,20 +68,20 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
     """
     found: list[Source] = []
     for argument in arguments:
-        name, equals, rest = argument.partition("=")
-        directory, update = _opened(rest if equals else argument)
-        own = name if equals else _name_of(directory)
+        name, location = _divided(argument)
+        directory, update = _opened(location)
+        own = name or _name_of(directory)
         if exports_in(directory) or (directory / "manifest.json").is_file():
             found.append(Source(name=own, directory=directory, update=update))
             continue
         below = [child for child in sorted(directory.glob("*")) if child.is_dir() and exports_in(child)]
         if not below:
             raise ArgumentError(
-                f"{rest if equals else argument} holds no export. Give the directory that export_saved_model returned, "
+                f"{location} holds no export. Give the directory that export_saved_model returned, "
                 "the one above it, or <model_dir>/export."
             )
         found += [
-            Source(name=f"{name}.{child.name}" if equals else child.name, directory=child, update=update)
+            Source(name=f"{name}.{child.name}" if name else child.name, directory=child, update=update)
             for child in below
         ]
     names = [source.name for source in found]
@@ -89,6 +89,19 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
         if names.count(name) > 1 or not _NAME.fullmatch(name):
             raise ArgumentError(f"The model name {name!r} is taken or no name. Give another one: NAME=DIRECTORY.")
     return found
+
+
+def _divided(argument: str) -> tuple[str, str]:
+    """The name that an argument states, "" for none, and the location: a path may contain `=` (`runs/lr=0.1`).
+
+    Example:
+        >>> _divided("spam=runs/export"), _divided("runs/lr=0.1/export")
+        (('spam', 'runs/export'), ('', 'runs/lr=0.1/export'))
+    """
+    name, equals, location = argument.partition("=")
+    if not equals or "/" in name or Path(argument).exists():
+        return "", argument
+    return name, location
 
 
 def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
