@@ -1,4 +1,4 @@
-"""Integers beyond what a program computes in are refused at every door of an export, and never wrap."""
+"""Numbers beyond what a program computes in are refused at the doors of an export; integers never wrap."""
 
 import json
 
@@ -122,6 +122,29 @@ def test_files_with_ids_out_of_range_are_not_scored(written, tmp_path, capsys, d
     assert "'id'" in told
     assert str(WIDE) in told
     assert not output.exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_arrays_with_numbers_that_would_be_infinite_are_not_scored(written, tmp_path, kind):
+    path = tmp_path / f"rows.{kind}"
+    if kind == "npz":
+        np.savez(path, id=np.array([[1, 2]], np.int32), x=np.array([1e39]))
+    else:
+        path.write_text('id,x\n"[1, 2]",1e39\n' if kind == "csv" else '{"id": [1, 2], "x": 1e39}\n')
+    with pytest.raises(ArgumentError, match=r"'x' holds 1e\+39, which is infinite as float32") as told:
+        score_files(Job(export=written("int32", 2), inputs=(str(path),), output=tmp_path / "out.jsonl"))
+    assert str(path) in str(told.value)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["signatures", "raw_signatures"])
+def test_a_loaded_signature_refuses_numbers_that_would_be_infinite(written, kind):
+    signature = getattr(ec.export.load(written("int32")), kind)["serving_default"]
+    largest = float(np.finfo(np.float32).max)
+    found = signature(id=np.array([0, 0], np.int32), x=np.array([np.inf, largest]))
+    assert found["y"].tolist() == [np.inf, largest]
+    with pytest.raises(ArgumentError, match=r"'x' holds -1e\+39, which is infinite as float32"):
+        signature(id=np.array([0], np.int32), x=np.array([-1e39]))
 
 
 def record(number):

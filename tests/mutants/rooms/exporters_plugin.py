@@ -274,6 +274,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="numbers-become-infinite",
+        guarantee="rule 217",
+        file="plugins/exporters/src/estimator_exporters/bundle/loaded.py",
+        old="        return _infinite(array, dtype)",
+        new="        return None",
+        tests=("test_a_loaded_signature_refuses_numbers_that_would_be_infinite",),
+        in_cut=False,
+    ),
+    Mutant(
         name="rows-of-lists-wrap-integers",
         guarantee="rule 217",
         file="plugins/exporters/src/estimator_exporters/scoring/plain.py",

@@ -176,19 +176,33 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def out_of_range(array: np.ndarray, dtype: np.dtype[Any]) -> str | None:
-    """What is wrong with the first integer that an integer dtype does not hold, in words; None if all fit.
+    """What is wrong with the first number that a dtype does not hold, in words; None if all fit.
 
     Example:
         >>> out_of_range(np.array([1, 300]), np.dtype(np.uint8))
         'holds 300, outside the range of uint8 (0 to 255)'
+        >>> out_of_range(np.array([1e39]), np.dtype(np.float32))
+        'holds 1e+39, which is infinite as float32'
     """
-    if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu" or not array.size:
+    if array.dtype == dtype or array.dtype.kind not in "iuf" or not array.size:
+        return None
+    if dtype.kind == "f":
+        return _infinite(array, dtype)
+    if array.dtype.kind == "f" or dtype.kind not in "iu":
         return None
     limits = np.iinfo(dtype)
     if int(array.min()) >= limits.min and int(array.max()) <= limits.max:
         return None
     wrong = array[(array < limits.min) | (array > limits.max)]
     return f"holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max})"
+
+
+def _infinite(array: np.ndarray, dtype: np.dtype[Any]) -> str | None:
+    if np.can_cast(array.dtype, dtype):
+        return None
+    with np.errstate(over="ignore"):
+        wrong = array[np.isfinite(array) & ~np.isfinite(array.astype(dtype))]
+    return f"holds {wrong.flat[0]}, which is infinite as {dtype}" if wrong.size else None
 
 
 def casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
