@@ -40,7 +40,7 @@ def of_another_user(monkeypatch):
             raise PermissionError(13, "Permission denied", str(self))
         return opened(self, mode, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "write_text", lambda self, text: self.open("w").write(text))
+    monkeypatch.setattr(Path, "write_text", lambda self, text, **how: self.open("w", **how).write(text))
     monkeypatch.setattr(Path, "open", forbidden)
 
 
