@@ -13,6 +13,7 @@ OF_NO_VERSION = ("are_caught", "another_hash_seed", "metrics_merge", "metrics_ke
 OF_NO_VERSION += ("its_file_does_not_import", "lists_see_what_has_just_happened")
 # Heads that compute with the operations of others.
 ALIKE = ("TestRankingHead", "TestListwiseRankingHead", "TestRetrievalHead", "TestTokenClassificationHead")
+ALIKE += ("TestMultiLabelHead", "TestMultiHotLabels", "TestSequentialHeadWrapper")
 
 
 def lowest_tests(*plugins: str) -> list[str]:
