@@ -1,5 +1,6 @@
 """Following a job whose engine does not answer for a while."""
 
+import os
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from estimator_launchers import JobSpec, JobStatus, launching
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import Kept
+from estimator_launchers.kubectl import PodLog
 
 
 class Engine:
@@ -35,6 +37,20 @@ def test_it_does_not_count_for_ever_and_not_for_a_job_that_was_never_known():
         impatient.of("job")
     with pytest.raises(LaunchError, match="refused"):
         Kept(Engine(AWAY), secs=-1.0, patience_secs=60.0).of("job")
+
+
+def test_half_a_line_comes_again_whole_and_nothing_else_twice(tmp_path, monkeypatch):
+    at = "2026-01-01T00:00:00"
+    texts = [f"{at}.1Z one\n{at}.2Z tw", f"{at}.1Z one\n{at}.2Z two\n{at}.3Z   three  \n{at}.4Z fo"]
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\ncat {tmp_path}/now\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    log, seen = PodLog("pod"), []
+    for number, over in ((0, False), (1, False), (1, True)):
+        (tmp_path / "now").write_text(texts[number])
+        seen.append(list(log.new(over=over)))
+    assert seen == [["one"], ["two", "  three  "], ["fo"]]
 
 
 def test_a_job_is_asked_to_end_until_the_engine_has_taken_it(monkeypatch, capsys):

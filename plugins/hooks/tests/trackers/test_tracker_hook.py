@@ -227,19 +227,24 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
+class Repairs(eh.Hook):
+    """The tracker takes everything from a step on."""
+
+    def __init__(self, tracker: WeakTracker, at: int) -> None:
+        self._tracker, self._at = tracker, at
+
+    def next_step(self, step: int) -> int | None:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step == self._at:
+            self._tracker.refused.clear()
+
+
 def test_points_that_a_tracker_refuses_come_again_in_order(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     tracker = WeakTracker({4, 6})
-
-    class Repairs(eh.Hook):
-        def next_step(self, step: int) -> int | None:
-            return step + 1
-
-        def after_step(self, run: Any, step: int, out: Any) -> None:
-            if step == 8:
-                tracker.refused.clear()
-
     outputs = {"loss": lambda step: np.float32(step)}
-    drive([Repairs(), eh.TrackerHook(tracker, 2)], steps=10, outputs=outputs, run=fake_run(tmp_path))
+    drive([Repairs(tracker, 8), eh.TrackerHook(tracker, 2)], steps=10, outputs=outputs, run=fake_run(tmp_path))
     assert [told[0] for told in tracker.told[1:-1]] == [2, 4, 6, 8, 10]
     assert tracker.told[-1] == "finished"
     assert warnings(caplog) == [
@@ -254,17 +259,8 @@ def test_of_too_many_points_that_wait_every_second_one_is_dropped(
 ):
     monkeypatch.setattr(tracker_hook, "_MOST_WAITING", 4)
     tracker = WeakTracker(set(range(2, 10)))
-
-    class Repairs(eh.Hook):
-        def next_step(self, step: int) -> int | None:
-            return step + 1
-
-        def after_step(self, run: Any, step: int, out: Any) -> None:
-            if step == 10:
-                tracker.refused.clear()
-
     outputs = {"loss": lambda step: np.float32(step)}
-    drive([Repairs(), eh.TrackerHook(tracker, 1)], steps=12, outputs=outputs, run=fake_run(tmp_path))
+    drive([Repairs(tracker, 10), eh.TrackerHook(tracker, 1)], steps=12, outputs=outputs, run=fake_run(tmp_path))
     assert [told[0] for told in tracker.told[1:-1]] == [1, 2, 8, 10, 11, 12]
     assert warnings(caplog)[1:] == [
         *["recording has not taken 5 points of train: every second one is dropped."] * 3,

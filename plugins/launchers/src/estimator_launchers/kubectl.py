@@ -50,8 +50,12 @@ class PodLog:
         self._last: _Moment | None = None
         self._asked = False
 
-    def new(self) -> Iterator[str]:
-        """The lines since the last call, until the stream ends."""
+    def new(self, *, over: bool) -> Iterator[str]:
+        """The lines since the last call, until the stream ends.
+
+        Args:
+            over: whether the pod had ended before: an unfinished line is then its last one. Otherwise it comes again.
+        """
         since = () if self._last is None else (f"--since-time={self._last[1]}",)  # whole seconds count
         before, command = self._last, ["kubectl", "logs", "--follow", "--timestamps", self.pod, *self._options, *since]
         told = subprocess.DEVNULL if self._asked else None  # a fault that lasts is told once
@@ -60,7 +64,9 @@ class PodLog:
             assert child.stdout is not None
             try:
                 for line in child.stdout:
-                    moment, text = _divided(line.decode(errors="replace").rstrip())
+                    if not (over or line.endswith(b"\n")):
+                        return
+                    moment, text = _divided(line.decode(errors="replace").rstrip("\r\n"))
                     if moment is None or before is None or moment > before:
                         self._last = moment or self._last
                         yield from text.split("\r")  # a progress bar

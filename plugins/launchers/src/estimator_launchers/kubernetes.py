@@ -158,7 +158,7 @@ class KubernetesLauncher:
             if pod and pod != log.pod:
                 log, whole = PodLog(pod, *_namespace(job_id)), False
             if not whole:
-                yield from log.new()
+                yield from log.new(over=over)
                 whole = over  # before it was read, so that nothing came after it
             elif ended:
                 return
