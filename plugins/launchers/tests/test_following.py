@@ -41,7 +41,7 @@ def test_it_does_not_count_for_ever_and_not_for_a_job_that_was_never_known():
 
 def test_half_a_line_comes_again_whole_and_nothing_else_twice(tmp_path, monkeypatch):
     at = "2026-01-01T00:00:00"
-    texts = [f"{at}.1Z one\n{at}.2Z tw", f"{at}.1Z one\n{at}.2Z two\n{at}.3Z   three  \n{at}.4Z fo"]
+    texts = [f"{at}.1Z one\n{at}.2Z tw", f"{at}.1Z one\n{at}.2Z two\n{at}.3Z   three  \n{at}.4Z last"]
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(f"#!/bin/sh\ncat {tmp_path}/now\n")
     kubectl.chmod(0o755)
@@ -50,7 +50,7 @@ def test_half_a_line_comes_again_whole_and_nothing_else_twice(tmp_path, monkeypa
     for number, over in ((0, False), (1, False), (1, True)):
         (tmp_path / "now").write_text(texts[number])
         seen.append(list(log.new(over=over)))
-    assert seen == [["one"], ["two", "  three  "], ["fo"]]
+    assert seen == [["one"], ["two", "  three  "], ["last"]]
 
 
 def test_a_job_is_asked_to_end_until_the_engine_has_taken_it(monkeypatch, capsys):
