@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_core._metrics.noting import note
+from estimator_core._model.jax_values import traced_once
 
 if TYPE_CHECKING:
     from jax import Array
@@ -129,17 +130,23 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
         >>> float(total_value(total(jnp.array([1e8, 1.0, -1e8]), jnp.array([1.0, 0.5, 1.0]))))
         0.5
     """
-    array = jnp.asarray(values)
+    # A total has no derivative, because terms are rounded to integers. Nothing traces it for one.
+    array = jax.lax.stop_gradient(jnp.asarray(values))
     axes = _axes(axis, array.ndim)
     if weights is None and not jnp.issubdtype(array.dtype, jnp.floating):
         low = jnp.sum(array, axis=axes, dtype=jnp.uint32)
         return note(jnp.stack([low, jnp.zeros_like(low)]), array)
     terms = array.astype(jnp.float32)
     if weights is not None:
-        factors = jnp.asarray(weights, jnp.float32)
+        factors = jax.lax.stop_gradient(jnp.asarray(weights, jnp.float32))
         terms = jnp.where(factors == 0, 0.0, terms * factors)
+    return note(_exact_total(terms, axes), terms)
+
+
+@traced_once("axes")
+def _exact_total(terms: Array, axes: tuple[int, ...]) -> Array:
     size = math.prod(terms.shape[a] for a in axes)
-    return note(exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes), terms)
+    return exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes)
 
 
 def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = None) -> Array:
@@ -160,18 +167,24 @@ def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = Non
         Array([1, 0, 2], dtype=uint32)
     """
     flat = jnp.ravel(jnp.asarray(buckets))
-    flat = jnp.where((flat >= 0) & (flat < size), flat, size)
     each = jnp.ones(flat.shape, bool) if weights is None else jnp.ravel(jnp.asarray(weights))
+    return _bucket_totals(flat, jax.lax.stop_gradient(each), size)
+
+
+@traced_once("size")
+def _bucket_totals(buckets: Array, each: Array, size: int) -> Array:
+    place = jnp.where((buckets >= 0) & (buckets < size), buckets, size)
 
     def add_up(pieces: Array) -> Array:
-        return jax.ops.segment_sum(pieces, flat, size + 1)[:size]
+        return jax.ops.segment_sum(pieces, place, size + 1)[:size]
 
     if each.dtype == jnp.bool_:
         low = add_up(each.astype(jnp.uint32))
         return jnp.stack([low, jnp.zeros_like(low)])
-    return exact_sum(each.astype(jnp.float32), add_up, terms_per_sum=flat.size)
+    return exact_sum(each.astype(jnp.float32), add_up, terms_per_sum=place.size)
 
 
+@traced_once()
 def merge_totals(left: Array, right: Array) -> Array:
     """Adds two totals of one dtype and shape; pure and traceable.
 

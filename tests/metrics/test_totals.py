@@ -6,10 +6,13 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import estimator_core as ec
+from estimator_core._metrics import totals
 from estimator_core._metrics.totals import bucket_totals, merge_totals, total, total_value
 
 finite = st.floats(-1e6, 1e6, width=32)
@@ -100,3 +103,42 @@ def test_buckets_count_and_weigh():
 def test_empty_sums_are_zero():
     assert total_value(total(jnp.zeros(0))) == 0.0
     np.testing.assert_array_equal(total_value(total(jnp.zeros((0, 3)), axis=0)), [0.0, 0.0, 0.0])
+
+
+def test_a_metric_is_traced_once_however_often_a_model_fn_is(monkeypatch, tmp_path):
+    """The second of two Estimators traces its model_fn in discovery, step and evaluation, and no metric."""
+    traced = []
+
+    def counted(terms, *args, **options):
+        traced.append(terms.shape)
+        return exact(terms, *args, **options)
+
+    exact = totals.exact_sum
+    monkeypatch.setattr(totals, "exact_sum", counted)
+    calls = []
+
+    def model_fn(features, labels, mode):
+        calls.append(mode)
+        y = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)
+        metric = ec.metrics.mean(y, weights=features["x"])
+        return ec.EstimatorSpec(mode, loss=y.sum(), train_op=optax.sgd(0.1), eval_metric_ops={"mean": metric})
+
+    x = np.arange(23, dtype=np.float32)  # a shape of this test
+    found, traces = [], []
+    for name in ("first", "second"):
+        config = ec.RunConfig(model_dir=str(tmp_path / name), default_hooks=False)
+        estimator = ec.Estimator(model_fn, config=config)
+        estimator.train(lambda: [({"x": x}, None)])
+        found.append(estimator.evaluate(lambda: [({"x": x}, None)])["mean"])
+        traces.append((len(calls), traced.count((23,))))
+    (calls_of_first, of_first), (all_calls, of_both) = traces
+    assert all_calls >= calls_of_first + 3
+    assert of_first == of_both >= 1
+    assert found[0] == found[1]
+
+
+def test_a_total_has_no_derivative():
+    def first(x):
+        return jnp.sum(total(x * 2.0, x)[0]) + jnp.sum(bucket_totals(jnp.array([0, 1]), 2, x)[0])
+
+    assert jax.grad(first)(jnp.array([3.0, 5.0])).tolist() == [0.0, 0.0]
