@@ -104,7 +104,7 @@ def weighted(loss):
 def test_weights_are_those_of_fit(tmp_path, loss, shape):
     given = keras.losses.SparseCategoricalCrossentropy() if loss == "class" else loss
     model, peer = weighted(given), weighted(given)
-    weights = RNG.integers(0, 4, 64).astype(np.float32)
+    weights = np.random.default_rng(1).integers(0, 4, 64).astype(np.float32)
     batches = [(x, y, weights[at : at + 16]) for at, (x, y) in zip(range(0, 64, 16), BATCHES, strict=True)]
     estimator = tab.model_to_estimator(model, config=quiet(tmp_path), weight_column="w")
     estimator.train(lambda: [({"x": x, "w": w.reshape(shape)}, y) for x, y, w in batches])

@@ -8,7 +8,6 @@ import estimator_core as ec
 from estimator_heads import BinaryClassHead, RetrievalHead
 from plugins.canned_tabular.tests.given_weights import QUIET
 
-RNG = np.random.default_rng(5)
 POINTS = np.array([[0, 0], [0, 1], [10, 10], [10, 11]], np.float32)
 
 
@@ -43,7 +42,7 @@ def test_in_a_mini_batch_the_first_centre_counts_as_a_point(tmp_path):
 )
 def test_k_means_finds_clusters(tmp_path, options):
     centres = np.array([[8.0, 0.0], [0.0, 8.0], [-8.0, -8.0]])
-    points = (centres[np.arange(90) % 3] + RNG.normal(0, 0.3, (90, 2))).astype(np.float32)
+    points = (centres[np.arange(90) % 3] + np.random.default_rng(5).normal(0, 0.3, (90, 2))).astype(np.float32)
     kmeans = tab.KMeans(3, config=quiet(tmp_path), feature_columns=[tab.numeric_column("x", 2)], **options)
     kmeans.train(lambda: [{"x": points}] * 40)
     found = np.array(list(kmeans.predict_cluster_index(lambda: [{"x": points}])))
