@@ -109,8 +109,8 @@ COMPILED_ONCE = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# A minute on two cores.
-CUT_OF_MUTANTS = 20
+# Half a minute on two cores.
+CUT_OF_MUTANTS = 12
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",

@@ -58,6 +58,7 @@ def test_bundles_of_operations_are_as_the_page_says(tmp_path, row):
     assert differing({key: one(cells[0])}, PAGE.read_text()) == []
 
 
+@pytest.mark.slow
 def test_operations_in_one_model_are_as_the_page_says(tmp_path):
     names = [name for name in PROGRAMS if name not in ALONE and ("programs", name, "", *COLUMNS[0]) in CELLS]
     states = _cells(operations(names), "stablehlo", tmp_path, list(MODES))

@@ -71,6 +71,7 @@ def test_a_run_with_more_to_lose_killed_in_a_pair(kill_and_resume: Any) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("runs", ["averaged_run"], indirect=True)
+@pytest.mark.slow
 def test_killed_after_the_last_save_and_again_in_the_end(tmp_path: Path, runs: Any, whole: Any, left: Any) -> None:
     """Before the retired checkpoint is deleted, and in the last evaluation."""
     last = max(line["number"] for line in whole[1] if line["phase"] == "retention")

@@ -25,7 +25,7 @@ def cases():
         for number, case in enumerate(filter(lambda case: is_run(recording, case), content)):
             fault = differences.FAULTS.get((recording, case))
             _, rules = differences.expected_of(recording, case, content)
-            quick = fault or number % 5 == 0 or any(met[rule] < 2 for rule in rules)
+            quick = fault or number % 10 == 0 or any(met[rule] < 2 for rule in rules)
             met.update(rules if quick else ())
             marks = [pytest.mark.xfail(strict=True, reason=fault)] if fault else []
             yield pytest.param(recording, case, id=f"{recording}-{case}", marks=marks if quick else [pytest.mark.slow])

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.plugins  # estimator-cluster
 
 
 @pytest.mark.parametrize("rules", [pytest.param(None, marks=pytest.mark.slow), "full"])
+@pytest.mark.slow
 def test_an_exporter_of_several_processes_evaluates_and_predicts(tmp_path: Path, rules: str | None) -> None:
     """The exporter runs in the chief alone: its programs and states are those of its own device."""
     out = tmp_path / "out"

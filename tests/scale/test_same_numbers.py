@@ -120,6 +120,7 @@ def continued(runs: Runs, tmp_path: Path, begun: tuple[int, int], rest: tuple[in
     ]
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes_goes_on_in_one_at_the_same_example(runs: Runs, tmp_path: Path) -> None:
     (one,) = runs.of(1, 2)
     (seen,) = continued(runs, tmp_path, (2, 1), (1, 2))

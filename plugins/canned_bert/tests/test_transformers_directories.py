@@ -57,7 +57,7 @@ def model_of(directory: Path, initialise: bool):
     return model_fn
 
 
-@pytest.mark.parametrize("door", ["warm_start_from", "init_from_checkpoint"])
+@pytest.mark.parametrize("door", [pytest.param("warm_start_from", marks=pytest.mark.slow), "init_from_checkpoint"])
 def test_weights_come_into_a_model(door: str, directory: Path, tmp_path: Path) -> None:
     warm = str(directory) if door == "warm_start_from" else None
     model_fn = model_of(directory, door == "init_from_checkpoint")

@@ -50,6 +50,7 @@ def predictions(estimator):
     return [row["probabilities"] for row in estimator.predict(lambda: [FEATURES])]
 
 
+@pytest.mark.slow
 def test_raw_rows(estimator, tmp_path):
     feature = ec.export.Feature
     receiver = ec.export.build_raw_serving_input_receiver_fn(
@@ -97,6 +98,7 @@ def test_tf_examples(estimator, columns, tmp_path):
         raw(examples=np.array([b"\xff\xff"], object))
 
 
+@pytest.mark.slow
 def test_the_vocabulary_is_in_the_export(estimator, columns, tmp_path):
     receiver = tab.columns_receiver_fn([*columns["wide"], *columns["deep"]])
     path = estimator.export_saved_model(str(tmp_path), receiver)
@@ -143,7 +145,7 @@ def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
     assert "takes 2 values of the feature 'tags', and training saw examples with 3" in caplog.text
 
 
-@pytest.mark.parametrize("mode", [ec.ModeKeys.EVAL, ec.ModeKeys.TRAIN])
+@pytest.mark.parametrize("mode", [pytest.param(ec.ModeKeys.EVAL, marks=pytest.mark.slow), ec.ModeKeys.TRAIN])
 @pytest.mark.parametrize("kind", ["LinearClassifier", pytest.param("LinearRegressor", marks=pytest.mark.slow)])
 def test_the_modes_with_labels(tmp_path, kind, mode):
     labels = np.array([[0], [1], [1]], np.int32 if kind == "LinearClassifier" else np.float32)

@@ -81,6 +81,7 @@ def by_hand(splitter):
     return predictions, metrics
 
 
+@pytest.mark.slow
 def test_is_the_loop_that_people_write(line, capsys):
     assert main(["crossval", "line.toml", "--json"]) == 0
     said = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -408,7 +408,8 @@ def waits(features, labels, mode, params):
 
 
 @pytest.mark.parametrize(
-    ("way", "stands"), [pytest.param("together", 21, marks=pytest.mark.slow), ("apart", 21), ("together in fours", 24)]
+    ("way", "stands"),
+    [*(pytest.param(way, 21, marks=pytest.mark.slow) for way in ("together", "apart")), ("together in fours", 24)],
 )
 def test_a_signal_of_a_long_training_waits_for_few_steps(tmp_path, monkeypatch, way, stands):
     """Of four steps in one dispatch, the dispatch under way and the one that is drawn are still made."""

@@ -212,7 +212,7 @@ def test_a_trial_that_was_cut_short_goes_on_from_its_checkpoint(line, monkeypatc
     ]
 
 
-@pytest.mark.parametrize("at", [10, 20])
+@pytest.mark.parametrize("at", [pytest.param(10, marks=pytest.mark.slow), 20])
 def test_a_stop_in_the_last_step_of_a_training_ends_the_sweep(line, stopped_late, at, capsys):
     """Between the parts of a trial, and after it. Nothing is lost: started again it comes to the same trials."""
     whole = open_search(line, Path("whole"), ["sweep.trials=2"])

@@ -65,7 +65,7 @@ def test_equal_to_scikit_learn_on_each_filtered_subset(one):
     assert [row["slice"] for row in one[:3]] == [{}, {"sex": "female"}, {"sex": "male"}]
 
 
-@pytest.mark.parametrize("batch_size", [1, 70, 203])
+@pytest.mark.parametrize("batch_size", [1, pytest.param(70, marks=pytest.mark.slow), 203])
 def test_any_batch_split_gives_the_same_and_the_same_intervals(one, batch_size, tmp_path):
     rows = slice_program.evaluate(str(tmp_path), batch_size)["slices"]
     assert_as_expected(rows)
@@ -87,6 +87,7 @@ def test_eight_devices_give_the_same(one, tmp_path):
 @pytest.mark.parametrize(
     "how", ["dealt out", *(pytest.param(how, marks=pytest.mark.slow) for how in ("divides itself", "whole"))]
 )
+@pytest.mark.slow
 def test_two_processes_give_the_same(tmp_path, how):
     # 203 examples: one process has a row more, and batches of 17 leave the last parts unequal.
     with socket.socket() as listening:

@@ -15,6 +15,7 @@ BESIDE = ("team/run", "team/run 10/x", "other")
 class StoreSuite(StorageSuite):
     """The suite, with buckets made and removed behind the back of the storage."""
 
+    many = 1_200  # more than a page of any of these stores
     scheme = ""
     address = ("", 0)
 

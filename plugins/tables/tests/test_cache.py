@@ -46,7 +46,7 @@ class Seen(ec.Hook):
     ("optimizer", "settings"),
     [
         pytest.param("sgd", {}, marks=pytest.mark.slow),
-        ("adagrad", {"accumulate_steps": 2}),
+        pytest.param("adagrad", {"accumulate_steps": 2}, marks=pytest.mark.slow),
         ("adam", {"steps_per_dispatch": 3}),
     ],
     ids=["sgd", "adagrad", "adam"],
@@ -97,6 +97,7 @@ def test_evaluation_prediction_and_exports_between_two_trainings(plain: ec.Estim
     np.testing.assert_allclose(np.asarray(outputs["y"]), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_growing_table_with_a_cache(tmp_path: Path) -> None:
     """A row with a new owner begins again wherever it is."""
     rng = np.random.default_rng(5)
