@@ -1,12 +1,12 @@
 """Variables, the modules that use them, and everything a `model_fn` says while it is traced."""
 
+from estimator_core._jax_values import computed_by_host, is_in_host_memory, is_traced
 from estimator_core._model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope
 from estimator_core._model.adapter import Binding, ModuleAdapter
 from estimator_core._model.fitting import check_names, check_value
 from estimator_core._model.initial_requests import declared_variables, request_initial_values
 from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
 from estimator_core._model.initialize import ModuleValues
-from estimator_core._model.jax_values import computed_by_host, is_in_host_memory, is_traced
 from estimator_core._model.module import module
 from estimator_core._model.scope import in_model_fn
 from estimator_core._model.tensors import tensor

@@ -14,6 +14,7 @@ A plain float32 counter would stop at 2**24 examples.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimator_core._jax_values import scope_in_cache_keys
 from estimator_core._metrics.noting import note
-from estimator_core._model.jax_values import traced_once
 
 if TYPE_CHECKING:
     from jax import Array
@@ -140,10 +141,11 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
     if weights is not None:
         factors = jax.lax.stop_gradient(jnp.asarray(weights, jnp.float32))
         terms = jnp.where(factors == 0, 0.0, terms * factors)
-    return note(_exact_total(terms, axes), terms)
+    with scope_in_cache_keys(None):
+        return note(_exact_total(terms, axes), terms)
 
 
-@traced_once("axes")
+@functools.partial(jax.jit, static_argnames="axes", inline=True)
 def _exact_total(terms: Array, axes: tuple[int, ...]) -> Array:
     size = math.prod(terms.shape[a] for a in axes)
     return exact_sum(terms, lambda pieces: jnp.sum(pieces, axis=axes), terms_per_sum=size, axes=axes)
@@ -168,10 +170,11 @@ def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = Non
     """
     flat = jnp.ravel(jnp.asarray(buckets))
     each = jnp.ones(flat.shape, bool) if weights is None else jnp.ravel(jnp.asarray(weights))
-    return _bucket_totals(flat, jax.lax.stop_gradient(each), size)
+    with scope_in_cache_keys(None):
+        return _bucket_totals(flat, jax.lax.stop_gradient(each), size)
 
 
-@traced_once("size")
+@functools.partial(jax.jit, static_argnames="size", inline=True)
 def _bucket_totals(buckets: Array, each: Array, size: int) -> Array:
     place = jnp.where((buckets >= 0) & (buckets < size), buckets, size)
 
@@ -184,7 +187,6 @@ def _bucket_totals(buckets: Array, each: Array, size: int) -> Array:
     return exact_sum(each.astype(jnp.float32), add_up, terms_per_sum=place.size)
 
 
-@traced_once()
 def merge_totals(left: Array, right: Array) -> Array:
     """Adds two totals of one dtype and shape; pure and traceable.
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model.jax_values import computed_by_host
+from estimator_core._jax_values import computed_by_host
 from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model import jax_values
+from estimator_core import _jax_values as jax_values
 from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import named_key
 from estimator_core._model.variables import VariableSpec, as_computed, as_stored, check_path, conflict

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimator_core._model import jax_values
+from estimator_core import _jax_values as jax_values
 from estimator_core.errors import VariableError
 
 #: The source of the first value of a variable: a function of (key, shape, dtype), or a host array.

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jax.core import Tracer
 
-from estimator_core._model.jax_values import computed_by_host, is_in_host_memory
+from estimator_core._jax_values import computed_by_host, is_in_host_memory
 from estimator_core._step import sparse
 from estimator_core._step.precision import initial_loss_scale
 from estimator_core._step.train_op import CustomTrainOp, Minimize, TrainOp, assign_paths

@@ -20,7 +20,7 @@ import numpy as np
 import optax
 from jax.typing import DTypeLike
 
-from estimator_core._model.jax_values import is_in_host_memory
+from estimator_core._jax_values import is_in_host_memory
 from estimator_core._model.scope import Output, active_scope
 from estimator_core._model.variables import as_computed, make_spec
 from estimator_core._types import Arrays, PyTree

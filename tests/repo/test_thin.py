@@ -31,14 +31,14 @@ BUDGETS = {
     "_inputs": 1608,  # global batches, the contract with the data, byte order, masks, exact columns
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
     "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
-    "_metrics": 447,  # totals that are summed and merged side by side, and traced once, included
-    "_model": 1260,  # programs and traces that Estimators and variables share, two adapters for one module
+    "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
+    "_model": 1214,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1568,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2681,  # one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
+    "flat": 2715,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(
         name="jax-serves-traces-of-another-scope",
         guarantee="trap 14",
-        file=_ROOM + "jax_values.py",
+        file="estimator_core/_jax_values.py",
         old="None if number is None else (number, path)",
         new="None",
         tests=("test_jax_does_not_serve_a_scope_from_the_traces_of_another",),
@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         name="jax-serves-traces-of-another-scope-path",
         guarantee="trap 14",
-        file=_ROOM + "jax_values.py",
+        file="estimator_core/_jax_values.py",
         old="else (number, path))",
         new="else (number, None))",
         tests=("test_nor_one_scope_path_from_another",),
@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="every-step-without-jit-compiles-again",
         guarantee="trap 14",
-        file=_ROOM + "jax_values.py",
+        file="estimator_core/_jax_values.py",
         old="return next(_scope_numbers) if is_staged() else None",
         new="return next(_scope_numbers)",
         tests=("test_without_compilation_nothing_is_compiled_again_at_each_step",),

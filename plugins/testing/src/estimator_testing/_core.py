@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from estimator_core._hook_members import METHODS as METHODS
     from estimator_core._hook_members import RESERVED as RESERVED
+    from estimator_core._jax_values import is_traced as is_traced
     from estimator_core._journal.entries import decode as decode
     from estimator_core._journal.entries import digest_of as digest_of
     from estimator_core._journal.lineage import add as add
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from estimator_core._model.initialize import initialize as initialize
     from estimator_core._model.initialize import seed_words as seed_words
     from estimator_core._model.initialize import step_key as step_key
-    from estimator_core._model.jax_values import is_traced as is_traced
     from estimator_core._model.scope import Scope as Scope
     from estimator_core._model.scope import applying as applying
     from estimator_core._model.scope import declaring as declaring

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, ParamSpec
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
 from jax.core import Tracer
 from jax.experimental.compute_on import compute_on
 from jax.extend import core as jax_core
 
 from estimator_core._types import PyTree
 
-_P = ParamSpec("_P")
-
 # JAX keeps the traces of jitted functions, scan bodies and the like. A function that reads a variable from the active
 # scope must not be served from a trace made under another scope, with that scope's values in it: this value is part of
-# JAX's cache keys.
-_scope_in_cache_keys: Any = jax.make_user_context(None)
+# JAX's cache keys. Functions of arrays alone, as totals are, are traced under None: once for a shape.
+scope_in_cache_keys: Any = jax.make_user_context(None)
 _scope_numbers = itertools.count(1)
 
 
@@ -50,34 +46,7 @@ def new_cache_key() -> int | None:
 
 def separate_traces(number: int | None, path: str) -> AbstractContextManager[None]:
     """Makes JAX trace functions again that it has traced under another scope or scope path."""
-    return _scope_in_cache_keys(None if number is None else (number, path))
-
-
-def traced_once(*static: str) -> Callable[[Callable[_P, Array]], Callable[_P, Array]]:
-    """A decorator of functions of arrays that read no variable: each is traced once for a kind of arguments.
-
-    A model_fn is traced several times a call, in a scope of its own each time. Its metrics are most of what is traced.
-
-    Args:
-        static: names of the parameters that are not arrays.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> float(traced_once("power")(lambda x, power: x**power)(jnp.array(3.0), power=2))
-        9.0
-    """
-
-    def decorate(function: Callable[_P, Array]) -> Callable[_P, Array]:
-        traced = jax.jit(function, static_argnames=static, inline=True)
-
-        @functools.wraps(function)
-        def call(*arguments: _P.args, **named: _P.kwargs) -> Array:
-            with _scope_in_cache_keys(None):
-                return traced(*arguments, **named)
-
-        return call
-
-    return decorate
+    return scope_in_cache_keys(None if number is None else (number, path))
 
 
 def is_in_host_memory(array: jax.Array) -> bool:
