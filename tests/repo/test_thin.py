@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1568,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2715,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows, URLs of Path
+    "flat": 2715,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
