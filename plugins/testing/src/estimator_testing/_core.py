@@ -67,7 +67,7 @@ _HOME = {
     "in_order": "_loop.hook_order",
     "initialize": "_model.initialize",
     "installed_candidates": "_plugins.discovery",
-    "is_traced": "_model.jax_values",
+    "is_traced": "_jax_values",
     "key_of_snapshot": "_journal.reading",
     "normalise": "_plugins.settings",
     "seed_words": "_model.initialize",
