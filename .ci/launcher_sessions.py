@@ -15,14 +15,22 @@ CHECK_INSTALLED = str(Path(__file__).parent / "check_installed.py")
 # What a run of several processes needs beside the core.
 LAUNCHED = ("estimator_cluster", "estimator_launchers")
 
+# Tests that wait for Slurm most of the time. Each process has a Slurm of its own.
+WAITING = ("-n", "4", "--dist=worksteal")
+
 
 def define_launcher_sessions(house: House) -> None:
     """Adds the sessions."""
 
     def tested(
-        session: nox.Session, tests: str, *packages: str, extra: str = "", env: dict[str, str] | None = None
+        session: nox.Session,
+        tests: str,
+        *packages: str,
+        extra: str = "",
+        env: dict[str, str] | None = None,
+        options: tuple[str, ...] = (),
     ) -> None:
-        """Tests of one launcher, with what only they need."""
+        """Tests of one launcher, with what only they need, and with options of pytest."""
         launched = [house.wheel(name, *([extra] if extra and name == LAUNCHED[-1] else [])) for name in LAUNCHED]
         session.install("--no-sources", house.wheel("estimator_core"), *launched, house.wheel("estimator_testing"))
         session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
@@ -33,7 +41,7 @@ def define_launcher_sessions(house: House) -> None:
                 sweep = house.wheel("estimator_runs").partition("[")[0] + "[sweep]"
                 session.install("--no-sources", house.wheel("estimator_experiment"), sweep)
             found = [str(path) for path in Path(TESTS).glob(tests)]
-            house.pytest(session, "-m=not slow", *found, env={**outer, **(env or {})})
+            house.pytest(session, "-m=not slow", *options, *found, env={**outer, **(env or {})})
 
     @nox.session(python=house.python)
     def slurm(session: nox.Session) -> None:
@@ -44,7 +52,7 @@ def define_launcher_sessions(house: House) -> None:
             update = subprocess.run(["apt-get", "update", *quiet])
             if update.returncode or subprocess.run(["apt-get", "install", *quiet, *packages]).returncode:
                 session.warn("apt brings no Slurm here")
-        tested(session, "test_slurm*.py", env={"ESTIMATOR_TEST_SLURM": "1"})
+        tested(session, "test_slurm*.py", env={"ESTIMATOR_TEST_SLURM": "1"}, options=WAITING)
 
     @nox.session(python=house.python)
     def kubernetes(session: nox.Session) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+_PORTS = range(26800, 28000, 4)
 NODES = ("n1", "n2")
 NEEDS = ("slurmctld", "slurmd", "munged", "sbatch", "unshare")
 CONF = """
@@ -44,6 +45,7 @@ SlurmdParameters=config_overrides
 JobRequeue=1
 KillWait=10
 MinJobAge=3600
+FirstJobId={first_job}
 NodeName=n[1-2] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=8 RealMemory=4000
 PartitionName=main Nodes=ALL Default=YES State=UP MaxTime=60 OverSubscribe=NO
 """
@@ -60,10 +62,13 @@ def missing() -> str:
 def start(folder: Path) -> dict[str, str]:
     """Starts controller and nodes; returns the environment in which Slurm's commands find them."""
     host, port = socket.gethostname().split(".")[0], _free_ports()
+    # jax takes the port of a job from its number, so jobs of two sites on one machine have different numbers.
+    first_job = 1 + 25 * (port - _PORTS.start)
     for name in ("state", "log", "munge", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir(parents=True)
     conf = folder / "slurm.conf"
-    conf.write_text(CONF.format(host=host, folder=folder, port=port, first=port + 1, last=port + 2))
+    ports = {"port": port, "first": port + 1, "last": port + 2}
+    conf.write_text(CONF.format(host=host, folder=folder, first_job=first_job, **ports))
     (folder / "hosts").write_text(f"127.0.0.1 localhost {host} {' '.join(NODES)}\n")
     munge = folder / "munge"
     munge.chmod(0o711)
@@ -120,8 +125,9 @@ def _program(name: str) -> str | None:
 
 
 def _free_ports() -> int:
-    """The first of three ports in a row that nobody listens at."""
-    for first in range(26800, 28000, 4):
+    """The first of three ports in a row that nobody listens at; each process looks elsewhere first."""
+    start = os.getpid() % len(_PORTS)
+    for first in (*_PORTS[start:], *_PORTS[:start]):
         try:
             for port in range(first, first + 3):
                 socket.create_server(("127.0.0.1", port)).close()
