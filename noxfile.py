@@ -109,6 +109,8 @@ COMPILED_ONCE = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+# Without the expensive passes of LLVM, as jax's own tests: a document is mostly compilation.
+COMPILED_SOON = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 # Half a minute on two cores.
 CUT_OF_MUTANTS = 12
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
@@ -365,7 +367,8 @@ def docs(session: nox.Session) -> None:
         f"--ignore=plugins/exporters/src/estimator_exporters/{extra}" for extra, made in FORMATS.items() if made.extras
     ]
     left_to_formats += [f"--ignore=plugins/{module}" for module in IMPORT_ENGINES]
-    pytest(session, *PARALLEL, "tests/docs", "--doctest-modules", *packages, *left_to_formats, runner=UV_RUN)
+    chosen = ("tests/docs", "--doctest-modules", *packages, *left_to_formats)
+    pytest(session, *PARALLEL, *chosen, env={**ISOLATED, **COMPILED_SOON}, runner=UV_RUN)
 
 
 @nox.session(venv_backend="none", default=False)

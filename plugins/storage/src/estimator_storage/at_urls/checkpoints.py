@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from estimator_core.checkpoint import manifest_digest
+from estimator_core.checkpoint import manifest_digest, read_checkpoint
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
-from estimator_core.journal import Lineage, Saved, lease, read_lineage
+from estimator_core.journal import Lineage, Saved, lease, read_lineage, refresh
 from estimator_core.plugins import Plugins
 from estimator_core.storage import ObjectMissingError, Storage, StorageDeniedError, is_url, open_storage
 from estimator_storage.at_urls.directories import download_directory
 from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
+
+_log = logging.getLogger("estimator_core.storage")
 
 CHECKPOINTS = "checkpoints"
 _ONE = re.compile(rf"(.+)/{CHECKPOINTS}/(\d+)")
@@ -41,20 +45,60 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
     storage = open_storage(url, plugins)
     lineage = read_here(storage)
-    steps = [int(one[2])] if one else sorted(lineage.saved)[0 if manifests else -1 :]
+    steps = [int(one[2])] if one else sorted(lineage.saved)
     if not steps or not lineage.saved.keys() >= set(steps):
         kept = ", ".join(map(str, sorted(lineage.saved))) or "none"
         raise CheckpointNotFoundError(
             f"There is no checkpoint at {location}. The journal of {url} names the steps {kept}."
         )
     holder = scratch_directory("checkpoints")
-    for step in steps:
-        saved, target = lineage.saved.get(step), holder / CHECKPOINTS / str(step)
-        if saved is None or not (
-            _bring_manifest(storage, saved, target) if manifests else bring(storage, lineage, saved, target, "reader")
-        ):
-            return fetched(location, plugins, manifests=manifests)  # a run has retired it meanwhile
-    return holder / CHECKPOINTS / str(steps[0]) if one else holder
+
+    def target(saved: Saved) -> Path:
+        return holder / CHECKPOINTS / str(saved.step)
+
+    def brings(saved: Saved) -> bool:
+        return bring(storage, lineage, saved, target(saved), "reader")
+
+    if manifests:
+        whole = all(_bring_manifest(storage, lineage.saved[step], target(lineage.saved[step])) for step in steps)
+    elif one:
+        whole = brings(lineage.saved[steps[0]])
+    else:
+        whole = bring_newest(storage, lineage, set(), brings) is not None
+    if not whole:  # a run has retired it meanwhile
+        return fetched(location, plugins, manifests=manifests)
+    return target(lineage.saved[steps[0]]) if one else holder
+
+
+def bring_newest(
+    storage: Storage, lineage: Lineage, damaged: set[str], brings: Callable[[Saved], bool]
+) -> Saved | None:
+    """Brings the newest checkpoint that is intact, and reports those that are damaged; None where there is none.
+
+    Args:
+        storage: of the model_dir.
+        lineage: what its journal came to; `brings` brings it up to date.
+        damaged: the places of checkpoints that are known to be damaged; added to.
+        brings: brings one; False if it has been retired meanwhile, so that the journal names others.
+
+    Raises:
+        CheckpointCorruptError: every checkpoint is damaged. To start from scratch instead would lose the run.
+        StorageError: the store cannot be read.
+    """
+    while left := [saved for saved in lineage.saved.values() if saved.place not in damaged]:
+        newest = max(left, key=lambda saved: saved.step)
+        try:
+            if brings(newest):
+                return newest
+        except CheckpointCorruptError as error:
+            damaged.add(newest.place)
+            _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", error)
+    if lineage.saved:
+        raise CheckpointCorruptError(
+            f"All checkpoints of {storage.url} are damaged: {', '.join(map(str, sorted(lineage.saved)))}. Restore one "
+            "from a copy, or delete them to start from scratch."
+        )
+    return None
 
 
 def read_here(storage: Storage) -> Lineage:
@@ -92,7 +136,9 @@ def check_written_here(storage: Storage, lineage: Lineage) -> None:
 
 
 def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str = "") -> bool:
-    """Copies a checkpoint to this machine; False if it has been retired meanwhile.
+    """Copies a checkpoint to this machine and verifies it; False if it has been retired meanwhile.
+
+    What arrives damaged is copied once more, since the fault may be one of the way.
 
     Args:
         storage: of the model_dir.
@@ -100,21 +146,41 @@ def bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader
         saved: the checkpoint.
         target: must not exist.
         reader: who reads, for people who look at the leases.
-        without: files with this ending stay in the store.
+        without: files with this ending stay in the store; where some do, whoever reads them verifies them.
 
     Raises:
-        CheckpointCorruptError: it is not what was recorded.
+        CheckpointCorruptError: it is not what was recorded, or not there.
         StorageError: it cannot be read.
     """
+    try:
+        return _bring(storage, lineage, saved, target, reader, without=without)
+    except CheckpointCorruptError as error:
+        _log.warning("%s It is read once more.", error)
+        return _bring(storage, lineage, saved, target, reader, without=without)
+
+
+def _bring(storage: Storage, lineage: Lineage, saved: Saved, target: Path, reader: str, *, without: str) -> bool:
     try:
         held = lease(storage, lineage, saved.place, reader)
     except StorageDeniedError:  # it may only read: data that goes meanwhile is missing, and that is said
         held = contextlib.nullcontext()
     if held is None:
         return False
-    with held:
-        download_directory(storage, saved.place, target, without=without)
+    try:
+        with held:
+            download_directory(storage, saved.place, target, without=without)
+    except ObjectMissingError as error:
+        refresh(storage, lineage)
+        if saved not in lineage.saved.values():
+            return False
+        raise _damaged(storage, saved, str(error)) from error
     _check(storage, saved, target)
+    if not without:
+        try:
+            read_checkpoint(target)
+        except CheckpointCorruptError as error:
+            shutil.rmtree(target)
+            raise _damaged(storage, saved, str(error)) from error
     return True
 
 
@@ -135,6 +201,10 @@ def _bring_manifest(storage: Storage, saved: Saved, target: Path) -> bool:
 def _check(storage: Storage, saved: Saved, target: Path) -> None:
     if manifest_digest(target) != saved.digest:
         shutil.rmtree(target)
-        raise CheckpointCorruptError(
-            f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded."
-        )
+        raise _damaged(storage, saved, "Its manifest is another one.")
+
+
+def _damaged(storage: Storage, saved: Saved, why: str) -> CheckpointCorruptError:
+    return CheckpointCorruptError(
+        f"{storage.url}: the checkpoint of step {saved.step} ({saved.place}) is not what was recorded. {why}"
+    )

@@ -48,7 +48,7 @@ from estimator_core.journal import (
 from estimator_core.plugins import Plugins
 from estimator_core.storage import Storage, StorageDeniedError, open_storage
 from estimator_storage.at_urls.beside import Beside
-from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring, read_here
+from estimator_storage.at_urls.checkpoints import CHECKPOINTS, bring, bring_newest, read_here
 from estimator_storage.at_urls.directories import download_file, upload_directory, upload_file
 from estimator_storage.at_urls.packs_in_store import PacksInStore
 from estimator_storage.at_urls.scratch import scratch_directory
@@ -79,6 +79,7 @@ class WorkingCopy:
         self._training = self._brought = False
         self._newest: Saved | None = None  # in the copy, of those in the store
         self._packs: PacksInStore | None = None  # of the newest that was brought
+        self._damaged: set[str] = set()  # places of checkpoints
         self._here: set[int] = set()  # steps of checkpoints that were in the copy at some time
         _log.info("%s: the run works in the copy %s.", storage.url, self._path)
 
@@ -271,10 +272,11 @@ class WorkingCopy:
         return max(committed_steps(self._checkpoints), default=0)
 
     def _bring_newest(self, lineage: Lineage, *, several: bool) -> None:
-        while (newest := lineage.newest) is not None:
+        def brings(saved: Saved) -> bool:
             self._drop_others(lineage)
-            if self._brings(lineage, newest, several=several):
-                return
+            return self._brings(lineage, saved, several=several)
+
+        bring_newest(self._storage, lineage, self._damaged, brings)
 
     def _has(self, saved: Saved | None) -> bool:
         """Makes a checkpoint the newest of the copy; False if it has been retired."""
