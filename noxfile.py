@@ -40,6 +40,7 @@ ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
 from card_session import define_card_session  # noqa: E402
+from compiled_programs import COMPILED_ONCE, COMPILED_SOON, MOSTLY_COMPILATION  # noqa: E402
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
 from kit_sessions import DEFINED, KINDS_IN_CUT, OTHER_KINDS, define_kit_sessions  # noqa: E402
@@ -88,10 +89,11 @@ nox.options.sessions += ["notebook"]
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
 # What a newer Python and its newer jax could break first: tracing, random numbers, options of compilers; and what only
 # that jax has: mutual TLS.
-ON_NEWER_PYTHON = ("tests/model", "tests/determinism", "tests/checkpoint/test_store.py")
+ON_NEWER_PYTHON = ("tests/model", "tests/checkpoint/test_store.py")
 ON_NEWER_PYTHON += ("plugins/cluster/tests/test_encryption.py", "plugins/backends_gpu/tests/test_flags.py")
 # What lower versions of the dependencies could break, in the time that the whole suite has.
-ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/checkpoint", "tests/summaries")
+ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/summaries")
+ON_LOWEST_VERSIONS += tuple(f"tests/checkpoint/test_{name}.py" for name in ("frozen", "names", "restore", "store"))
 # The conformance kit, with which the core, the plugins and the packages of others are tested.
 KIT = "estimator_testing"
 # The kit, and what tests export with.
@@ -101,18 +103,8 @@ TOOLS = (KIT, "estimator_signatures")
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # A plugin that is no part of the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
-# Lives as long as this run of nox: a test that kills a process may leave half an entry.
-COMPILED = tempfile.TemporaryDirectory(prefix="jax-cache-")
-COMPILED_ONCE = {
-    # A program that one session has compiled is compiled for all: the tests are mostly compilation.
-    "JAX_COMPILATION_CACHE_DIR": COMPILED.name,
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
-# Without the expensive passes of LLVM, as jax's own tests: a document is mostly compilation.
-COMPILED_SOON = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-# Half a minute on two cores.
-CUT_OF_MUTANTS = 12
+# Twenty seconds on two cores.
+CUT_OF_MUTANTS = 8
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
     "PYTHONSAFEPATH": "1",
@@ -250,8 +242,9 @@ def define_plugin_session(plugin: str) -> None:
         """This plugin with the core and the packages that its pyproject names, and the kit; nothing else."""
         install_wheels(session, *named, f"estimator_{plugin}", resolution=resolution, groups=("test", *own_tools))
         tests = lowest_tests(plugin) if resolution == "lowest-direct" else [f"{folder}/tests"]
+        soon = COMPILED_SOON if plugin in MOSTLY_COMPILATION and resolution == "highest" else {}
         with outside(session, f"{folder}/tests", *SHARED) as env:
-            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *tests, env=env)
+            pytest(session, *PARALLEL, f"-m={QUICK_AND_ALONE}", *tests, env={**env, **soon})
 
 
 for _plugin in PLUGINS:

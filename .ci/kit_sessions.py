@@ -13,8 +13,8 @@ from uv import find_uv_bin
 
 CI = Path(__file__).parent
 #: Kinds of the core whose templates the ordinary run builds, and the others, which `nox -s template` builds, too.
-KINDS_IN_CUT = ["head", "hook", "exporter"]
-OTHER_KINDS = ["input", "storage", "format", "backend", "model", "adapter", "transform"]
+KINDS_IN_CUT = ["head", "hook"]
+OTHER_KINDS = ["exporter", "input", "storage", "format", "backend", "model", "adapter", "transform"]
 OTHER_KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator"]
 #: Kinds that a plugin defines, and the packages that a component of them is installed beside.
 DEFINED = {

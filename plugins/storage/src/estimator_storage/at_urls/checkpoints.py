@@ -201,7 +201,7 @@ def _bring_manifest(storage: Storage, saved: Saved, target: Path) -> bool:
 def _check(storage: Storage, saved: Saved, target: Path) -> None:
     if manifest_digest(target) != saved.digest:
         shutil.rmtree(target)
-        raise _damaged(storage, saved, "Its manifest is another one.")
+        raise _damaged(storage, saved, "Its manifest differs.")
 
 
 def _damaged(storage: Storage, saved: Saved, why: str) -> CheckpointCorruptError:
