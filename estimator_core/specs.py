@@ -263,7 +263,7 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
 
 
 def check_exporters(exporters: Any) -> tuple[Any, ...]:
-    """The exporters as a tuple; refuses what is not an `Exporter`, and names that are empty or not unique."""
+    """The exporters as a tuple; refuses what is not an `Exporter`, and names that are empty, paths or not unique."""
     if callable(getattr(exporters, "export", None)):
         exporters = (exporters,)
     items = _as_tuple(exporters, "`exporters`", "an Exporter, an iterable of Exporter, or None", ArgumentTypeError)
@@ -276,6 +276,8 @@ def check_exporters(exporters: Any) -> tuple[Any, ...]:
         name = getattr(exporter, "name", None)
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Exporter: {exporter!r}.")
+        if "/" in name or name in (".", ".."):
+            raise ArgumentError(f"The name of an Exporter names a directory, so it has no '/'. Given: {name!r}.")
         names.append(name)
     if len(set(names)) != len(names):
         raise ArgumentError(f"`exporters` must have unique names. All exporter names: {names}.")

@@ -160,7 +160,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads and verifies the manifest of a checkpoint.
 
     Raises:
-        CheckpointNotFoundError: there is no manifest, so this is not a checkpoint.
+        CheckpointNotFoundError: there is no manifest, or that of an export, so this is not a checkpoint.
         CheckpointCorruptError: the manifest is torn or altered.
         CheckpointError: a newer version of this package wrote it.
     """
@@ -204,6 +204,10 @@ def _parse(directory: Path, data: bytes) -> Manifest:
                 f"The checkpoint {directory} has format {version}; this estimator-core reads formats up to {FORMAT}. "
                 f"It was written with {body.get('packages')}. Install the newer estimator-core to read it."
             )
+        if isinstance(version, str):
+            raise CheckpointNotFoundError(
+                f"{directory} is an export, not a checkpoint. Name the model_dir that it was exported from."
+            )
         seal = body.pop("seal")
         if seal != _seal(body):
             raise ValueError(f"its seal is {seal!r}, its contents give {_seal(body)!r}")
@@ -222,6 +226,8 @@ def _parse(directory: Path, data: bytes) -> Manifest:
             format=version,
             packs=tuple(PackEntry.from_json(pack) for pack in body.get("packs", ())),
         )
+    except CheckpointNotFoundError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointCorruptError(
             f"The checkpoint {directory} is damaged: its manifest cannot be trusted ({error}). {USE_ANOTHER}"

@@ -151,12 +151,16 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
         estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
     """
     try:
-        directory = resolve_checkpoint(path)
+        return _load_ours(path, names)
     except CheckpointNotFoundError:
         foreign = foreign_variables(path)
         if foreign is None:
             raise
         return dict(foreign) if names is None else {name: foreign[name] for name in _present(names, foreign, path)}
+
+
+def _load_ours(path: str | os.PathLike[str], names: Iterable[str] | None) -> dict[str, np.ndarray]:
+    directory = resolve_checkpoint(path)
     with reading(directory):
         manifest = read_manifest(directory)
         check_files(directory, manifest)

@@ -13,6 +13,7 @@ from pathlib import Path
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
+from estimator_core.errors import ArgumentError
 
 
 def destination(base: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
@@ -73,9 +74,16 @@ def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]
     """A directory to write into, and a list that holds the final path after the block: the rename is the commit.
 
     Remains of killed writers of this machine are removed first.
+
+    Raises:
+        ArgumentError: there is a file where the directory, or one above it, should be.
     """
     root = Path(base)
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        file = next((path for path in (root, *root.parents) if path.is_file()), root)
+        raise ArgumentError(f"Exports go into a directory, but {file} is a file.") from error
     _clean(root)
     temporary = root / f"{_TEMPORARY}{time.time_ns()}-{os.getpid()}"
     temporary.mkdir()

@@ -50,7 +50,7 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
 
     Raises:
         PluginError: a function has the prefix or the mark of a hook, but there is no hook with its name, or its mark is
-            not in the contract.
+            not in the contract. Or what has the name of a hook is not a function.
     """
     names: list[str] = []
     for name in dir(plugin):
@@ -61,6 +61,8 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
         if marks.get("specname"):
             raise PluginError(f"{name} uses specname=; give the function the name of its specification")
         if not marks and not is_implementation(plugin, name):
+            if name in known and not _may_have_the_name(attribute):
+                raise PluginError(f"{name} is {attribute!r:.60}; it must be a function")
             continue
         if name in known:
             names.append(name)
@@ -69,6 +71,11 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
             raise PluginError(f"there is no hook specification {name}; {hint}")
     return tuple(names)
+
+
+def _may_have_the_name(attribute: object) -> bool:
+    """Whether it is a specification, which a plugin may define or import, or a module."""
+    return hasattr(attribute, f"{hookspecs.PROJECT}_spec") or inspect.ismodule(attribute)
 
 
 def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:

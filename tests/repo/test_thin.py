@@ -24,21 +24,21 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2640,  # the catalog, audits, incremental saves, others' checkpoints, runs of URLs, tables on hosts
+    "_checkpoint": 2648,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 652,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
-    "_export": 642,  # words of host transforms, formats that take one export, complex outputs, uneven lists
+    "_export": 646,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1608,  # global batches, the contract with the data, byte order, masks, exact columns
     "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
     "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
     "_model": 1214,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
-    "_plugins": 1720,  # identity by distribution, code named and locked, policies, faults told by name
+    "_plugins": 1724,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1568,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
-    "flat": 2715,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows
+    "flat": 2717,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

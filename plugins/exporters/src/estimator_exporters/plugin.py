@@ -25,10 +25,19 @@ _COMPONENTS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """Exporters and formats, by name."""
+    """Exporters, formats and what reads exports, by name."""
     return [
-        Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary)
-        for kind, name, target, summary in _COMPONENTS
+        *(
+            Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary)
+            for kind, name, target, summary in _COMPONENTS
+        ),
+        Component(
+            kind="initial_values",
+            name="export",
+            target="estimator_exporters.stablehlo.initial_values:ExportedVariables",
+            summary="Values of the variables of a stablehlo export.",
+            reads=("variables.safetensors",),
+        ),
     ]
 
 
