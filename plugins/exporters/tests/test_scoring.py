@@ -280,6 +280,16 @@ def test_an_output_that_is_not_by_row_is_left_out_however_long_it_is(of_vectors,
     assert {name: list(column) for name, column in found.items()} == {"y": [3.0 * n for n in range(rows)]}
 
 
+def test_json_lines_are_strict_json_where_a_score_is_not_finite(of_vectors, tmp_path):
+    def refuse(literal):
+        raise AssertionError(f"{literal} is not JSON")
+
+    write(tmp_path / "rows.jsonl", {"x": [[3e38, 3e38, 0], [-3e38, -3e38, 0], [1, 1, 1]]})
+    score_files(Job(export=of_vectors, inputs=(str(tmp_path / "rows.jsonl"),), output=tmp_path / "out.jsonl"))
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line, parse_constant=refuse)["y"] for line in lines] == ["Infinity", "-Infinity", 3.0]
+
+
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
 def test_a_column_with_the_name_of_a_score_is_not_replaced(plain, tmp_path, name):
     write(tmp_path / name, table(3) | {"double": [-1.0] * 3})

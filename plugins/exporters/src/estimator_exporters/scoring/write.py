@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from estimator_core.errors import ArgumentError
+from estimator_exporters.bundle.not_finite import named
 
 SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 #: Rows of a row group of a Parquet file.
@@ -112,7 +113,7 @@ class _JsonLines:
         """Writes rows."""
         names, values = list(columns), [_plain(array) for array in columns.values()]
         rows: Iterator[tuple[Any, ...]] = zip(*values, strict=True)
-        self._file.writelines(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        self._file.writelines(_line(dict(zip(names, row, strict=True))) for row in rows)
 
     def close(self) -> None:
         """Closes the file."""
@@ -139,6 +140,14 @@ class _Arrays:
 
 
 _WRITERS = {".csv": _Arrow, ".parquet": _Arrow, ".jsonl": _JsonLines, ".npz": _Arrays}
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Strict JSON: readers of tables refuse `NaN`."""
+    try:
+        return json.dumps(row, allow_nan=False) + "\n"
+    except ValueError:
+        return json.dumps(named(row)) + "\n"
 
 
 def _arrow(array: np.ndarray, *, flat: bool) -> Any:

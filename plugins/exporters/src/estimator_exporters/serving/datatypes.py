@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from estimator_exporters.bundle.not_finite import name_of
 from estimator_exporters.serving.json_text import NON_FINITE
 from estimator_exporters.serving.refusals import BadRequestError
 
@@ -180,7 +181,7 @@ def json_list(flat: np.ndarray, what: str) -> list[Any]:
         BadRequestError: bytes that are not UTF-8.
     """
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-        return [value if np.isfinite(value) else _named(value) for value in flat.tolist()]
+        return [value if np.isfinite(value) else name_of(value) for value in flat.tolist()]
     values = flat.tolist()
     if datatype(flat.dtype) != "BYTES":
         return values
@@ -188,10 +189,6 @@ def json_list(flat: np.ndarray, what: str) -> list[Any]:
         return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
     except UnicodeDecodeError as error:
         raise BadRequestError(f"{what}: its bytes are not text; ask for it in binary") from error
-
-
-def _named(value: float) -> str:
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
 def _slices(flat: np.ndarray) -> Iterator[np.ndarray]:
