@@ -103,7 +103,7 @@ TOOLS = (KIT, "estimator_signatures")
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
 # A plugin that is no part of the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
-# Twenty seconds on two cores.
+# What the ordinary run has time for: less than a minute on two cores.
 CUT_OF_MUTANTS = 8
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
