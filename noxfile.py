@@ -40,6 +40,7 @@ ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
 from card_session import define_card_session  # noqa: E402
+from compiled_modules import share_compiled_modules  # noqa: E402
 from compiled_programs import COMPILED_ONCE, COMPILED_SOON, MOSTLY_COMPILATION  # noqa: E402
 from emulators import azurite, storage_testbench  # noqa: E402
 from export_sessions import House, define_export_sessions  # noqa: E402
@@ -154,12 +155,16 @@ def install_wheels(session: nox.Session, *packages: str, resolution: str = "high
     requirements = [argument for path in projects for argument in ("-r", str(path))]
     wheels = [wheel(package) for package in packages]
     session.install("--no-sources", "--resolution", resolution, *requirements, *wheels)
+    if resolution == "highest":
+        share_compiled_modules(session.virtualenv.location)
     lowest = ["--jax", lower_bound("jax")] if resolution == "lowest-direct" else []
     session.run("python", CHECK_INSTALLED, *packages, *lowest, env=ISOLATED)
     session.install(*(argument for group in groups for argument in ("--group", group)))
     tools = [tool for tool in TOOLS if tool not in packages]
     if tools:
         session.install("--no-sources", *(wheel(tool) for tool in tools))
+    if resolution == "highest":
+        share_compiled_modules(session.virtualenv.location)
     session.run("python", CHECK_INSTALLED, *packages, *lowest, "--tools", *tools, env=ISOLATED)
 
 

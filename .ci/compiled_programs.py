@@ -14,4 +14,4 @@ COMPILED_ONCE = {
 # Without the expensive passes of LLVM, as jax's own tests. With JAX_DISABLE_MOST_OPTIMIZATIONS=0, with them.
 COMPILED_SOON = {"JAX_DISABLE_MOST_OPTIMIZATIONS": os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")}
 # Plugins whose tests compare numbers within tolerances, and compile most of the time.
-MOSTLY_COMPILATION = ("canned_bert", "canned_tabular", "heads", "modules", "slices")
+MOSTLY_COMPILATION = ("canned_bert", "canned_tabular", "explain", "heads", "modules", "slices")
