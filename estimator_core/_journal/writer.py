@@ -8,6 +8,7 @@ A run takes its epoch with the first thing that it writes, so a call that is ref
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import uuid
@@ -27,8 +28,8 @@ from estimator_core._storage.contract import (
 )
 from estimator_core.errors import SupersededError
 
-#: How often a write whose outcome is unknown is made again.
-_TRIES = 20
+#: How long a write whose outcome is unknown is made again; at least once, since one that never ends takes minutes.
+_TRIED_SECS = 120.0
 
 
 class Journal:
@@ -188,16 +189,20 @@ def _append(
 
 def _made(storage: Storage, key: str, data: bytes) -> bool:
     """Creates the object of this key, and returns whether it is ours."""
-    for attempt in range(_TRIES):
+    began = time.monotonic()
+    for attempt in itertools.count():
         try:
             storage.put_new(key, data)
-        except OutcomeUnknownError:
+        except OutcomeUnknownError as error:
+            if attempt and time.monotonic() - began > _TRIED_SECS:
+                told = f"after {attempt + 1} attempts it is unknown whether {key} was written. The last answer: {error}"
+                raise StorageError(f"{storage.url}: {told}") from error
             time.sleep(min(0.05 * 2**attempt, 5.0))
         except ObjectExistsError:
             return storage.get(key) == data  # the nonce shows that it is ours: an answer was lost
         else:
-            return True
-    raise StorageError(f"{storage.url}: after {_TRIES} attempts it is unknown whether {key} was written.")
+            break
+    return True
 
 
 def _begun(storage: Storage) -> Lineage:

@@ -3,6 +3,7 @@
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,10 +18,11 @@ from estimator_core._journal import (
     read_lineage,
     refresh,
     take_over,
+    writer,
 )
 from estimator_core._journal.entries import JournalError
 from estimator_core._journal.reading import EVERY
-from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageGoneError
+from estimator_core._storage.contract import ObjectExistsError, OutcomeUnknownError, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import SupersededError
 
@@ -189,6 +191,31 @@ def test_a_lost_answer_is_neither_a_loss_nor_a_double(tmp_path):
     lineage = read_lineage(storage, whole=True)
     assert lineage.number == 5
     assert sorted(lineage.saved) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("seconds", "attempts"), [(300.0, 2), (0.0, 31)])
+def test_a_store_that_never_answers_is_asked_for_two_minutes(tmp_path, monkeypatch, seconds, attempts):
+    class NeverAnswers(LocalStorage):
+        """Takes so long for each write, and says nothing of what became of it."""
+
+        calls = 0
+
+        def put_new(self, key, data):
+            clock.now += seconds
+            self.calls += 1
+            raise OutcomeUnknownError("no answer came")
+
+    clock = SimpleNamespace(now=0.0)
+    slept = SimpleNamespace(
+        monotonic=lambda: clock.now,
+        sleep=lambda pause: setattr(clock, "now", clock.now + pause),
+        time=lambda: clock.now,
+    )
+    monkeypatch.setattr(writer, "time", slept)
+    storage = NeverAnswers(tmp_path)
+    with pytest.raises(StorageError, match=r"whether identity was written\. The last answer: no answer"):
+        take_over(storage, "one", newest)
+    assert storage.calls == attempts
 
 
 def test_a_snapshot_and_the_records_come_to_the_same(storage):

@@ -29,7 +29,7 @@ BUDGETS = {
     "_cluster": 458,  # every environment read and refused by name
     "_export": 646,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1608,  # global batches, the contract with the data, byte order, masks, exact columns
-    "_journal": 797,  # the end of a killed call, what killed evaluations leave, hundreds of event files included
+    "_journal": 802,  # a store that never answers, the ends of killed calls, their evaluations, hundreds of event files
     "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
     "_model": 1214,  # programs that Estimators and variables share, slots without one, two adapters for one module
