@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 
 from estimator_canned_tabular.cli.profile import ColumnProfile
@@ -22,8 +23,9 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
         >>> profile.add([b"1.5", b"2", b"n/a", b"3"])
         >>> from estimator_canned_tabular.cli.schema import ColumnSchema
         >>> schema = Schema(label="y", columns={"x": ColumnSchema(kind="vocabulary")})
-        >>> list(almost_numbers(schema, {"x": profile}))
-        ["read as words: x, of which 3 of 4 values are numbers; the others: 'n/a'. Leave those empty, or write numbers"]
+        >>> (line,) = almost_numbers(schema, {"x": profile})
+        >>> line.partition(". ")[2]
+        'In a CSV file, if they mean no value: --na-values n/a. Else write numbers'
     """
     for name, column in schema.columns.items():
         words = profiles[name].words if column.kind != "numeric" and name in profiles else {}
@@ -37,10 +39,14 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
         if written:
             yield f"read as words: {name}, with values such as {listed}. Write numbers plainly, such as 1234.5"
         else:
-            yield (
-                f"read as words: {name}, of which {numbers} of {counted} values are numbers; the others: {listed}. "
-                "Leave those empty, or write numbers"
-            )
+            told = f"read as words: {name}, of which {numbers} of {counted} values are numbers; the others: {listed}"
+            yield f"{told}. {_cure(others)}"
+
+
+def _cure(others: list[str]) -> str:
+    if len(others) > _SHOWN:
+        return "Leave those empty, or write numbers"
+    return f"In a CSV file, if they mean no value: --na-values {shlex.join(others)}. Else write numbers"
 
 
 def _all_numbers(profile: ColumnProfile) -> bool:

@@ -143,7 +143,7 @@ class Job:
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
         told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
-        write_at_once(reading, json.dumps(told))
+        write_at_once(reading, json.dumps({**told, "na_values": self.args.na_values}))
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
         path = estimator.export_saved_model(
             str(self.args.model_dir / "export"), receiver, format=_FORMAT, assets_extra={"reading.json": str(reading)}
@@ -203,11 +203,12 @@ class Job:
             "--model-dir": f"{args.model_dir}-again",
         }
         given = [word for name, value in found.items() if value is not None for word in (name, str(value))]
+        given += ["--na-values", *args.na_values] if args.na_values else []
         return ["estimator", "tabular", "train", *given, *self.recipe.arguments()]
 
 
 def _inferred(args: argparse.Namespace) -> Schema:
-    profiles = profiles_of(args.csv, args.label, args.on_error)
+    profiles = profiles_of(args.csv, args.label, args.on_error, args.na_values)
     leave_out = args.on_error == "skip"
     schema = Schema.inferred(
         profiles,

@@ -39,7 +39,20 @@ def opener_of(path: Path) -> Callable[..., FileInput]:
     return parquet_input_fn if is_parquet(path) else csv_input_fn
 
 
-def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfile]:
+def without_value(path: Path, na_values: Sequence[str]) -> dict[str, Any]:
+    """The option of the reader of a file that names the texts of no value, the empty text among them.
+
+    Raises:
+        ArgumentError: there are such texts, and the file is not CSV.
+    """
+    if not na_values:
+        return {}
+    if is_parquet(path):
+        raise ArgumentError(f"--na-values is for CSV. {path} is a Parquet file: write null where there is no value.")
+    return {"na_values": ("", *na_values)}
+
+
+def profiles_of(path: Path, label: str, on_error: Any, na_values: Sequence[str] = ()) -> dict[str, ColumnProfile]:
     """All columns of a file, gathered in one pass.
 
     Raises:
@@ -55,7 +68,8 @@ def profiles_of(path: Path, label: str, on_error: Any) -> dict[str, ColumnProfil
     if not flat:
         return profiles
     types = dict.fromkeys(flat, "string")
-    source = opener_of(path)(path, _BATCH, shuffle=False, select_columns=flat, column_types=types, on_error=on_error)
+    options: dict[str, Any] = {"column_types": types, "on_error": on_error, **without_value(path, na_values)}
+    source = opener_of(path)(path, _BATCH, shuffle=False, select_columns=flat, **options)
     binary = binary_columns(path)
     for batch in source():
         for name, values in batch.items():

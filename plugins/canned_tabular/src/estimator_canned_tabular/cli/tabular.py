@@ -37,6 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--eval-csv", "--eval-rows", type=Path, help="rows to test (default: every tenth row of --csv)")
     data.add_argument("--columns", type=_here, help="a columns.json (default: inferred)")
     data.add_argument("--weight-column", help="the column that tells how much a row counts")
+    data.add_argument(
+        "--na-values",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TEXT",
+        help="texts of a CSV file that mean no value: NA ? -999",
+    )
     data.add_argument("--missing-category", action="store_true", help="rows without a word are a category of their own")
     data.add_argument(
         "--on-error", choices=("raise", "skip"), default="raise", help="what becomes of bad rows (default: raise)"

@@ -35,6 +35,7 @@ class Reading:
         defaults: what empty fields become, by column; others are faults where they are numbers.
         skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
         keep: columns that go to the output: inputs as they are read, others as text.
+        na_values: texts of CSV files that count as empty, beside the empty one.
     """
 
     inputs: Mapping[str, Feature]
@@ -42,6 +43,7 @@ class Reading:
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     skip_bad_rows: bool = False
     keep: Sequence[str] = ()
+    na_values: Sequence[str] = ()
 
 
 def find(patterns: Sequence[str]) -> list[Path]:
@@ -137,10 +139,12 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
     defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
+    of_csv = {"na_values": ("", *reading.na_values)} if kind == ".csv" else {}
     source = openers[kind](
         str(path),
         reading.batch_size,
         shuffle=False,
+        **of_csv,
         select_columns=list(types),
         column_types=types,
         column_defaults={name: _NOTHING[kind] for name, kind in kept.items() if kind in _NOTHING} | defaults,

@@ -105,6 +105,7 @@ def _score(job: Job, path: Path) -> Done:
         defaults=treatment.column_defaults,
         skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
         keep=job.keep,
+        na_values=treatment.na_values,
     )
     # Every process loads the export that is the newest one now.
     export = job.export if is_url(job.export) else str(loaded.directory.absolute())

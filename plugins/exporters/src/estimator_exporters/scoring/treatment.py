@@ -22,10 +22,12 @@ class Treatment:
     Attributes:
         column_defaults: what empty fields become, by column.
         on_error: "raise" or "skip".
+        na_values: texts of CSV files that mean no value, beside the empty one.
     """
 
     column_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     on_error: str = "raise"
+    na_values: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, directory: Path, export: LoadedExport) -> Treatment:
@@ -43,7 +45,11 @@ class Treatment:
             return cls()
         try:
             content = json.loads((directory / name).read_text())
-            return cls(column_defaults=dict(content["column_defaults"]), on_error=str(content["on_error"]))
+            return cls(
+                column_defaults=dict(content["column_defaults"]),
+                on_error=str(content["on_error"]),
+                na_values=tuple(map(str, content.get("na_values", ()))),
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise ExportError(
                 f"{directory / name} does not say how rows were read: {error!r}. Export again."

@@ -1,0 +1,89 @@
+"""`--na-values`: texts of a CSV file that mean no value, as other programs write them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from estimator_core._cli.main import main
+
+QUICK = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots"]
+
+
+def rows_with(nothing: list[str], count: int = 120) -> list[list[str]]:
+    """Two columns of numbers and one of words; every sixth number is one of the texts of no value."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for index in range(count):
+        age = f"{rng.normal(40, 12):.2f}" if index % 6 else nothing[index // 6 % len(nothing)]
+        rows.append([age, f"{rng.normal(3, 1):.3f}", str(rng.choice(["Rome", "Oslo", nothing[0]])), "yn"[index % 2]])
+    return rows
+
+
+def written(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["age", "hours", "city", "paid"], *rows])
+    return path
+
+
+def train(path, model_dir, *more):
+    return main(["tabular", "train", "--csv", str(path), "--label", "paid", "--model-dir", str(model_dir), *more])
+
+
+def columns_of(model_dir):
+    return json.loads((model_dir / "columns.json").read_text())["columns"]
+
+
+def test_texts_of_no_value_are_read_as_empty_fields(tmp_path, capsys):
+    texts = ["NA", "?", "-999"]
+    marked = written(tmp_path / "marked.csv", rows_with(texts))
+    empty = written(tmp_path / "empty.csv", [["" if one in texts else one for one in row] for row in rows_with(texts)])
+    given = ["--na-values", *texts[:2], "--na-values", texts[2]]
+    assert train(marked, tmp_path / "marked", *QUICK, "--no-export", *given) == 0
+    told = capsys.readouterr().out
+    assert "read as words" not in told
+    assert " --na-values NA '?' -999 " in told  # the line that repeats the run
+    assert train(empty, tmp_path / "empty", *QUICK, "--no-export") == 0
+    assert columns_of(tmp_path / "marked") == columns_of(tmp_path / "empty")
+    assert columns_of(tmp_path / "marked")["age"]["kind"] == "numeric"
+    assert columns_of(tmp_path / "marked")["city"]["words"] == ["Oslo", "Rome"]
+    same = [line for line in told.splitlines() if "=" in line and "repeat" not in line]
+    assert same == [line for line in capsys.readouterr().out.splitlines() if "=" in line and "repeat" not in line]
+
+
+@pytest.mark.plugins
+def test_predict_reads_them_as_training_did(tmp_path, capsys):
+    texts = ["NA", "?"]
+    marked = written(tmp_path / "marked.csv", rows_with(texts))
+    empty = written(tmp_path / "empty.csv", [["" if one in texts else one for one in row] for row in rows_with(texts)])
+    assert train(marked, tmp_path / "model", *QUICK, "--na-values", *texts) == 0
+    scored = []
+    for path in (marked, empty):
+        output = path.with_suffix(".jsonl")
+        assert main(["predict", str(tmp_path / "model" / "export"), "--input", str(path), "--output", str(output)]) == 0
+        scored.append(output.read_text())
+    assert scored[0] == scored[1]
+    assert scored[0].count("\n") == 120
+    other = written(tmp_path / "other.csv", [["none", "1.0", "Rome", "y"]])
+    assert main(["predict", str(tmp_path / "model" / "export"), "--input", str(other), "--output", str(output)]) != 0
+    assert "'none'" in capsys.readouterr().err
+
+
+def test_a_column_of_almost_only_numbers_names_the_option(tmp_path, capsys):
+    marked = written(tmp_path / "marked.csv", rows_with(["not known"]))
+    assert train(marked, tmp_path / "model", *QUICK, "--no-export") == 0
+    assert "age, of which 100 of 120 values are numbers; the others: 'not known'. In a CSV file, if they mean no " in (
+        told := capsys.readouterr().out
+    )
+    assert "--na-values 'not known'. Else write numbers" in told
+
+
+def test_parquet_has_a_null_of_its_own(tmp_path, capsys):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"age": [1.0] * 20, "paid": ["y", "n"] * 10}), path)
+    assert train(path, tmp_path / "model", *QUICK, "--no-export", "--na-values", "NA") != 0
+    assert "--na-values is for CSV. " in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
