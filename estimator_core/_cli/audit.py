@@ -48,8 +48,8 @@ def _text(found: Audit) -> str:
         for finding in found.findings
     ]
     counts = (
-        f"{found.records} records of {found.epochs} epochs; {found.checkpoints} checkpoints, {found.evaluations} "
-        f"evaluations, {found.event_files} event files, each recorded once"
+        f"records {found.records}, epochs {found.epochs}, checkpoints {found.checkpoints}, evaluations "
+        f"{found.evaluations}, event files {found.event_files}, each recorded once"
     )
     state = " A run is under way: what it has not recorded yet is not looked at." if found.under_way else ""
     count = len(found.findings)

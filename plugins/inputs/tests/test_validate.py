@@ -230,3 +230,28 @@ def test_an_edited_schema_counts(tmp_path: Path) -> None:
     path.write_text(text)
     found = [one for one in told(people(), Schema.read(path)) if one[0] != "drift"]
     assert [kind for kind, _ in found] == ["range", "new values"]
+
+
+def test_texts_of_no_value_are_missing_through_every_action(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marked, empty, table = tmp_path / "marked.csv", tmp_path / "empty.csv", tmp_path / "rows.parquet"
+    frame = titanic_like(300)
+    frame.to_csv(empty, index=False)
+    frame.to_csv(marked, index=False, na_rep="NA")
+    frame.to_parquet(table)
+    assert frame["age"].isna().any()
+    given = ["--na-values", "NA", "?"]
+    told = []
+    for path, more in ((marked, given), (empty, [])):
+        assert main(["inputs", "inspect", str(path), "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out)["columns"])
+        assert main(["inputs", "schema", str(path), "--label", "siblings", *more]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[:2] == told[2:]
+    assert main(["inputs", "validate", str(marked), "--against", str(empty), *given]) == 0
+    assert main(["inputs", "validate", str(table), "--against", str(marked), *given]) == 0
+    assert main(["inputs", "validate", str(marked), "--against", str(table), *given]) == 0
+    assert main(["inputs", "validate", str(marked), "--against", str(empty)]) == 3
+    capsys.readouterr()
+    for wrong in (["inspect", str(table)], ["validate", str(table), "--against", str(table)]):
+        assert main(["inputs", *wrong, *given]) == 2
+        assert "is for CSV" in capsys.readouterr().err

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 from estimator_inputs.inspect import report as reports
+from estimator_inputs.inspect.detect import kind_of
 from estimator_inputs.inspect.histogram import histogram_of, line_of
 from estimator_inputs.inspect.page import page_of
 from estimator_inputs.inspect.words import different_of, missing_of, short, statistics_of, type_of
+from estimator_inputs.reading.files import find_files
 from estimator_inputs.schema.contract import Schema
 from estimator_inputs.schema.learn import schema_of
 from estimator_inputs.schema.toml_file import written
@@ -28,7 +30,7 @@ def inspect(args: argparse.Namespace) -> int:
     if args.rows < 0:
         raise ArgumentError(f"--rows must be at least 0, given: {args.rows}.")
     limit = None if args.all else args.limit
-    report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows)
+    report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows, na_values=args.na_values)
     if args.html:
         Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(page_of(report), encoding="utf-8")
@@ -58,7 +60,7 @@ def schema(args: argparse.Namespace) -> int:
     """Learns a schema, and prints or writes it."""
     if args.output and Path(args.output).exists() and not args.force:
         raise ArgumentError(f"{args.output} exists, and a person may have edited it: name another, or give --force.")
-    learned = _learned(args.files, args.kind, args.limit, args.label)
+    learned = _learned(args, args.files, args.kind, args.na_values)
     if args.output:
         learned.write(args.output)
     if args.json:
@@ -83,8 +85,11 @@ def validate_files(args: argparse.Namespace) -> int:
         unknown=args.max_unknown,
         bad_rows=args.max_bad_rows,
     )
-    wanted = Schema.read(args.schema) if args.schema else _learned(args.against, None, args.limit, args.label)
-    batches = rows_of_files(args.files, args.limit, args.kind)
+    of_rows, of_others = _if_csv(args, args.files, args.kind), _if_csv(args, args.against or [])
+    if args.na_values and not (of_rows or of_others):
+        raise ArgumentError("--na-values is for CSV, and none of these files is.")
+    wanted = Schema.read(args.schema) if args.schema else _learned(args, args.against, None, of_others)
+    batches = rows_of_files(args.files, args.limit, args.kind, of_rows)
     ignored = [name for name in args.ignore.split(",") if name]
     found = validate_rows(batches, wanted, limits=limits, limit=args.limit, label=not args.no_label, ignore=ignored)
     if args.json:
@@ -94,13 +99,20 @@ def validate_files(args: argparse.Namespace) -> int:
     return ANOMALIES if found.anomalies else 0
 
 
-def _learned(files: Sequence[str], kind: str | None, limit: int | None, label: str | None) -> Schema:
-    return schema_of(gathered(rows_of_files(files, limit, kind), limit=limit), label=label)
+def _if_csv(args: argparse.Namespace, files: Sequence[str], kind: str | None = None) -> Sequence[str]:
+    """The texts of no value, if the files are CSV: rows and what they are compared with may be of two kinds."""
+    wanted = args.na_values if files else ()
+    return wanted if wanted and (kind or kind_of(find_files(files)[0])) == "csv" else ()
+
+
+def _learned(args: argparse.Namespace, files: Sequence[str], kind: str | None, na_values: Sequence[str]) -> Schema:
+    batches = rows_of_files(files, args.limit, kind, na_values)
+    return schema_of(gathered(batches, limit=args.limit), label=args.label)
 
 
 def _print_validation(found: Validation) -> None:
     anomalies = found.anomalies
-    print(f"{found.statistics.rows:,} rows, {len(anomalies)} anomalies")
+    print(f"{found.statistics.rows:,} rows, {len(anomalies)} anomal{'y' if len(anomalies) == 1 else 'ies'}")
     if anomalies:
         print()
         _print_table([["column", "kind", "what"], *([one.column, one.kind, one.text] for one in anomalies)])

@@ -74,4 +74,7 @@ def _action(
     parser = actions.add_parser(name, help=text)
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")
     parser.add_argument("--kind", choices=_KINDS, help="kind of the files (default: from their names or first bytes)")
+    parser.add_argument(
+        "--na-values", nargs="+", action="extend", default=[], metavar="TEXT", help="texts of CSV that mean no value"
+    )
     return parser

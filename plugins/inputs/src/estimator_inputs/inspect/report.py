@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,12 @@ class Report:
 
 
 def inspect_files(
-    file_pattern: FilePattern, *, kind: str | None = None, limit: int | None = 100_000, rows: int = 5
+    file_pattern: FilePattern,
+    *,
+    kind: str | None = None,
+    limit: int | None = 100_000,
+    rows: int = 5,
+    na_values: Sequence[str] = (),
 ) -> Report:
     """Reads the first `limit` rows of some files.
 
@@ -46,6 +51,7 @@ def inspect_files(
         kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record"; None: detected from the first file.
         limit: the number of rows to inspect; None: all.
         rows: the number of rows in the report.
+        na_values: texts of CSV files that mean no value, beside the empty one.
 
     Raises:
         ArgumentError: no such file, or an unknown kind.
@@ -56,7 +62,7 @@ def inspect_files(
     first: dict[str, list[Any]] = {}
 
     def noted() -> Iterator[Rows]:
-        for batch in rows_of_files(list(files), limit, kind):
+        for batch in rows_of_files(list(files), limit, kind, na_values):
             for name, cells in batch.columns.items():
                 known = first.setdefault(name, [])
                 if len(known) < rows:

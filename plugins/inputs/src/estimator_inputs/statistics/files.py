@@ -29,22 +29,27 @@ _BLOCK = 1 << 22
 KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
 
-def rows_of_files(file_pattern: FilePattern, limit: int | None, kind: str | None = None) -> Iterator[Rows]:
+def rows_of_files(
+    file_pattern: FilePattern, limit: int | None, kind: str | None = None, na_values: Sequence[str] = ()
+) -> Iterator[Rows]:
     """The rows of files of one kind.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
         limit: rows to read; None: all.
         kind: one of `KINDS`; None: detected from the first file.
+        na_values: texts of CSV files that mean no value, beside the empty one.
 
     Raises:
-        ArgumentError: no such file, or an unknown kind.
+        ArgumentError: no such file, an unknown kind, or `na_values` of files that are not CSV.
         InputError: a file that cannot be read as that kind.
     """
     files = find_files(file_pattern)
     kind = kind or kind_of(files[0])
+    if na_values and kind != "csv":
+        raise ArgumentError(f"{files[0]}: {kind} files have a null of their own; na_values is for CSV.")
     if kind in ("csv", "jsonl"):
-        batches = _of_text(kind, files)
+        batches = _of_text(kind, files, na_values)
     elif kind == "parquet":
         batches = _of_parquet(files)
     elif kind == "tfrecord":
@@ -71,8 +76,8 @@ def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
         return
 
 
-def _of_text(kind: str, files: tuple[Path, ...]) -> Iterator[Rows]:
-    reader = _text_kind(kind, files)
+def _of_text(kind: str, files: tuple[Path, ...], na_values: Sequence[str]) -> Iterator[Rows]:
+    reader = _text_kind(kind, files, na_values)
     for path in files:
         for piece in reader.pieces(path, None):
             found = reader.tables(piece, all_bad_rows=True)
@@ -85,7 +90,7 @@ def _of_text(kind: str, files: tuple[Path, ...]) -> Iterator[Rows]:
                 yield Rows({}, 0, str, found.bad)
 
 
-def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
+def _text_kind(kind: str, files: tuple[Path, ...], na_values: Sequence[str]) -> Any:
     """The reader of files of lines. Real numbers are float64, so sums of a file match its text."""
     import estimator_inputs as inputs
 
@@ -93,6 +98,7 @@ def _text_kind(kind: str, files: tuple[Path, ...]) -> Any:
     if kind == "csv":
         delimiter = "\t" if ".tsv" in files[0].suffixes else ","
         options |= {"num_rows_for_inference": _LOOKED_AT, "field_delim": delimiter}
+        options |= {"na_values": ("", *na_values)}
     make: Callable[..., Any] = inputs.csv_input_fn if kind == "csv" else inputs.jsonl_input_fn
     types = make(files, 1, **options).kind.schema.types
     real = {name: "float64" for name, one in types.items() if one.dtype == np.float32}

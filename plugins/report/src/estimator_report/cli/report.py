@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> int:
     model_dir = Path(args.model_dir)
     source = read_source(model_dir, args.name)
     path = write_report(source, Path(args.output) if args.output else model_dir / "report.html")
-    told = f"{len(source.results)} checkpoints of the evaluation {source.evaluation or 'without a name'}"
+    several = "s" * (len(source.results) != 1)
+    told = f"{len(source.results)} checkpoint{several} of the evaluation {source.evaluation or 'without a name'}"
     print(f"{path}: {told if source.results else 'the run, which was not evaluated'}")
     return 0
