@@ -37,7 +37,7 @@ REFUSED = {
     "tabs": (
         text().replace(",", "\t"),
         2,
-        r"The columns stand between '\t', not between commas. Write them with commas: pandas",
+        r"The columns stand between '\t', not between commas: --field-delim $'\t'",
     ),
     "spaces in the header": (
         text(" age , city , income "),

@@ -130,7 +130,7 @@ def test_patterns_and_several_files_in_order(plain, tmp_path):
         ("rows.csv", "a,c\n1,2\n", 2, r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
         ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', 1, r"rows.jsonl: .*Column\(/b\) .* in row 1"),
         ("rows.csv", "a,b\n", 1, "has no rows"),
-        ("rows.txt", "a,b\n", 2, "must end in .csv, .parquet"),
+        ("rows.txt", "a,b\n", 2, "must end in .csv, .tsv, .parquet"),
     ],
 )
 def test_a_bad_row_is_named_and_nothing_is_left(plain, tmp_path, capsys, name, content, code, message):

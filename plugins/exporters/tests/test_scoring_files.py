@@ -1,6 +1,8 @@
 """Files that `estimator predict` reads and writes: lists of any length, damaged arrays, batches of one size."""
 
+import gzip
 import io
+import json
 from dataclasses import replace
 
 import ml_dtypes
@@ -33,6 +35,26 @@ def test_lists_of_any_length_are_read(tmp_path, width):
     found = read_all(tmp_path / "rows.parquet", x=Feature((None, width)), t=Feature((None, width), "string"))
     assert found["x"] == numbers
     assert [[text.decode() for text in row if text] for row in found["t"]] == texts
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize(
+    ("name", "between", "said"), [("r.csv", ";", ";"), ("r.tsv", "\t", None), ("r.tsv.gz", "|", "|")]
+)
+@pytest.mark.parametrize("width", [None, 3])
+def test_columns_of_csv_may_be_separated_by_another_character(tmp_path, name, between, said, width):
+    """Single values are read by estimator-inputs, arrays as JSON in quotes."""
+    numbers = [[float(row)] * (width or 1) for row in range(6)]
+    lines = [f"a{between}x", *(f'{row}{between}"{json.dumps(x if width else x[0])}"' for row, x in enumerate(numbers))]
+    content = "\n".join([*lines, ""]).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    inputs = {"a": Feature((None,)), "x": Feature((None, width) if width else (None,))}
+    batches = list(read(tmp_path / name, Reading(inputs=inputs, batch_size=4, field_delim=said)))
+    found = [np.concatenate([batch.arrays[name] for batch in batches]).tolist() for name in inputs]
+    assert found == [list(range(6)), numbers if width else [x for (x,) in numbers]]
+    if said:
+        with pytest.raises(ArgumentError, match=r"field-delim|has no value"):
+            list(read(tmp_path / name, Reading(inputs=inputs, batch_size=4, field_delim=",")))
 
 
 def packed(**arrays):

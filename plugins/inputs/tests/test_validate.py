@@ -255,3 +255,21 @@ def test_texts_of_no_value_are_missing_through_every_action(tmp_path: Path, caps
     for wrong in (["inspect", str(table)], ["validate", str(table), "--against", str(table)]):
         assert main(["inputs", *wrong, *given]) == 2
         assert "is for CSV" in capsys.readouterr().err
+
+
+def test_another_character_between_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other, commas, table = tmp_path / "other.csv", tmp_path / "commas.csv", tmp_path / "rows.parquet"
+    frame = titanic_like(300)
+    frame.to_csv(commas, index=False)
+    frame.to_csv(other, index=False, sep=";")
+    frame.to_parquet(table)
+    given = ["--field-delim", ";"]
+    told = []
+    for path, more in ((other, given), (commas, [])):
+        assert main(["inputs", "inspect", str(path), "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out)["columns"])
+    assert told[0] == told[1]
+    assert main(["inputs", "validate", str(other), "--against", str(table), *given]) == 0
+    assert main(["inputs", "validate", str(table), "--against", str(other), *given]) == 0
+    assert main(["inputs", "inspect", str(commas), "--field-delim", "; "]) == 2
+    assert "--field-delim must be one ASCII character" in capsys.readouterr().err

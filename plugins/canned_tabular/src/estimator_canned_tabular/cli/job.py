@@ -16,6 +16,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_canned_tabular.cli import features
 from estimator_canned_tabular.cli.baselines import Tally, tallied
+from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.described import described
 from estimator_canned_tabular.cli.importance import check_installed, explained
 from estimator_canned_tabular.cli.models import model_fn_of
@@ -66,6 +67,7 @@ class Job:
         """
         if args.explain:
             check_installed()
+        CsvForm.of(args)
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
         place = next(each for each in (args.model_dir, *args.model_dir.absolute().parents) if each.exists())
@@ -143,7 +145,8 @@ class Job:
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
         told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
-        write_at_once(reading, json.dumps({**told, "na_values": self.args.na_values}))
+        told |= {"na_values": self.args.na_values, "field_delim": self.args.field_delim}
+        write_at_once(reading, json.dumps(told))
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
         path = estimator.export_saved_model(
             str(self.args.model_dir / "export"), receiver, format=_FORMAT, assets_extra={"reading.json": str(reading)}
@@ -198,6 +201,7 @@ class Job:
             "--columns": args.model_dir / "columns.json",
             "--weight-column": args.weight_column,
             "--on-error": args.on_error,
+            "--field-delim": args.field_delim,
             "--shuffle-rows": args.shuffle_rows,
             "--model": args.model,
             "--model-dir": f"{args.model_dir}-again",
@@ -208,7 +212,7 @@ class Job:
 
 
 def _inferred(args: argparse.Namespace) -> Schema:
-    profiles = profiles_of(args.csv, args.label, args.on_error, args.na_values)
+    profiles = profiles_of(args.csv, args.label, args.on_error, CsvForm.of(args))
     leave_out = args.on_error == "skip"
     schema = Schema.inferred(
         profiles,
@@ -231,7 +235,7 @@ def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
     """The rows of each part; there is no validation part where it would have no rows."""
     args = parts.args
 
-    if args.eval_csv is None and not has_rows(args.csv, EVERY, args.on_error):
+    if args.eval_csv is None and not has_rows(args.csv, EVERY, args.on_error, CsvForm.of(args)):
         raise ArgumentError(f"{args.csv} has fewer than {EVERY} rows, of which one would be the test: give --eval-csv.")
 
     def of(parts: Parts, part: Part) -> Tally:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.schema import Schema
-from estimator_canned_tabular.cli.table import typed_input, without_value
+from estimator_canned_tabular.cli.table import typed_input
 from estimator_inputs import FileInput
 
 Part = Literal["training", "validation", "test"]
@@ -39,8 +40,7 @@ class Parts:
         path = args.eval_csv if apart and part == "test" else args.csv
         places = self._places(part, apart)
         chosen: dict[str, Any] = {} if places is None else {"hold_out_every": EVERY, "held_out": places}
-        common = {"seed": args.seed, "on_error": args.on_error, "shuffle": shuffle}
-        common |= without_value(path, args.na_values)
+        common = {"seed": args.seed, "on_error": args.on_error, "shuffle": shuffle, "form": CsvForm.of(args)}
         return typed_input(path, self.schema, args.weight_column, self.batch_size, **common, **chosen, **options)
 
     def _places(self, part: Part, apart: bool) -> tuple[int, ...] | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_canned_tabular.cli.arrow_types import binary_columns, is_parquet, nested_columns
+from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 from estimator_core.errors import ArgumentError
@@ -21,45 +23,33 @@ _TYPES = {"numeric": "float32", "boolean": "bool"}
 _NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
 #: What stands between columns of files that are called CSV, beside commas.
 _OTHERS = (";", "\t", "|")
+_USUAL = CsvForm()
 
 
-def opener_of(path: Path) -> Callable[..., FileInput]:
+def opener_of(path: Path, form: CsvForm = _USUAL) -> functools.partial[FileInput]:
     """The input_fn of a kind of file: Parquet by its suffix or its first bytes, else CSV.
 
     Raises:
         ArgumentError: the suffix is that of another kind.
 
     Example:
-        >>> opener_of(Path("rows.parquet")).__name__, opener_of(Path("rows.csv.gz")).__name__
+        >>> opener_of(Path("rows.parquet")).func.__name__, opener_of(Path("rows.csv.gz")).func.__name__
         ('parquet_input_fn', 'csv_input_fn')
     """
     suffix = path.suffix.lower()
     if suffix in _NOT_READ:
         raise ArgumentError(f"{path}: rows are read from CSV and Parquet files. Write them so: DataFrame.to_parquet.")
-    return parquet_input_fn if is_parquet(path) else csv_input_fn
+    return functools.partial(parquet_input_fn if is_parquet(path) else csv_input_fn, **form.options(path))
 
 
-def without_value(path: Path, na_values: Sequence[str]) -> dict[str, Any]:
-    """The option of the reader of a file that names the texts of no value, the empty text among them.
-
-    Raises:
-        ArgumentError: there are such texts, and the file is not CSV.
-    """
-    if not na_values:
-        return {}
-    if is_parquet(path):
-        raise ArgumentError(f"--na-values is for CSV. {path} is a Parquet file: write null where there is no value.")
-    return {"na_values": ("", *na_values)}
-
-
-def profiles_of(path: Path, label: str, on_error: Any, na_values: Sequence[str] = ()) -> dict[str, ColumnProfile]:
+def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -> dict[str, ColumnProfile]:
     """All columns of a file, gathered in one pass.
 
     Raises:
         ArgumentError: there is no column of the label; the message names the nearest cause.
         InputError: a file that cannot be read; the message names file and line.
     """
-    names = _columns_of(path)
+    names = _columns_of(path, form)
     if label not in names:
         raise ArgumentError(f"{path}: there is no column {label!r}. Columns: {', '.join(names)}.{_hint(names, label)}")
     nested = nested_columns(path)
@@ -68,8 +58,8 @@ def profiles_of(path: Path, label: str, on_error: Any, na_values: Sequence[str] 
     if not flat:
         return profiles
     types = dict.fromkeys(flat, "string")
-    options: dict[str, Any] = {"column_types": types, "on_error": on_error, **without_value(path, na_values)}
-    source = opener_of(path)(path, _BATCH, shuffle=False, select_columns=flat, **options)
+    opened = opener_of(path, form)
+    source = opened(path, _BATCH, shuffle=False, select_columns=flat, column_types=types, on_error=on_error)
     binary = binary_columns(path)
     for batch in source():
         for name, values in batch.items():
@@ -81,23 +71,30 @@ def profiles_of(path: Path, label: str, on_error: Any, na_values: Sequence[str] 
     return profiles
 
 
-def has_rows(path: Path, count: int, on_error: Any) -> bool:
+def has_rows(path: Path, count: int, on_error: Any, form: CsvForm = _USUAL) -> bool:
     """Whether a file has so many rows; of a long file only the beginning is read.
 
     Raises:
         ArgumentError, InputError: a file that cannot be read.
     """
     nested = nested_columns(path)
-    types = {name: "string" for name in _columns_of(path) if name not in nested}
+    types = {name: "string" for name in _columns_of(path, form) if name not in nested}
     if not types:
         return False
     options = {"shuffle": False, "select_columns": list(types), "column_types": types, "on_error": on_error}
-    first = next(opener_of(path)(path, count, **options)(), None)
+    first = next(opener_of(path, form)(path, count, **options)(), None)
     return first is not None and len(next(iter(first.values()))) == count
 
 
 def typed_input(
-    path: Path, schema: Schema, weight_column: str | None, batch_size: int, *, shuffle: bool, **options: Any
+    path: Path,
+    schema: Schema,
+    weight_column: str | None,
+    batch_size: int,
+    *,
+    shuffle: bool,
+    form: CsvForm = _USUAL,
+    **options: Any,
 ) -> FileInput:
     """The features and labels of a file.
 
@@ -106,7 +103,7 @@ def typed_input(
     Raises:
         ArgumentError: a column is missing.
     """
-    found = _columns_of(path)
+    found = _columns_of(path, form)
     weights = [weight_column] if weight_column else []
     used = {name: column for name, column in schema.columns.items() if column.kind != "skip" and name not in weights}
     for name in (*used, *weights, schema.label):
@@ -120,7 +117,7 @@ def typed_input(
             )
     kinds = {name: _TYPES.get(column.kind, "string") for name, column in used.items()}
     label = {schema.label: "string" if schema.classes else "float32"}
-    return opener_of(path)(
+    return opener_of(path, form)(
         path,
         batch_size,
         shuffle=shuffle,
@@ -152,11 +149,11 @@ def _hint(names: Sequence[str], label: str) -> str:
     (first, *others) = names
     for delimiter in _OTHERS:
         if not others and delimiter in first:
-            command = f'pandas.read_csv(path, sep={delimiter!r}).to_csv("rows.csv", index=False)'
-            return f" The columns stand between {delimiter!r}, not between commas. Write them with commas: {command}."
+            shown = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+            return f" The columns stand between {delimiter!r}, not between commas: --field-delim {shown}."
     alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
     return f" It is called {alike[0]!r} there: give --label {alike[0]!r}." if alike else ""
 
 
-def _columns_of(path: Path) -> tuple[str, ...]:
-    return opener_of(path)(path, 1, shuffle=False).columns
+def _columns_of(path: Path, form: CsvForm) -> tuple[str, ...]:
+    return opener_of(path, form)(path, 1, shuffle=False).columns

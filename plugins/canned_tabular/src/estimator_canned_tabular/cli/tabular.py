@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="texts of a CSV file that mean no value: NA ? -999",
     )
+    data.add_argument("--field-delim", metavar="CHARACTER", help="between columns (default: a comma; .tsv: a tab)")
     data.add_argument("--missing-category", action="store_true", help="rows without a word are a category of their own")
     data.add_argument(
         "--on-error", choices=("raise", "skip"), default="raise", help="what becomes of bad rows (default: raise)"

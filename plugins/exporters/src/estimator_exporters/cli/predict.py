@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-error", choices=("raise", "skip"), help="what becomes of bad rows (default: as in training, or raise)"
     )
+    parser.add_argument("--field-delim", metavar="CHARACTER", help="between columns of CSV (default: as in training)")
     parser.add_argument("--json", action="store_true", help="print JSON: the rows scored and left out, and the output")
     parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
     parser.add_argument("--workers", type=int, help="with --on ray: actors that score at a time (default: 1)")
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.batch_size is not None and args.batch_size < 1:
         raise ArgumentError(f"--batch-size must be positive, given: {args.batch_size}.")
+    if args.field_delim is not None and len(args.field_delim.encode()) != 1:
+        raise ArgumentError(f"--field-delim must be one ASCII character, given: {args.field_delim!r}.")
     job = Job(
         export=args.export,
         inputs=tuple(args.input),
@@ -69,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         batch_size=args.batch_size,
         keep=tuple(name for name in args.keep.split(",") if name),
         on_error=args.on_error,
+        field_delim=args.field_delim,
         engine=_engine(args),
     )
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from estimator_core.storage import copied_files, is_url
 from estimator_exporters.scoring.batch import Batch
 from estimator_exporters.scoring.plain import read_arrays, read_lines, types_of_lines
 
-TABLES = (".csv", ".parquet", ".jsonl")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 #: What a number to keep is read as where a row of JSON has none.
@@ -36,6 +37,7 @@ class Reading:
         skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
         keep: columns that go to the output: inputs as they are read, others as text.
         na_values: texts of CSV files that count as empty, beside the empty one.
+        field_delim: the character between columns of CSV files; None: a comma, and a tab in files called .tsv.
     """
 
     inputs: Mapping[str, Feature]
@@ -44,6 +46,7 @@ class Reading:
     skip_bad_rows: bool = False
     keep: Sequence[str] = ()
     na_values: Sequence[str] = ()
+    field_delim: str | None = None
 
 
 def find(patterns: Sequence[str]) -> list[Path]:
@@ -101,6 +104,8 @@ def read(path: Path, reading: Reading) -> Iterator[Batch]:
         ArgumentError, InputError: rows that cannot be read; the message names file, row and column.
     """
     kind = suffix_of(path)
+    if kind == ".tsv":
+        kind, reading = ".csv", replace(reading, field_delim=reading.field_delim or "\t")
     flat = all(feature.shape[1:] in ((), (1,)) for feature in reading.inputs.values())
     listed = all(len(feature.shape) <= 2 for feature in reading.inputs.values())
     if kind == ".npz":
@@ -128,8 +133,9 @@ def _plain(path: Path, columns: Iterator[dict[str, np.ndarray]], reading: Readin
 def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     import estimator_inputs
 
-    openers = {
-        ".csv": estimator_inputs.csv_input_fn,
+    of_csv: dict[str, Any] = {"na_values": ("", *reading.na_values), "field_delim": reading.field_delim or ","}
+    openers: dict[str, Callable[..., estimator_inputs.FileInput]] = {
+        ".csv": functools.partial(estimator_inputs.csv_input_fn, **of_csv),
         ".parquet": estimator_inputs.parquet_input_fn,
         ".jsonl": estimator_inputs.jsonl_input_fn,
     }
@@ -139,12 +145,10 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
     defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
-    of_csv = {"na_values": ("", *reading.na_values)} if kind == ".csv" else {}
     source = openers[kind](
         str(path),
         reading.batch_size,
         shuffle=False,
-        **of_csv,
         select_columns=list(types),
         column_types=types,
         column_defaults={name: _NOTHING[kind] for name, kind in kept.items() if kind in _NOTHING} | defaults,
@@ -171,6 +175,8 @@ def _read_as(feature: Feature) -> str:
 
 def _check_columns(path: Path, found: Sequence[str], reading: Reading) -> None:
     there = f"Its columns are: {', '.join(found)}."
+    if len(found) == 1 and any(delim in found[0] for delim in ",;\t|"):
+        there += " Is another character between them? Name it: --field-delim."
     if missing := sorted(reading.inputs.keys() - set(found)):
         raise ArgumentError(
             f"{path} lacks the columns {missing}. {there} The signature takes {sorted(reading.inputs)}."

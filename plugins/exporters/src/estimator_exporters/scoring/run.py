@@ -35,6 +35,7 @@ class Job:
         batch_size: rows at a time; None: by the size of a row.
         keep: columns of the input to copy: those that the signature takes as they are read, others as text.
         on_error: "raise", "skip", or None: as in training.
+        field_delim: the character between columns of CSV files; None: as in training.
         engine: where it runs.
     """
 
@@ -45,6 +46,7 @@ class Job:
     batch_size: int | None = None
     keep: tuple[str, ...] = ()
     on_error: str | None = None
+    field_delim: str | None = None
     engine: Engine = local
 
 
@@ -106,6 +108,7 @@ def _score(job: Job, path: Path) -> Done:
         skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
         keep=job.keep,
         na_values=treatment.na_values,
+        field_delim=job.field_delim or treatment.field_delim,
     )
     # Every process loads the export that is the newest one now.
     export = job.export if is_url(job.export) else str(loaded.directory.absolute())

@@ -23,11 +23,13 @@ class Treatment:
         column_defaults: what empty fields become, by column.
         on_error: "raise" or "skip".
         na_values: texts of CSV files that mean no value, beside the empty one.
+        field_delim: the character between columns of CSV files; None: a comma, and a tab in files called .tsv.
     """
 
     column_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     on_error: str = "raise"
     na_values: tuple[str, ...] = ()
+    field_delim: str | None = None
 
     @classmethod
     def of(cls, directory: Path, export: LoadedExport) -> Treatment:
@@ -49,6 +51,7 @@ class Treatment:
                 column_defaults=dict(content["column_defaults"]),
                 on_error=str(content["on_error"]),
                 na_values=tuple(map(str, content.get("na_values", ()))),
+                field_delim=content.get("field_delim"),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ExportError(

@@ -18,7 +18,7 @@ from estimator_inputs.schema.contract import Schema
 from estimator_inputs.schema.learn import schema_of
 from estimator_inputs.schema.toml_file import written
 from estimator_inputs.schema.validate import Limits, Validation, as_json, validate_rows
-from estimator_inputs.statistics.files import rows_of_files
+from estimator_inputs.statistics.files import CsvForm, rows_of_files
 from estimator_inputs.statistics.gather import gathered
 
 #: The exit code of `validate` if something breaks the schema.
@@ -30,7 +30,7 @@ def inspect(args: argparse.Namespace) -> int:
     if args.rows < 0:
         raise ArgumentError(f"--rows must be at least 0, given: {args.rows}.")
     limit = None if args.all else args.limit
-    report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows, na_values=args.na_values)
+    report = reports.inspect_files(args.files, kind=args.kind, limit=limit, rows=args.rows, form=_form(args))
     if args.html:
         Path(args.html).parent.mkdir(parents=True, exist_ok=True)
         Path(args.html).write_text(page_of(report), encoding="utf-8")
@@ -60,7 +60,7 @@ def schema(args: argparse.Namespace) -> int:
     """Learns a schema, and prints or writes it."""
     if args.output and Path(args.output).exists() and not args.force:
         raise ArgumentError(f"{args.output} exists, and a person may have edited it: name another, or give --force.")
-    learned = _learned(args, args.files, args.kind, args.na_values)
+    learned = _learned(args, args.files, args.kind, _form(args))
     if args.output:
         learned.write(args.output)
     if args.json:
@@ -85,9 +85,9 @@ def validate_files(args: argparse.Namespace) -> int:
         unknown=args.max_unknown,
         bad_rows=args.max_bad_rows,
     )
-    of_rows, of_others = _if_csv(args, args.files, args.kind), _if_csv(args, args.against or [])
-    if args.na_values and not (of_rows or of_others):
-        raise ArgumentError("--na-values is for CSV, and none of these files is.")
+    of_rows = of_others = _form(args)
+    if args.against and "csv" in (kinds := (_kind(args.files, args.kind), _kind(args.against, None))):
+        of_rows, of_others = (of_rows if kind == "csv" else CsvForm() for kind in kinds)  # one may be of another kind
     wanted = Schema.read(args.schema) if args.schema else _learned(args, args.against, None, of_others)
     batches = rows_of_files(args.files, args.limit, args.kind, of_rows)
     ignored = [name for name in args.ignore.split(",") if name]
@@ -99,14 +99,18 @@ def validate_files(args: argparse.Namespace) -> int:
     return ANOMALIES if found.anomalies else 0
 
 
-def _if_csv(args: argparse.Namespace, files: Sequence[str], kind: str | None = None) -> Sequence[str]:
-    """The texts of no value, if the files are CSV: rows and what they are compared with may be of two kinds."""
-    wanted = args.na_values if files else ()
-    return wanted if wanted and (kind or kind_of(find_files(files)[0])) == "csv" else ()
+def _form(args: argparse.Namespace) -> CsvForm:
+    if args.field_delim is not None and len(args.field_delim.encode()) != 1:
+        raise ArgumentError(f"--field-delim must be one ASCII character, given: {args.field_delim!r}.")
+    return CsvForm(na_values=tuple(args.na_values), field_delim=args.field_delim)
 
 
-def _learned(args: argparse.Namespace, files: Sequence[str], kind: str | None, na_values: Sequence[str]) -> Schema:
-    batches = rows_of_files(files, args.limit, kind, na_values)
+def _kind(files: Sequence[str], kind: str | None) -> str:
+    return kind or kind_of(find_files(files)[0])
+
+
+def _learned(args: argparse.Namespace, files: Sequence[str], kind: str | None, form: CsvForm) -> Schema:
+    batches = rows_of_files(files, args.limit, kind, form)
     return schema_of(gathered(batches, limit=args.limit), label=args.label)
 
 

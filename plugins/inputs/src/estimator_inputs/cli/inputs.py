@@ -77,4 +77,5 @@ def _action(
     parser.add_argument(
         "--na-values", nargs="+", action="extend", default=[], metavar="TEXT", help="texts of CSV that mean no value"
     )
+    parser.add_argument("--field-delim", metavar="CHARACTER", help="between columns of CSV (default: a comma)")
     return parser

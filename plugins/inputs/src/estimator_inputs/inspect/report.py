@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 from estimator_inputs.inspect.detect import kind_of
 from estimator_inputs.reading.files import FilePattern, find_files
 from estimator_inputs.statistics.cells import Cells, plain_values
-from estimator_inputs.statistics.files import rows_of_files
+from estimator_inputs.statistics.files import CsvForm, rows_of_files
 from estimator_inputs.statistics.gather import gathered
 from estimator_inputs.statistics.record import ColumnStatistics, Statistics
 from estimator_inputs.statistics.rows import Rows
+
+_USUAL = CsvForm()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ def inspect_files(
     kind: str | None = None,
     limit: int | None = 100_000,
     rows: int = 5,
-    na_values: Sequence[str] = (),
+    form: CsvForm = _USUAL,
 ) -> Report:
     """Reads the first `limit` rows of some files.
 
@@ -51,7 +53,7 @@ def inspect_files(
         kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record"; None: detected from the first file.
         limit: the number of rows to inspect; None: all.
         rows: the number of rows in the report.
-        na_values: texts of CSV files that mean no value, beside the empty one.
+        form: of CSV files.
 
     Raises:
         ArgumentError: no such file, or an unknown kind.
@@ -62,7 +64,7 @@ def inspect_files(
     first: dict[str, list[Any]] = {}
 
     def noted() -> Iterator[Rows]:
-        for batch in rows_of_files(list(files), limit, kind, na_values):
+        for batch in rows_of_files(list(files), limit, kind, form):
             for name, cells in batch.columns.items():
                 known = first.setdefault(name, [])
                 if len(known) < rows:

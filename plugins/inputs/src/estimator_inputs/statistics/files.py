@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,24 @@ _BLOCK = 1 << 22
 KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CsvForm:
+    """How CSV files are written.
+
+    Attributes:
+        na_values: texts that mean no value, beside the empty one.
+        field_delim: the character between columns; None: a comma, and a tab in files called .tsv.
+    """
+
+    na_values: tuple[str, ...] = ()
+    field_delim: str | None = None
+
+
+_USUAL = CsvForm()
+
+
 def rows_of_files(
-    file_pattern: FilePattern, limit: int | None, kind: str | None = None, na_values: Sequence[str] = ()
+    file_pattern: FilePattern, limit: int | None, kind: str | None = None, form: CsvForm = _USUAL
 ) -> Iterator[Rows]:
     """The rows of files of one kind.
 
@@ -38,18 +54,19 @@ def rows_of_files(
         file_pattern: a path, a glob pattern, or a list of them.
         limit: rows to read; None: all.
         kind: one of `KINDS`; None: detected from the first file.
-        na_values: texts of CSV files that mean no value, beside the empty one.
+        form: of CSV files.
 
     Raises:
-        ArgumentError: no such file, an unknown kind, or `na_values` of files that are not CSV.
+        ArgumentError: no such file, an unknown kind, or a form of files that are not CSV.
         InputError: a file that cannot be read as that kind.
     """
     files = find_files(file_pattern)
     kind = kind or kind_of(files[0])
-    if na_values and kind != "csv":
-        raise ArgumentError(f"{files[0]}: {kind} files have a null of their own; na_values is for CSV.")
+    if form != _USUAL and kind != "csv":
+        told = "--na-values" if form.na_values else "--field-delim"
+        raise ArgumentError(f"{told} is for CSV, and {files[0]} is {kind}.")
     if kind in ("csv", "jsonl"):
-        batches = _of_text(kind, files, na_values)
+        batches = _of_text(kind, files, form)
     elif kind == "parquet":
         batches = _of_parquet(files)
     elif kind == "tfrecord":
@@ -76,8 +93,8 @@ def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
         return
 
 
-def _of_text(kind: str, files: tuple[Path, ...], na_values: Sequence[str]) -> Iterator[Rows]:
-    reader = _text_kind(kind, files, na_values)
+def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows]:
+    reader = _text_kind(kind, files, form)
     for path in files:
         for piece in reader.pieces(path, None):
             found = reader.tables(piece, all_bad_rows=True)
@@ -90,15 +107,15 @@ def _of_text(kind: str, files: tuple[Path, ...], na_values: Sequence[str]) -> It
                 yield Rows({}, 0, str, found.bad)
 
 
-def _text_kind(kind: str, files: tuple[Path, ...], na_values: Sequence[str]) -> Any:
+def _text_kind(kind: str, files: tuple[Path, ...], form: CsvForm) -> Any:
     """The reader of files of lines. Real numbers are float64, so sums of a file match its text."""
     import estimator_inputs as inputs
 
     options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
     if kind == "csv":
-        delimiter = "\t" if ".tsv" in files[0].suffixes else ","
+        delimiter = form.field_delim or ("\t" if ".tsv" in files[0].suffixes else ",")
         options |= {"num_rows_for_inference": _LOOKED_AT, "field_delim": delimiter}
-        options |= {"na_values": ("", *na_values)}
+        options |= {"na_values": ("", *form.na_values)}
     make: Callable[..., Any] = inputs.csv_input_fn if kind == "csv" else inputs.jsonl_input_fn
     types = make(files, 1, **options).kind.schema.types
     real = {name: "float64" for name, one in types.items() if one.dtype == np.float32}

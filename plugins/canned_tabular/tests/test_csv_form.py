@@ -1,4 +1,4 @@
-"""`--na-values`: texts of a CSV file that mean no value, as other programs write them."""
+"""`--na-values` and `--field-delim`: CSV files as other programs write them."""
 
 import csv
 import json
@@ -21,9 +21,9 @@ def rows_with(nothing: list[str], count: int = 120) -> list[list[str]]:
     return rows
 
 
-def written(path, rows):
+def written(path, rows, delimiter=","):
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["age", "hours", "city", "paid"], *rows])
+        csv.writer(file, delimiter=delimiter).writerows([["age", "hours", "city", "paid"], *rows])
     return path
 
 
@@ -85,5 +85,37 @@ def test_parquet_has_a_null_of_its_own(tmp_path, capsys):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"age": [1.0] * 20, "paid": ["y", "n"] * 10}), path)
     assert train(path, tmp_path / "model", *QUICK, "--no-export", "--na-values", "NA") != 0
-    assert "--na-values is for CSV. " in capsys.readouterr().err
+    assert "--na-values is for CSV, and " in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize(("name", "given"), [("rows.csv", [";"]), ("rows.csv", ["\t"]), ("rows.tsv", [])])
+def test_another_character_between_columns(tmp_path, capsys, name, given):
+    delimiter = given[0] if given else "\t"
+    options = ["--field-delim", *given] if given else []
+    other = written(tmp_path / name, rows_with([""]), delimiter)
+    commas = written(tmp_path / "commas.csv", rows_with([""]))
+    assert train(commas, tmp_path / "commas", *QUICK) == 0
+    assert train(other, tmp_path / "other", *QUICK, *options) == 0
+    assert columns_of(tmp_path / "other") == columns_of(tmp_path / "commas")
+    scored = []
+    # As in training without an option, and as the option says.
+    for model, path, more in (
+        ("commas", commas, []),
+        ("other", other, []),
+        ("other", commas, ["--field-delim", ","]),
+        ("commas", other, ["--field-delim", delimiter]),
+    ):
+        output = tmp_path / "scores.jsonl"
+        exported = str(tmp_path / model / "export")
+        assert main(["predict", exported, "--input", str(path), "--output", str(output), "--keep", "age", *more]) == 0
+        scored.append(output.read_text())
+    assert scored[1:] == scored[:1] * 3
+
+
+def test_a_delimiter_is_one_character(tmp_path, capsys):
+    rows = written(tmp_path / "rows.csv", rows_with([""]))
+    assert train(rows, tmp_path / "model", *QUICK, "--field-delim", "; ") == 2
+    assert "--field-delim must be one ASCII character, given: '; '" in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
