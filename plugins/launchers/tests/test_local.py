@@ -245,14 +245,17 @@ def test_the_evaluator_runs_beside_trainers_that_start_again(tmp_path: Path) -> 
 BESIDE = """
 import json, os, pathlib, signal, sys, time
 out, ends = pathlib.Path(sys.argv[1]), sys.argv[2:]
+ready = out.with_name("ready")
 if json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator":
     start = len(list(out.iterdir()))
     (out / str(start)).touch()
+    while len(list(ready.iterdir())) < 2: time.sleep(0.05)
     end = ends[start] if start < len(ends) else "0"
     if end.startswith("SIG"):
         os.kill(os.getpid(), getattr(signal, end))
     sys.exit(int(end))
 signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(75)))
+(ready / os.environ["JAX_PROCESS_ID"]).touch()
 deadline = time.monotonic() + 60
 while time.monotonic() < deadline and len(list(out.iterdir())) < int(os.environ["STARTS"]):
     time.sleep(0.05)
@@ -264,6 +267,7 @@ print("trained", os.environ["ESTIMATOR_ATTEMPT"], flush=True)
 def beside(out: Path, *ends: str, restarts: str = "3", starts: int = 1) -> "subprocess.CompletedProcess[str]":
     """Two processes that train beside an evaluator that ends so."""
     out.mkdir()
+    out.with_name("ready").mkdir()
     words = ("--processes", "2", "--evaluator", "--max-restarts", restarts, "--grace-secs", "20")
     return processes.launch(*words, *python(BESIDE, str(out), *ends), env={**os.environ, "STARTS": str(starts)})
 

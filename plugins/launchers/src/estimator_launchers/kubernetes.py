@@ -132,11 +132,8 @@ class KubernetesLauncher:
         status = _status(found)
         if "Failed" not in _conditions(found.job_set):
             return status
-        with suppress(LaunchError):  # the cluster does not answer now; how the job ended is known
-            pods = kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
-            named = ends(json.loads(pods)["items"] if pods else [])
-            status = replace(status, why="; ".join(filter(None, (named, status.why))))
-        return status
+        named = ends(_listed(job_id))
+        return replace(status, why="; ".join(filter(None, (named, status.why))))
 
     def stop(self, job_id: str, grace_secs: float) -> None:
         """Suspends the JobSet: its pods get SIGTERM and the grace of the job. Waits for them up to `grace_secs`."""
@@ -172,7 +169,8 @@ class KubernetesLauncher:
                 ended = self.status(job_id).ended  # asked first, so that everything before the end is told
                 for pod in watched.changes(_LOOK_SECS):
                     yield from (f"estimator launch: {line}" for line in told.new([pod]))
-                if ended:
+                if ended:  # a watch that begins again may not have seen the end yet
+                    yield from (f"estimator launch: {line}" for line in told.new(_listed(job_id)))
                     return
 
     def _newest_pod(self, job_id: str, process: int, *, unknown: str) -> tuple[str, bool]:
@@ -256,6 +254,14 @@ def _namespace(job_id: str) -> list[str]:
 
 def _named(job_id: str, more: str = "") -> list[str]:
     return [job_id.rpartition("/")[2] + more, *_namespace(job_id)]
+
+
+def _listed(job_id: str) -> list[dict[str, Any]]:
+    """The pods of a job as they are; none while the cluster does not answer: how the job ended is known anyway."""
+    with suppress(LaunchError):
+        pods = kubectl("get", "pods", *_pods(job_id), "-o", "json").strip()
+        return json.loads(pods)["items"] if pods else []
+    return []
 
 
 def _pods(job_id: str, *labels: str) -> list[str]:
