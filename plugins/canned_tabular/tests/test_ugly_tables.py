@@ -32,12 +32,12 @@ REFUSED = {
     "semicolons": (
         text().replace(",", ";"),
         2,
-        "there is no column 'income'. Columns: age;city;income. The columns stand between ';'",
+        "there is no column 'income'. Columns: age;city;income. Its columns are separated by ';'",
     ),
     "tabs": (
         text().replace(",", "\t"),
         2,
-        r"The columns stand between '\t', not between commas: --field-delim $'\t'",
+        r"Its columns are separated by '\t': --field-delim $'\t'",
     ),
     "spaces in the header": (
         text(" age , city , income "),

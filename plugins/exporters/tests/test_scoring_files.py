@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,10 +14,11 @@ import pytest
 from pyarrow import parquet
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
 from estimator_exporters.scoring.read import Reading, read
 from estimator_exporters.scoring.run import Job, score_files
+from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import writing
 from plugins.exporters.tests import small_model
 
@@ -127,3 +130,36 @@ def test_complex_scores_are_written_where_a_file_can_hold_them(estimator, tmp_pa
     for name in ("y.csv", "y.parquet", "y.jsonl"):
         with pytest.raises(ArgumentError, match=r"holds no complex numbers, and \['y'\] are complex"):
             score_files(replace(job, output=tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"na_values": "NA"},
+        {"na_values": [None]},
+        {"field_delim": 5},
+        {"field_delim": ";;"},
+        {"column_defaults": None},
+    ],
+)
+def test_what_an_export_says_of_reading_is_checked(tmp_path, said):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "reading.json").write_text(
+        json.dumps({"column_defaults": {}, "on_error": "raise", "na_values": ["NA"], "field_delim": ";", **said})
+    )
+    export: Any = SimpleNamespace(manifest={"files": {"assets/reading.json": {}}})
+    if said:
+        with pytest.raises(ExportError, match=r"reading\.json does not say how rows were read"):
+            Treatment.of(tmp_path, export)
+    else:
+        found = Treatment.of(tmp_path, export)
+        assert (found.na_values, found.field_delim) == (("NA",), ";")
+
+
+def test_texts_of_no_value_beside_arrays_of_csv(tmp_path):
+    (tmp_path / "rows.csv").write_text('a,x\nNA,"[1,2]"\n3,"[3,4]"\n')
+    inputs = {"a": Feature((None,)), "x": Feature((None, 2))}
+    reading = Reading(inputs=inputs, batch_size=4, na_values=("NA",), defaults={"a": 7.0})
+    (batch,) = read(tmp_path / "rows.csv", reading)
+    assert batch.arrays["a"].tolist() == [7.0, 3.0]

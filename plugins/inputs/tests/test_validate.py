@@ -15,7 +15,10 @@ import pytest
 from estimator_core._cli.main import main
 from estimator_core.errors import ArgumentError
 from estimator_inputs import Limits, Schema, learn_schema, validate
+from estimator_inputs.cli import actions
+from estimator_inputs.reading.files import find_files
 from estimator_inputs.schema.drift import jensen_shannon
+from estimator_inputs.statistics import files
 from plugins.inputs.tests.test_statistics import FORMS, forms, titanic_like
 from plugins.inputs.tests.written import example
 
@@ -239,7 +242,7 @@ def test_texts_of_no_value_are_missing_through_every_action(tmp_path: Path, caps
     frame.to_csv(marked, index=False, na_rep="NA")
     frame.to_parquet(table)
     assert frame["age"].isna().any()
-    given = ["--na-values", "NA", "?"]
+    given = ["--na-values", "NA,?"]
     told = []
     for path, more in ((marked, given), (empty, [])):
         assert main(["inputs", "inspect", str(path), "--json", *more]) == 0
@@ -272,4 +275,21 @@ def test_another_character_between_columns(tmp_path: Path, capsys: pytest.Captur
     assert main(["inputs", "validate", str(other), "--against", str(table), *given]) == 0
     assert main(["inputs", "validate", str(table), "--against", str(other), *given]) == 0
     assert main(["inputs", "inspect", str(commas), "--field-delim", "; "]) == 2
-    assert "--field-delim must be one ASCII character" in capsys.readouterr().err
+    assert "field_delim must be one ASCII character" in capsys.readouterr().err
+
+
+def test_files_are_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a URL are copied each time."""
+    frame = titanic_like(300)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_csv(tmp_path / "others.csv", index=False)
+    looked = []
+
+    def counting(pattern: Any) -> Any:
+        looked.append(pattern)
+        return find_files(pattern)
+
+    monkeypatch.setattr(files, "find_files", counting)
+    monkeypatch.setattr(actions, "find_files", counting)
+    assert main(["inputs", "validate", str(tmp_path / "rows.csv"), "--against", str(tmp_path / "others.csv")]) == 0
+    assert len(looked) == 2

@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError, InputError
 from estimator_inputs.reading.blocks import BadRow, Block, Piece, Place, joined, split_labels
 from estimator_inputs.reading.file_input import FileInput
-from estimator_inputs.reading.files import FilePattern, find_files, opened
+from estimator_inputs.reading.files import FilePattern, compression_of, find_files, opened
 from estimator_inputs.reading.options import ReadOptions, ReadPlan
 from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
@@ -36,9 +36,10 @@ def csv_input_fn(
     column_defaults: Mapping[str, Any] | Sequence[Any] | None = None,
     vocabularies: Vocabularies | None = None,
     header: bool = True,
-    field_delim: str = ",",
+    field_delim: str | None = None,
     use_quote_delim: bool = True,
     na_values: Sequence[str] = ("",),
+    quoted_na: bool = False,
     num_rows_for_inference: int = 100,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
@@ -58,9 +59,10 @@ def csv_input_fn(
         vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
             that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
         header: whether each file begins with the names of its columns. Each file may have its own order.
-        field_delim: one character.
+        field_delim: one ASCII character; None: a comma, or a tab if the first file is called `.tsv`.
         use_quote_delim: whether fields may be quoted with `"`.
-        na_values: unquoted texts that count as empty.
+        na_values: texts that count as empty, if they are not quoted.
+        quoted_na: whether they count as empty in quotes, too.
         num_rows_for_inference: rows of the first file whose values determine the types.
         options: see `ReadOptions`.
 
@@ -80,14 +82,15 @@ def csv_input_fn(
     Source: `tf.data.experimental.make_csv_dataset`.
     """
     plan = ReadPlan.of(batch_size, shuffle, options)
-    if len(field_delim.encode()) != 1:
-        raise ArgumentError(f"field_delim must be one ASCII character, given: {field_delim!r}.")
-    form = CsvFormat(
-        delimiter=field_delim.encode(), quote=b'"' if use_quote_delim else None, na_values=tuple(na_values)
-    )
     if not header and column_names is None:
         raise ArgumentError("column_names must be given for files without a header (header=False).")
     files = find_files(file_pattern)
+    form = CsvFormat(
+        delimiter=_delimiter(field_delim, files[0]),
+        quote=b'"' if use_quote_delim else None,
+        na_values=tuple(na_values),
+        quoted_na=quoted_na,
+    )
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
     kind.schema = chosen_columns(
         kind.infer(num_rows_for_inference),
@@ -99,6 +102,14 @@ def csv_input_fn(
         where=files[0],
     )
     return FileInput(files, kind, plan)
+
+
+def _delimiter(given: str | None, first: Path) -> bytes:
+    named = first.with_suffix("") if compression_of(first, "auto") != "none" else first
+    chosen = given if given is not None else "\t" if named.suffix.lower() == ".tsv" else ","
+    if len(chosen) != 1 or not chosen.isascii() or chosen in '\r\n"':
+        raise ArgumentError(f"field_delim must be one ASCII character, no quote and no line end, given: {given!r}.")
+    return chosen.encode()
 
 
 class CsvKind:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
+from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 
@@ -25,7 +26,7 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
         >>> schema = Schema(label="y", columns={"x": ColumnSchema(kind="vocabulary")})
         >>> (line,) = almost_numbers(schema, {"x": profile})
         >>> line.partition(". ")[2]
-        'In a CSV file, if they mean no value: --na-values n/a. Else write numbers'
+        'In a CSV file, if they mean no value: --na-values=n/a. Else write numbers'
     """
     for name, column in schema.columns.items():
         words = profiles[name].words if column.kind != "numeric" and name in profiles else {}
@@ -44,9 +45,10 @@ def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Ite
 
 
 def _cure(others: list[str]) -> str:
-    if len(others) > _SHOWN:
+    if len(others) > _SHOWN or any("," in text for text in others):
         return "Leave those empty, or write numbers"
-    return f"In a CSV file, if they mean no value: --na-values {shlex.join(others)}. Else write numbers"
+    told = shlex.join(CsvForm(na_values=tuple(others)).told)
+    return f"In a CSV file, if they mean no value: {told}. Else write numbers"
 
 
 def _all_numbers(profile: ColumnProfile) -> bool:

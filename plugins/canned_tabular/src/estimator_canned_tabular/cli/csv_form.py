@@ -28,24 +28,33 @@ class CsvForm:
         """What the arguments say.
 
         Raises:
-            ArgumentError: they say something, and no file is CSV; or columns are not separated by one character.
+            ArgumentError: they say something, and no file is CSV.
         """
-        form = cls(na_values=tuple(args.na_values), field_delim=args.field_delim)
+        form = cls(na_values=tuple(filter(None, args.na_values.split(","))), field_delim=args.field_delim)
         if form != cls() and all(is_parquet(path) for path in (args.csv, args.eval_csv) if path is not None):
             named = "--na-values" if form.na_values else "--field-delim"
             raise ArgumentError(f"{named} is for CSV, and {args.csv} is a Parquet file, which has null for no value.")
-        if form.field_delim is not None and len(form.field_delim.encode()) != 1:
-            raise ArgumentError(f"--field-delim must be one ASCII character, given: {form.field_delim!r}.")
         return form
 
     def options(self, path: Path) -> dict[str, Any]:
-        r"""Of the reader of a file: none for Parquet.
+        """Of the reader of a file: none for Parquet.
 
         Example:
-            >>> CsvForm(na_values=("NA",)).options(Path("rows.tsv"))
-            {'na_values': ('', 'NA'), 'field_delim': '\t'}
+            >>> CsvForm(na_values=("NA",)).options(Path("rows.csv"))
+            {'na_values': ('', 'NA'), 'quoted_na': True, 'field_delim': None}
         """
         if is_parquet(path):
             return {}
-        usual = "\t" if ".tsv" in path.suffixes else ","
-        return {"na_values": ("", *self.na_values), "field_delim": self.field_delim or usual}
+        return {"na_values": ("", *self.na_values), "quoted_na": True, "field_delim": self.field_delim}
+
+    @property
+    def told(self) -> list[str]:
+        """The option `--na-values` as one word; nothing if there is none.
+
+        Example:
+            >>> CsvForm(na_values=("-", "?")).told
+            ['--na-values=-,?']
+        """
+        texts = ",".join(self.na_values)
+        lone = "," if texts == "--" else ""  # without it, argparse of Python 3.11 loses it
+        return [f"--na-values={texts}{lone}"] if texts else []

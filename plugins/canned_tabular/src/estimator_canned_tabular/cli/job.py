@@ -67,7 +67,7 @@ class Job:
         """
         if args.explain:
             check_installed()
-        CsvForm.of(args)
+        form = CsvForm.of(args)
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
         place = next(each for each in (args.model_dir, *args.model_dir.absolute().parents) if each.exists())
@@ -88,7 +88,7 @@ class Job:
         recipe = Recipe.of(args, rows)
         if not args.no_export:  # without its package, the export after the training would fail
             default_plugins().find("format", _FORMAT)
-        told = keep_kind(args.model_dir, args.model, schema, recipe, args.csv, tallies["training"].rows)
+        told = keep_kind(args.model_dir, args.model, schema, recipe, args.csv, tallies["training"].rows, form)
         schema.write(args.model_dir / "columns.json")
         print(f"columns: {args.model_dir / 'columns.json'} ({'inferred' if inferred else 'as given'})")
         if told:
@@ -145,7 +145,8 @@ class Job:
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
         told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
-        told |= {"na_values": self.args.na_values, "field_delim": self.args.field_delim}
+        form = CsvForm.of(self.args)
+        told |= {"na_values": form.na_values, "field_delim": form.field_delim}
         write_at_once(reading, json.dumps(told))
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
         path = estimator.export_saved_model(
@@ -207,7 +208,7 @@ class Job:
             "--model-dir": f"{args.model_dir}-again",
         }
         given = [word for name, value in found.items() if value is not None for word in (name, str(value))]
-        given += ["--na-values", *args.na_values] if args.na_values else []
+        given += CsvForm.of(args).told
         return ["estimator", "tabular", "train", *given, *self.recipe.arguments()]
 
 

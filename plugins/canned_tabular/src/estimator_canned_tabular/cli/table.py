@@ -21,8 +21,8 @@ _BATCH = 4096
 _TYPES = {"numeric": "float32", "boolean": "bool"}
 #: Suffixes of files that hold no CSV.
 _NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
-#: What stands between columns of files that are called CSV, beside commas.
-_OTHERS = (";", "\t", "|")
+#: What stands between columns of files that are called CSV.
+_OTHERS = (";", "\t", "|", ",")
 _USUAL = CsvForm()
 
 
@@ -108,7 +108,7 @@ def typed_input(
     used = {name: column for name, column in schema.columns.items() if column.kind != "skip" and name not in weights}
     for name in (*used, *weights, schema.label):
         if name not in found:
-            raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.")
+            raise ArgumentError(f"{path} lacks the column {name!r}. Columns: {', '.join(found)}.{_between(found)}")
     for name, content in nested_columns(path).items():
         if name in (*used, *weights, schema.label):
             raise ArgumentError(
@@ -146,13 +146,20 @@ def _is_text(value: bytes) -> bool:
 
 def _hint(names: Sequence[str], label: str) -> str:
     """Why a label may not be among the columns, with the cure; empty if nothing tells."""
-    (first, *others) = names
-    for delimiter in _OTHERS:
-        if not others and delimiter in first:
-            shown = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
-            return f" The columns stand between {delimiter!r}, not between commas: --field-delim {shown}."
+    if between := _between(names):
+        return between
     alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
     return f" It is called {alike[0]!r} there: give --label {alike[0]!r}." if alike else ""
+
+
+def _between(names: Sequence[str]) -> str:
+    """What the only column of a file tells of the character between columns, with the cure."""
+    (first, *others) = names
+    for delimiter in () if others else _OTHERS:
+        if delimiter in first:
+            shown = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+            return f" Its columns are separated by {delimiter!r}: --field-delim {shown}."
+    return ""
 
 
 def _columns_of(path: Path, form: CsvForm) -> tuple[str, ...]:

@@ -22,7 +22,11 @@ from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError, InputError
 
 #: What readers tell programs, and what a command line has instead.
-_OPTIONS = {'on_error="skip"': "--on-error skip", "no value, and no default (column_defaults)": "no value"}
+_OPTIONS = {
+    'on_error="skip"': "--on-error skip",
+    "no value, and no default (column_defaults)": "no value",
+    "field_delim must": "--field-delim must",
+}
 MODELS = ("linear", "dnn", "dnn_linear_combined", "dcn", "baseline")
 
 
@@ -38,12 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--columns", type=_here, help="a columns.json (default: inferred)")
     data.add_argument("--weight-column", help="the column that tells how much a row counts")
     data.add_argument(
-        "--na-values",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TEXT",
-        help="texts of a CSV file that mean no value: NA ? -999",
+        "--na-values", default="", metavar="TEXTS", help="texts of CSV that mean no value, with commas between: NA,?"
     )
     data.add_argument("--field-delim", metavar="CHARACTER", help="between columns (default: a comma; .tsv: a tab)")
     data.add_argument("--missing-category", action="store_true", help="rows without a word are a category of their own")

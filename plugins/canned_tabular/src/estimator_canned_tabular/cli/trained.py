@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
+from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.recipe import Recipe
 from estimator_canned_tabular.cli.schema import Schema, write_at_once
 from estimator_core.checkpoint import all_checkpoints
@@ -16,7 +18,9 @@ _FILE = "model.json"
 SHALLOW = ("linear", "baseline")
 
 
-def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe, source: Path, rows: int) -> str:
+def keep_kind(
+    model_dir: Path, model: str, schema: Schema, recipe: Recipe, source: Path, rows: int, form: CsvForm
+) -> str:
     """Writes which model a model_dir is for, before its first step; later calls compare.
 
     Returns:
@@ -29,19 +33,33 @@ def keep_kind(model_dir: Path, model: str, schema: Schema, recipe: Recipe, sourc
         recipe: of the training.
         source: the file of the rows.
         rows: how many of them are trained on.
+        form: of CSV files.
 
     Raises:
-        ArgumentError: the model_dir has weights of another model, other layers or other columns.
+        ArgumentError: the model_dir has weights of another model, other layers or other columns, or other texts meant
+            no value.
     """
     path = model_dir / _FILE
     units = "" if model in SHALLOW else ",".join(map(str, recipe.hidden_units))
     if not all_checkpoints(str(model_dir)):
         begun = {"model": model, "hidden_units": units, "source": str(source), "rows": rows, **asdict(schema)}
+        begun |= {"na_values": form.na_values}
         write_at_once(path, json.dumps(begun) + "\n")
     elif path.is_file():  # an older model_dir has no such file
         _compare(path, model, units, schema)
+        _same_values(path, form)
         return _other_rows(path, source, rows)
     return ""
+
+
+def _same_values(path: Path, form: CsvForm) -> None:
+    held = json.loads(path.read_text(encoding="utf-8")).get("na_values")
+    if held is not None and set(held) != set(form.na_values):  # an older model_dir does not say it
+        begun = shlex.join(CsvForm(na_values=tuple(held)).told) or "no --na-values"
+        raise ArgumentError(
+            f"{path.parent} began with {begun}: numbers would mean something else now. Give the same, or another "
+            "--model-dir."
+        )
 
 
 def _other_rows(path: Path, source: Path, rows: int) -> str:

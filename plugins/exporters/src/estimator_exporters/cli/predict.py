@@ -62,8 +62,6 @@ def run(args: argparse.Namespace) -> int:
 
     if args.batch_size is not None and args.batch_size < 1:
         raise ArgumentError(f"--batch-size must be positive, given: {args.batch_size}.")
-    if args.field_delim is not None and len(args.field_delim.encode()) != 1:
-        raise ArgumentError(f"--field-delim must be one ASCII character, given: {args.field_delim!r}.")
     job = Job(
         export=args.export,
         inputs=tuple(args.input),

@@ -81,7 +81,7 @@ def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np
     """
     try:
         with _opened(path) as file:
-            rows = _objects(file) if kind == ".jsonl" else _records(file, reading.field_delim or ",")
+            rows = _objects(file) if kind == ".jsonl" else _records(file, reading)
             ready = _fitting(path, rows, reading)
             while some := list(itertools.islice(ready, reading.batch_size)):
                 yield {name: _stacked([row[name] for row in some], reading.inputs.get(name)) for name in some[0]}
@@ -148,10 +148,10 @@ def _objects(file: Any) -> Iterator[tuple[int, Any]]:
                 yield line, error
 
 
-def _records(file: Any, delimiter: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(file, delimiter=delimiter)
+def _records(file: Any, reading: Reading) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(file, delimiter=reading.field_delim or ",")
     for row in reader:
-        yield reader.line_num, row
+        yield reader.line_num, {name: "" if value in reading.na_values else value for name, value in row.items()}
 
 
 def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:

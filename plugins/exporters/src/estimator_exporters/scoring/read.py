@@ -48,6 +48,18 @@ class Reading:
     na_values: Sequence[str] = ()
     field_delim: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuses a separator that is none.
+
+        Raises:
+            ArgumentError: it is not one character of ASCII.
+        """
+        delim = self.field_delim
+        if delim is not None and (len(delim) != 1 or not delim.isascii() or delim in '\r\n"'):
+            raise ArgumentError(
+                f"--field-delim must be one ASCII character, no quote and no line end, given: {delim!r}."
+            )
+
 
 def find(patterns: Sequence[str]) -> list[Path]:
     """The files of paths and glob patterns, each once, those of a pattern by name; of URLs, copies.
@@ -133,7 +145,8 @@ def _plain(path: Path, columns: Iterator[dict[str, np.ndarray]], reading: Readin
 def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     import estimator_inputs
 
-    of_csv: dict[str, Any] = {"na_values": ("", *reading.na_values), "field_delim": reading.field_delim or ","}
+    of_csv: dict[str, Any] = {"na_values": ("", *reading.na_values), "quoted_na": True}
+    of_csv |= {"field_delim": reading.field_delim}
     openers: dict[str, Callable[..., estimator_inputs.FileInput]] = {
         ".csv": functools.partial(estimator_inputs.csv_input_fn, **of_csv),
         ".parquet": estimator_inputs.parquet_input_fn,

@@ -47,11 +47,16 @@ class Treatment:
             return cls()
         try:
             content = json.loads((directory / name).read_text())
+            na_values, field_delim = content.get("na_values", []), content.get("field_delim")
+            if not isinstance(na_values, list) or not all(isinstance(text, str) for text in na_values):
+                raise TypeError("na_values must be a list of texts")
+            if not (field_delim is None or (isinstance(field_delim, str) and len(field_delim) == 1)):
+                raise TypeError("field_delim must be one character or null")
             return cls(
                 column_defaults=dict(content["column_defaults"]),
                 on_error=str(content["on_error"]),
-                na_values=tuple(map(str, content.get("na_values", ()))),
-                field_delim=content.get("field_delim"),
+                na_values=tuple(na_values),
+                field_delim=field_delim,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ExportError(

@@ -86,7 +86,11 @@ def validate_files(args: argparse.Namespace) -> int:
         bad_rows=args.max_bad_rows,
     )
     of_rows = of_others = _form(args)
-    if args.against and "csv" in (kinds := (_kind(args.files, args.kind), _kind(args.against, None))):
+    if (
+        args.against
+        and of_rows != CsvForm()
+        and "csv" in (kinds := (_kind(args.files, args.kind), _kind(args.against, None)))
+    ):
         of_rows, of_others = (of_rows if kind == "csv" else CsvForm() for kind in kinds)  # one may be of another kind
     wanted = Schema.read(args.schema) if args.schema else _learned(args, args.against, None, of_others)
     batches = rows_of_files(args.files, args.limit, args.kind, of_rows)
@@ -100,9 +104,7 @@ def validate_files(args: argparse.Namespace) -> int:
 
 
 def _form(args: argparse.Namespace) -> CsvForm:
-    if args.field_delim is not None and len(args.field_delim.encode()) != 1:
-        raise ArgumentError(f"--field-delim must be one ASCII character, given: {args.field_delim!r}.")
-    return CsvForm(na_values=tuple(args.na_values), field_delim=args.field_delim)
+    return CsvForm(na_values=tuple(filter(None, args.na_values.split(","))), field_delim=args.field_delim)
 
 
 def _kind(files: Sequence[str], kind: str | None) -> str:

@@ -75,7 +75,7 @@ def _action(
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or patterns of one kind")
     parser.add_argument("--kind", choices=_KINDS, help="kind of the files (default: from their names or first bytes)")
     parser.add_argument(
-        "--na-values", nargs="+", action="extend", default=[], metavar="TEXT", help="texts of CSV that mean no value"
+        "--na-values", default="", metavar="TEXTS", help="texts of CSV that mean no value, with commas between: NA,?"
     )
     parser.add_argument("--field-delim", metavar="CHARACTER", help="between columns of CSV (default: a comma)")
     return parser

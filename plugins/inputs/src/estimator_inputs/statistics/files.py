@@ -113,9 +113,8 @@ def _text_kind(kind: str, files: tuple[Path, ...], form: CsvForm) -> Any:
 
     options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
     if kind == "csv":
-        delimiter = form.field_delim or ("\t" if ".tsv" in files[0].suffixes else ",")
-        options |= {"num_rows_for_inference": _LOOKED_AT, "field_delim": delimiter}
-        options |= {"na_values": ("", *form.na_values)}
+        options |= {"num_rows_for_inference": _LOOKED_AT, "field_delim": form.field_delim}
+        options |= {"na_values": ("", *form.na_values), "quoted_na": True}
     make: Callable[..., Any] = inputs.csv_input_fn if kind == "csv" else inputs.jsonl_input_fn
     types = make(files, 1, **options).kind.schema.types
     real = {name: "float64" for name, one in types.items() if one.dtype == np.float32}

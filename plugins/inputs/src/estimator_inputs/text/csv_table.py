@@ -25,12 +25,14 @@ class CsvFormat:
     Args:
         delimiter: between fields, one byte.
         quote: around fields, one byte; None: quotes have no meaning.
-        na_values: unquoted texts that mean a missing value.
+        na_values: texts that mean a missing value.
+        quoted_na: whether they do so in quotes, too.
     """
 
     delimiter: bytes = b","
     quote: bytes | None = b'"'
     na_values: tuple[str, ...] = ("",)
+    quoted_na: bool = False
 
 
 class Faulty(NamedTuple):
@@ -69,7 +71,7 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
             column_types={name: arrow_type(kind) for name, kind in types.items()},
             null_values=list(form.na_values),
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
+            quoted_strings_can_be_null=form.quoted_na,
         ),
     )
 
