@@ -21,7 +21,7 @@ from estimator_core._step import sparse
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import init_opt_state, reject_leaks
 from estimator_core._step.precision import LOSS_SCALE, scales_loss
-from estimator_core._step.train_op import Group, TrainOp, assign_paths, hyperparameter_kinds, normalize
+from estimator_core._step.train_op import CustomTrainOp, Group, TrainOp, assign_paths, hyperparameter_kinds, normalize
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import ModelFnError
 from estimator_core.hooks import Hook
@@ -219,6 +219,11 @@ def _discover_optimizer(
             "ec.get_variable or ec.module."
         )
     reject_leaks(train_op)
+    if tables and isinstance(train_op, CustomTrainOp):
+        raise ModelFnError(
+            f"A custom train_op has no gradients of the rows that ec.sparse_lookup reads of {sorted(tables)}. Use an "
+            "optax optimizer or ec.minimize, or read the table with ec.get_variable."
+        )
     opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable)
     return train_op, opt_state
 

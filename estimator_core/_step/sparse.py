@@ -201,6 +201,10 @@ def sparse_lookup(
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
+    if ids.dtype.itemsize < 4:  # the number of rows may not fit in it
+        ids = ids.astype(jnp.int32)
+    elif ids.dtype != jnp.int32:
+        ids = jnp.where((ids >= 0) & (ids < shape[0]), ids.astype(jnp.int32), -1)
     access = WholeTable() if access is None else access
     scope = active_scope("ec.sparse_lookup")
     path = scope.path(name)

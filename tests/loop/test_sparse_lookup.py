@@ -4,6 +4,7 @@ the rows touched.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,3 +195,60 @@ def test_the_compiled_step_touches_rows_not_the_table(tmp_path: Any) -> None:
 def test_ids_must_be_integers() -> None:
     with pytest.raises(ec.EstimatorError, match="ids must be integers"):
         ec.sparse_lookup("table", np.ones(3, np.float32), (3, 2))
+
+
+def table_of(rows: int, train_op: Any = None) -> ec.Estimator:
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        y = ec.sparse_lookup("item", features["item"], (rows, 2)).sum(-1)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        return ec.EstimatorSpec(mode, loss=((y - labels) ** 2).sum(), train_op=train_op or optax.sgd(0.1))
+
+    return ec.Estimator(model_fn, tempfile.mkdtemp(), ec.RunConfig(default_hooks=False, tf_random_seed=1))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "ids"),
+    [
+        (np.int8, 300, [3, -1, 127, -128]),
+        (np.int16, 80_000, [3, -1, 30_000, -5]),
+        (np.uint8, 320, [3, 255, 100, 0]),
+        (np.uint16, 80_000, [3, 40_000, 65_535, 9]),
+        (np.uint32, 64, [3, 2**32 - 1, 63, 64]),
+    ],
+)
+def test_ids_of_any_dtype_read_and_train_their_own_rows(dtype: Any, rows: int, ids: list[int]) -> None:
+    given, plain = np.array(ids, dtype), np.array([one if one < rows else -1 for one in ids], np.int32)
+    found = []
+    for values in (given, plain):
+        estimator = table_of(rows).train(lambda values=values: [({"item": values}, np.ones(4, np.float32))] * 3)
+        predicted = [one["y"] for one in estimator.predict(lambda values=values: [{"item": values}])]
+        found.append((estimator.variables["item"], np.array(predicted)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert [bool(y) for y in found[0][1]] == [0 <= one < rows for one in ids]
+
+
+def test_an_id_of_64_bits_does_not_train_the_row_of_its_low_word() -> None:
+    ids = np.array([3, 2**32 + 5], np.int64)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        estimator = table_of(64)
+        estimator.train(lambda: [({"item": ids}, np.ones(2, np.float32))], steps=1)
+        before = estimator.variables["item"].copy()
+        estimator.train(lambda: [({"item": ids}, np.ones(2, np.float32))], steps=1)
+        (changed,) = np.nonzero((estimator.variables["item"] != before).any(axis=1))
+        (_, far) = [one["y"] for one in estimator.predict(lambda: [{"item": ids}])]
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert changed.tolist() == [3]
+    assert far == 0.0
+
+
+def test_a_custom_train_op_has_no_gradients_of_rows() -> None:
+    def update(variables: Any, state: Any, grad: Any) -> Any:
+        return variables, state
+
+    estimator = table_of(64, ec.custom_train_op(update, lambda variables: ()))
+    with pytest.raises(ec.EstimatorError, match=r"no gradients of the rows that ec\.sparse_lookup reads of \['item'\]"):
+        estimator.train(lambda: [({"item": np.arange(4)}, np.ones(4, np.float32))])

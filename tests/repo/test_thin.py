@@ -35,7 +35,7 @@ BUDGETS = {
     "_model": 1214,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1724,  # identity by distribution, code named and locked, policies, faults told by name
-    "_step": 1568,  # names of programs, joined columns, tables in forms, parts of padding, notes, optimizers by row
+    "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 318,  # the lock of an event file included
     "flat": 2717,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows

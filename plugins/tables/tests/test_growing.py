@@ -14,7 +14,7 @@ import pytest
 from own_process import on_devices
 
 import estimator_core as ec
-from estimator_tables import GrowingTable, known_ids
+from estimator_tables import GrowingTable, WideIds, known_ids
 from estimator_tables.fresh_rows import FreshRows
 
 STEPS = 8
@@ -119,6 +119,9 @@ def test_a_row_that_changes_its_owner_begins_anew_with_its_slots() -> None:
         ({"rows": 32, "columns": 0}, "columns must be at least 1, given: 0"),
         ({"rows": 32, "columns": 2, "admit_at": 0}, "admit_at must be at least 1"),
         ({"rows": 32, "columns": 2, "max_age": 0}, "max_age must be at least 1"),
+        ({"rows": 64.0, "columns": 2}, "rows must be an integer, given: 64.0"),
+        ({"rows": 64, "columns": None}, "columns must be an integer, given: None"),
+        ({"rows": 64, "columns": 2, "max_age": "3"}, "max_age must be an integer, given: '3'"),
     ],
 )
 def test_refused(arguments: dict[str, Any], message: str) -> None:
@@ -150,3 +153,35 @@ def test_a_second_lookup_of_a_table_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_is_not_there(whole: ec.Estimator) -> None:
     with pytest.raises(ec.EstimatorError, match=r"no growing table 'item'. Tables: \['user'\]"):
         known_ids(whole.variables, "item")
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_an_admitted_id_is_read_as_it_is_stored(tmp_path: Path, precision: str) -> None:
+    seen: list[float] = []
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        rows = GrowingTable(rows=32, columns=4).lookup("user", features["user"], mode)
+        return ec.EstimatorSpec(mode, loss=rows.astype(jnp.float32).sum(), train_op=optax.sgd(0.0))
+
+    class Losses(ec.Hook):
+        def next_step(self, step: int) -> int:
+            return step + 1
+
+        def after_step(self, run: ec.Run, step: int, outputs: Any) -> None:
+            seen.append(float(outputs["loss"]))
+
+    config = ec.RunConfig(model_dir=str(tmp_path), precision=precision, default_hooks=False)
+    estimator = ec.Estimator(model_fn, config=config, host_transforms=[WideIds(["user"])])
+    estimator.train(lambda: [({"user": np.array([7])}, np.ones(1, np.float32))] * 3, hooks=[Losses()])
+    stored = estimator.variables["user/rows"][known_ids(estimator.variables, "user")[7]].sum()
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0] == pytest.approx(stored, abs=0.02)
+
+
+def test_a_batch_without_any_id(tmp_path: Path) -> None:
+    def empty() -> Any:
+        return [({"user": np.zeros((4, 0), np.int64)}, np.ones(4, np.float32))]
+
+    estimator = growing_program.estimator_in(str(tmp_path)).train(empty)
+    assert known_ids(estimator.variables, "user") == {}
+    assert estimator.evaluate(empty)["global_step"] == 1

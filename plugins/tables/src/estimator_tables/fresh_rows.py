@@ -71,7 +71,7 @@ class FreshRows:
         fresh, rows = ids >= count, jnp.where(ids >= count, ids - count, ids)
         first = lax.cond(
             fresh.any(),
-            lambda: self.first_rows(rows, columns, table.dtype),
+            lambda: self.first_rows(rows, columns, jnp.float32).astype(table.dtype),  # as `update` draws them
             lambda: jnp.zeros((*ids.shape, columns), table.dtype),
         )
         return jnp.where(fresh[..., None], first, self.access.read(table, rows))

@@ -56,12 +56,16 @@ class GrowingTable:
     access: RowAccess = _SPLIT
 
     def __post_init__(self) -> None:
+        numbers = {"rows": self.rows, "columns": self.columns, "admit_at": self.admit_at, "max_age": self.max_age}
+        for name, number in numbers.items():
+            if not (isinstance(number, (int, np.integer)) or (number is None and name == "max_age")):
+                raise ArgumentError(f"GrowingTable: {name} must be an integer, given: {number!r}.")
         if self.rows % ROWS_PER_BUCKET or not 2 * ROWS_PER_BUCKET <= self.rows < 2**30:
             raise ArgumentError(
                 f"GrowingTable: rows must be a multiple of {ROWS_PER_BUCKET}, from {2 * ROWS_PER_BUCKET} to 2**30, "
                 f"given: {self.rows}."
             )
-        for name, number in {"columns": self.columns, "admit_at": self.admit_at, "max_age": self.max_age}.items():
+        for name, number in numbers.items():
             if number is not None and number < 1:
                 raise ArgumentError(f"GrowingTable: {name} must be at least 1, given: {number}.")
 

@@ -142,7 +142,7 @@ def _grouped(words: jax.Array, size: int) -> _Groups:
     buckets, high, low, order = jax.lax.sort((buckets, words[:, 0], words[:, 1], places), num_keys=3)
     ordered = jnp.stack([high, low], axis=1)
     starts = jnp.any(ordered != jnp.roll(ordered, 1, axis=0), axis=1) | (buckets != jnp.roll(buckets, 1))
-    group = jnp.cumsum(starts.at[0].set(True)).astype(jnp.int32) - 1
+    group = jnp.cumsum(starts | (places == 0)).astype(jnp.int32) - 1
     return _Groups(
         jnp.full(count, size, jnp.int32).at[group].set(buckets),
         jnp.zeros((count, 2), jnp.int32).at[group].set(ordered),

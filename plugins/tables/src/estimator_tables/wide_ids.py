@@ -60,7 +60,8 @@ def _words(feature: str, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         raise InputError(f"WideIds: the batch has no feature {feature!r}. Features: {sorted(batch)}.")
     ids = batch[feature]
     if ids.dtype.kind not in "iu":
-        raise InputError(f"WideIds: the feature {feature!r} must hold integers, given {ids.dtype}.")
+        cure = " Missing values make numbers of them: fill them with -1." if ids.dtype.kind == "f" else ""
+        raise InputError(f"WideIds: the feature {feature!r} must hold integers, given {ids.dtype}.{cure}")
     if ids.dtype == np.uint64 and (ids == _NO_ID).any():
         raise InputError(
             f"WideIds: the feature {feature!r} holds 2**64 - 1, whose words stand for no id. Give it another id, or -1 "

@@ -145,7 +145,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def _hint(names: Sequence[str], label: str) -> str:
-    """Why a label may not be among the columns, with the cure; empty if nothing tells."""
+    """Why a label may not be among the columns; empty if nothing tells."""
     if between := _between(names):
         return between
     alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
@@ -153,7 +153,7 @@ def _hint(names: Sequence[str], label: str) -> str:
 
 
 def _between(names: Sequence[str]) -> str:
-    """What the only column of a file tells of the character between columns, with the cure."""
+    """Which character separates columns, where a file seems to have one column; empty if nothing tells."""
     (first, *others) = names
     for delimiter in () if others else _OTHERS:
         if delimiter in first:
