@@ -48,4 +48,22 @@ MUTANTS = (
         tests=("test_a_signal_while_the_end_is_noted_leaves_the_note_whole",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-training-is-continued-with-other-texts-of-no-value",
+        guarantee="rule 247",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/cli/trained.py",
+        old="if held is not None and set(held) != set(form.na_values):",
+        new="if False:",
+        tests=("test_a_training_is_continued_with_the_texts_that_it_began_with",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="the-end-is-left-to-the-watch",
+        guarantee="rule 248",
+        file="plugins/launchers/src/estimator_launchers/kubernetes.py",
+        old="for line in told.new(_listed(job_id)))",
+        new="for line in told.new([]))",
+        tests=("test_the_end_is_told_though_the_watch_of_the_pods_begins_again_just_then",),
+        in_cut=False,
+    ),
 )
