@@ -33,7 +33,9 @@ def define_export_sessions(house: House) -> None:
         session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
         session.install("--group", "test")
         with house.outside(session, TESTS, *more) as env:
-            house.pytest(session, checks, env={**env, "PIP_FIND_LINKS": str(Path(wheels[0]).parent)})
+            # Ray would start its workers by the `uv run` that has started nox.
+            own = {"PIP_FIND_LINKS": str(Path(wheels[0]).parent), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+            house.pytest(session, checks, env={**env, **own})
 
     @nox.session(python=house.python, default=False)
     def scoring_engines(session: nox.Session) -> None:
