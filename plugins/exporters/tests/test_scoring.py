@@ -130,6 +130,12 @@ def test_patterns_and_several_files_in_order(plain, tmp_path):
         ("rows.csv", "a,c\n1,2\n", 2, r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
         ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', 1, r"rows.jsonl: .*Column\(/b\) .* in row 1"),
         ("rows.csv", "a,b\n", 1, "has no rows"),
+        (
+            "rows.csv",
+            "a;b\n1;2\n",
+            2,
+            r"Its columns are: a;b\. Is another character between them\? Name it: --field-delim",
+        ),
         ("rows.txt", "a,b\n", 2, "must end in .csv, .tsv, .parquet"),
     ],
 )
@@ -411,3 +417,12 @@ def test_a_column_of_a_dataset_of_ray_is_never_replaced_by_a_score(plain, monkey
     assert list(scorer({**batch, "id": np.arange(4)})) == ["a", "b", "id", "double", "logits"]
     with pytest.raises(ArgumentError, match=r"has the columns \['double'\], and scores have these names"):
         scorer({**batch, "double": np.arange(4)})
+
+
+@pytest.mark.parametrize("delimiter", ["", "; ", "\n", '"', "\xa7"])
+def test_a_character_between_columns_that_cannot_be_is_refused(plain, tmp_path, capsys, delimiter):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    files = ["--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "out.csv")]
+    assert main(["predict", plain, *files, f"--field-delim={delimiter}"]) == 2
+    assert "--field-delim must be one ASCII character, no quote and no line end" in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()

@@ -108,7 +108,7 @@ def _score(job: Job, path: Path) -> Done:
         skip_bad_rows=(job.on_error or treatment.on_error) == "skip",
         keep=job.keep,
         na_values=treatment.na_values,
-        field_delim=job.field_delim or treatment.field_delim,
+        field_delim=treatment.field_delim if job.field_delim is None else job.field_delim,
     )
     # Every process loads the export that is the newest one now.
     export = job.export if is_url(job.export) else str(loaded.directory.absolute())
