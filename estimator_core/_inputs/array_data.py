@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimator_core._inputs.leaves import as_array, narrow, stays_on_host
-from estimator_core.errors import ArgumentError, ArgumentTypeError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 
 def epoch_order(n: int, *, seed: int, epoch: int) -> np.ndarray:
@@ -78,12 +78,14 @@ class ArrayData(NamedTuple):
         y: the same, or None.
         n: examples.
         summary: names, dtypes and shapes of one example, for the fingerprint.
+        too_wide: why devices cannot hold an array, which stays as wide as it is for a host transform; "": they can.
     """
 
     x: Arrays
     y: Arrays | None
     n: int
     summary: str
+    too_wide: str = ""
 
     @classmethod
     def of(cls, x: object, y: object) -> ArrayData:
@@ -92,7 +94,7 @@ class ArrayData(NamedTuple):
         Raises:
             ArgumentError: x or y empty, lengths that differ, a key both in x and y.
             ArgumentTypeError: neither an array nor a dict of arrays.
-            InputError: an integer that does not fit 32 bits, a table, or masked values.
+            InputError: a table, or masked values.
         """
         x = _checked("x", x)
         y = None if y is None else _checked("y", y)
@@ -112,8 +114,10 @@ class ArrayData(NamedTuple):
         n = lengths.pop()
         if n == 0:
             raise ArgumentError(f"x cannot be an empty array: it has no examples. Shapes in x: {shapes_x}")
-        x, y = _narrowed(x, "feature"), None if y is None else _narrowed(y, "label")
-        return cls(x, y, n, " ".join([_summary("x", x)] + ([] if y is None else [_summary("y", y)])))
+        wide: list[str] = []
+        x, y = _narrowed(x, "feature", wide), None if y is None else _narrowed(y, "label", wide)
+        summary = " ".join([_summary("x", x)] + ([] if y is None else [_summary("y", y)]))
+        return cls(x, y, n, summary, "".join(wide[:1]))
 
     def gatherers(self) -> tuple[Callable[[np.ndarray], Any], Callable[[slice], Any]]:
         """Two functions that copy the rows of a batch: by row numbers, and by a slice.
@@ -191,15 +195,21 @@ def _checked_array(argument: str, array: object) -> np.ndarray:
     return array
 
 
-def _narrowed(tree: Arrays, kind: str) -> Arrays:
+def _narrowed(tree: Arrays, kind: str, wide: list[str]) -> Arrays:
     if isinstance(tree, np.ndarray):
-        return _narrowed_array(tree, f"{kind}s")
-    return {name: _narrowed_array(array, f"{kind} '{name}'") for name, array in tree.items()}
+        return _narrowed_array(tree, f"{kind}s", wide)
+    return {name: _narrowed_array(array, f"{kind} '{name}'", wide) for name, array in tree.items()}
 
 
-def _narrowed_array(array: np.ndarray, name: str) -> np.ndarray:
+def _narrowed_array(array: np.ndarray, name: str, wide: list[str]) -> np.ndarray:
     # a memory-mapped array may be larger than memory: its batches are narrowed one by one as they are drawn
-    return array if isinstance(array, np.memmap) or stays_on_host(array.dtype) else narrow(array, name)
+    if isinstance(array, np.memmap) or stays_on_host(array.dtype):
+        return array
+    try:
+        return narrow(array, name)
+    except InputError as error:
+        wide.append(str(error))
+        return array
 
 
 def _arrays(tree: Arrays) -> list[np.ndarray]:

@@ -58,7 +58,7 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
         raise InputError(
             f"{name} holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max}), and JAX would "
             "wrap it in silence. Map the ids to a smaller range (a vocabulary, a hash), pass them as strings to keep "
-            "them beside the batch, or set jax_enable_x64. A host transform may take such numbers from batches."
+            "them beside the batch, or set jax_enable_x64. A host transform may take such numbers."
         )
     return narrowed
 

@@ -176,6 +176,10 @@ def open_input(
     return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT, context=context)
 
 
+def _nothing() -> None:
+    """For iterators that know their rows only when they draw them."""
+
+
 class BatchSource(Iterator[Batch]):
     """An iterator of `Batch`.
 
@@ -269,6 +273,7 @@ class BatchSource(Iterator[Batch]):
         source = self._make() if self._source is None else self._source
         self._source = None
         opened, self._mask = walk(source, self._batches), None
+        getattr(opened.elements, "refuse_too_wide", _nothing)()  # looks at all rows; behind a transform it is hidden
         if self._context.num_input_pipelines > 1:
             opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless

@@ -1,14 +1,17 @@
 """numpy_input_fn: which examples in which batches, and what it refuses."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import estimator_core as ec
 from estimator_core._inputs import InputContext, open_input
 from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.transforms import with_transforms
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 
@@ -189,11 +192,45 @@ def test_types_that_cannot_be_used_are_refused_at_once(arguments, options, messa
         numpy_input_fn(*arguments, **options)
 
 
-def test_an_integer_that_would_wrap_is_refused_before_any_batch():
-    with pytest.raises(InputError, match="feature 'id' holds 1099511627781"):
-        numpy_input_fn({"id": np.array([1, 2**40 + 5])}, shuffle=False)
-    with pytest.raises(InputError, match=r"^labels holds -2147483649"):
-        numpy_input_fn(A, np.array([0, 1, -(2**31) - 1]), shuffle=False)
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        (({"id": np.array([1, 2, 2**40 + 5])},), "feature 'id' holds 1099511627781"),
+        ((A, np.array([0, 1, -(2**31) - 1])), "labels holds -2147483649"),
+        ((lambda: {"id": np.array([1, 2, 2**40 + 5])},), "feature 'id' holds 1099511627781"),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda one: one, ec.inputs.from_iterable, lambda one: lambda: one])
+def test_an_integer_that_would_wrap_is_refused_before_any_batch(arrays: Any, told: str, wrap: Any):
+    source = open_input(wrap(numpy_input_fn(*arrays, batch_size=1, shuffle=False)), mode="train")
+    with pytest.raises(InputError, match=f"^{told}"):
+        next(source)
+
+
+class _Buckets:
+    """A host transform that takes ids of 64 bits."""
+
+    name, version, files = "buckets", 1, {}
+
+    def config(self) -> dict[str, Any]:
+        return {}
+
+    def apply(self, batch: Any) -> dict[str, np.ndarray]:
+        return {**batch, "id": (batch["id"] % 7).astype(np.int32)}
+
+
+def test_a_host_transform_takes_integers_that_devices_do_not_hold():
+    ids = np.array([1, 2**40 + 5, -(2**50)])
+    source = with_transforms(numpy_input_fn({"id": ids}, batch_size=2, shuffle=False), features=[_Buckets()])
+    batches = list(open_input(source, mode="train"))
+    assert np.concatenate([batch.features["id"] for batch in batches]).tolist() == (ids % 7).tolist()
+    other = with_transforms(
+        numpy_input_fn({"id": ids, "other": ids}, batch_size=1, shuffle=False), features=[_Buckets()]
+    )
+    source = open_input(other, mode="train")
+    next(source)
+    with pytest.raises(InputError, match="feature 'other' holds 1099511627781"):
+        next(source)
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">f8", ">i4", ">i8", ">u2"])

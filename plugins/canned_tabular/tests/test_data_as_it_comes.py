@@ -8,7 +8,7 @@ import estimator_core as ec
 from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, InputError
 from estimator_core.inputs import numpy_input_fn
-from estimator_inputs import csv_input_fn, pandas_input_fn
+from estimator_inputs import csv_input_fn, pandas_input_fn, table_input_fn
 
 pd = pytest.importorskip("pandas")
 pytestmark = [pytest.mark.plugins, pytest.mark.libraries]  # exports, and frames
@@ -265,3 +265,27 @@ def test_a_normalizer_may_take_negative_weights(tmp_path):
     given = numpy_input_fn({"x": np.zeros(4, np.float32), "w": -np.ones(4)}, np.array([0, 1] * 2), 4, shuffle=False)
     estimator = linear(tmp_path, weight_column=tab.numeric_column("w", normalizer_fn=abs))
     assert np.isfinite(estimator.train(given).evaluate(given)["loss"])
+
+
+def test_ids_of_64_bits_are_hashed_whatever_holds_them(tmp_path):
+    ids, labels = np.arange(2**40, 2**40 + 40 * 12345, 12345), np.arange(40) % 2
+    frame = pd.DataFrame({"id": ids, "label": labels})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = {"batch_size": 8, "shuffle": False}
+    inputs = {
+        "csv": csv_input_fn(str(tmp_path / "rows.csv"), label_name="label", **options),
+        "arrays": numpy_input_fn({"id": ids}, labels, **options),
+        "called late": numpy_input_fn(lambda: ({"id": ids}, labels), **options),
+        "frame": pandas_input_fn(frame[["id"]], frame["label"], **options),
+        "table": table_input_fn(frame, label_name="label", **options),
+        "batches": lambda: list(numpy_input_fn({"id": ids}, labels, **options)()),
+    }
+    found = {}
+    for name, input_fn in inputs.items():
+        columns = [tab.categorical_column_with_hash_bucket("id", 50, np.int64)]
+        estimator = tab.LinearClassifier(columns, str(tmp_path / name), config=ec.RunConfig(tf_random_seed=1))
+        estimator.train(input_fn)
+        predicted = [one["logits"].item() for one in estimator.predict(input_fn)]
+        found[name] = estimator.evaluate(input_fn), predicted
+    assert all(one == found["csv"] for one in found.values())
+    assert len(set(found["csv"][1])) > 10

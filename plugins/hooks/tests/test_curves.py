@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ OUTPUTS: dict[str, Callable[[int], Any]] = {
     "learning_rate_2": lambda step: np.float32(0.25),
     "gradient_norm": lambda step: np.float32(step),
 }
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
 
 
 def run_without_summaries() -> FakeRun:

@@ -1,8 +1,10 @@
 """Ids of 64 bits in two words."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -52,3 +54,17 @@ class TestWideIds(HostTransformSuite):
 
     def batch(self) -> dict[str, np.ndarray]:
         return {"id": np.array([[1, -1], [2**40, 5], [-(2**50), 0], [7, 7]]), "weight": np.arange(4, dtype=np.float32)}
+
+
+def test_arrays_in_memory_are_split_too(tmp_path: Path) -> None:
+    ids = np.array([[1, -1], [2**40, 5], [-(2**50), 0], [7, 7]])
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        loss = ec.get_variable("w", ()) ** 2
+        return ec.EstimatorSpec(mode, predictions=features["id"], loss=loss, train_op=optax.sgd(0.1))
+
+    arrays = ec.inputs.numpy_input_fn({"id": ids}, batch_size=3, shuffle=False)
+    estimator = ec.Estimator(model_fn, str(tmp_path), host_transforms=[WideIds(["id"])])
+    estimator.train(arrays)
+    found = np.stack(list(estimator.predict(arrays)))
+    assert found.tolist() == WideIds(["id"]).apply({"id": ids})["id"].tolist()
