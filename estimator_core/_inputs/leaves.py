@@ -57,8 +57,8 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
         wrong = array[(array < limits.min) | (array > limits.max)]
         raise InputError(
             f"{name} holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max}), and JAX would "
-            "wrap it in silence. Map the ids to a smaller range (a vocabulary, a hash), pass them as strings to keep "
-            "them beside the batch, or set jax_enable_x64. A host transform may take such numbers."
+            "wrap it in silence. Cast a quantity to a float. Map ids to a smaller range (a vocabulary, a hash), pass "
+            "them as strings to keep them beside the batch, or set jax_enable_x64. A host transform may take them."
         )
     return narrowed
 
