@@ -1,5 +1,6 @@
 """A date is one category however a file or a client writes it, and what is none is refused by name."""
 
+import datetime
 import json
 
 import numpy as np
@@ -45,6 +46,16 @@ def test_every_form_is_the_same_date(form):
     assert ids(column(), ["1970-01-01", SAME[form], None, "1999-12-31"]) == [0, 1, -1, 2]
     hashed = tab.categorical_column_with_hash_bucket("day", 1000, dates=True)
     assert len(set(ids(hashed, [SAME[form], "1971-06-30"]))) == 1
+
+
+@pytest.mark.parametrize("value", [np.datetime64("1971-06-30"), datetime.date(1971, 6, 30)])
+@pytest.mark.parametrize("batch", [lambda value: np.array([value]), lambda value: np.array([value], object)])
+def test_a_column_that_takes_no_dates_names_the_option(value, batch, tmp_path):
+    days = tab.categorical_column_with_hash_bucket("day", 10)
+    estimator = tab.LinearClassifier([days], str(tmp_path))
+    told = "it is a date, and the column of words 'day' takes texts.*. Give the column dates=True, or write it as"
+    with pytest.raises(InputError, match=rf"^Feature 'day' holds '?.*1971.*: {told}"):
+        estimator.train(lambda: [({"day": batch(value)}, np.array([0]))])
 
 
 def test_an_array_of_moments():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,9 +95,12 @@ class WordRule:
 
     def _refused(self, row: int, value: Any) -> Fault:
         told = shown(value)
-        kind = "text" if isinstance(told, str) else type(told).__name__
+        is_date = isinstance(value, (np.datetime64, datetime.date))
+        kind = "date" if is_date else "text" if isinstance(told, str) else type(told).__name__
         wanted = " or ".join(name for name, taken in (("texts", self.texts), ("integers", self.integers)) if taken)
         cure = f"Write it as a text, {str(told)!r}." if self.texts else "Convert it to an integer."
+        if is_date and self.texts:
+            cure = f"Give the column dates=True, or write it as a text, {str(told)!r}."
         article = "an" if kind[0] in "aeiou" else "a"
         problem = f"is {article} {kind}, and the column of words {self.key!r} takes {wanted}"
         return Fault(row=row, value=told, problem=problem, cure=cure)
