@@ -1,5 +1,8 @@
 """Calls after `migrate rewrite`: they have the arguments of the successor, and compute what TensorFlow computed."""
 
+import ast
+import importlib
+import inspect
 from typing import Any
 
 import jax.numpy as jnp
@@ -29,10 +32,60 @@ CALLS = {
     "tf.nn.softmax_cross_entropy_with_logits(y, x)": "optax.softmax_cross_entropy(labels=y, logits=x)",
     "tf.reduce_sum(x, 1, True)": "jnp.sum(x, 1, keepdims=True)",
     "tf.contrib.layers.xavier_initializer(False)": "jax.nn.initializers.glorot_uniform(uniform=False)",
+    "tf.contrib.layers.xavier_initializer(seed=1)": "jax.nn.initializers.glorot_uniform()",
+    "tf.nn.elu(x, 'n')": "jax.nn.elu(x)",
+    "tf.sigmoid(x, 'n')": "jax.nn.sigmoid(x)",
+    "tf.estimator.TrainSpec(f, 100, [h])": "ec.TrainSpec(f, 100, hooks=[h])",
+    "tf.estimator.EvalSpec(f, 10, 'n', [h], e, 0, 1)": (
+        "ec.EvalSpec(f, steps=10, name='n', hooks=[h], exporters=e, start_delay_secs=0, throttle_secs=1)"
+    ),
+    "tf.estimator.EstimatorSpec(m, p, l, o)": "ec.EstimatorSpec(m, predictions=p, loss=l, train_op=o)",
+    "tf.summary.scalar(name='l', tensor=x)": "ec.summary.scalar(name='l', value=x)",
+    "tf.summary.scalar('l', x, ['c'], 'f')": "ec.summary.scalar('l', x)",
+    "tf.summary.image('i', tensor=x, max_outputs=7)": "ec.summary.image('i', images=x, max_outputs=7)",
+    "tf.get_variable('w', [4], 'float32', i, None, False)": (
+        "ec.get_variable('w', [4], dtype='float32', initializer=i, regularizer=None, trainable=False)"
+    ),
+    "tf.estimator.inputs.numpy_input_fn(x, y, 2, 1, False, 1000, 1)": "ec.inputs.numpy_input_fn(x, y, 2, 1, False)",
+    "tf.estimator.inputs.pandas_input_fn(x, y, num_threads=1)": "ec.inputs.pandas_input_fn(x, y)",
+    "tf.estimator.Estimator(m).export_saved_model(d, f, None, False, c)": (
+        "ec.Estimator(m).export_saved_model(d, f, None, checkpoint_path=c)"
+    ),
+    "tf.data.experimental.make_csv_dataset('d', 32, ['a'], sloppy=True)": (
+        "estimator_inputs.csv_input_fn('d', 32, column_names=['a'], shuffle=True, num_epochs=None)"
+    ),
+    "tf.data.experimental.make_csv_dataset('d', 32, shuffle=False, num_epochs=1, shuffle_seed=3)": (
+        "estimator_inputs.csv_input_fn('d', 32, shuffle=False, num_epochs=1, seed=3)"
+    ),
+    "tf.metrics.sensitivity_at_specificity(y, p, 0.5, num_thresholds=9)": (
+        'estimator_heads.metrics.sensitivity_at_specificity(y, p, 0.5, thresholds=9, choose="nearest")'
+    ),
+    "tf.feature_column.embedding_column(c, 3, use_safe_embedding_lookup=False)": (
+        "estimator_canned_tabular.embedding_column(c, 3)"
+    ),
+    "tf.app.run()": "absl.app.run(main=main)",
+    "tf.losses.Reduction.SUM": "estimator_heads.Reduction.SUM",
+    "tf.losses.Reduction.MEAN": "tf.losses.Reduction.MEAN",
     "tf.contrib.estimator.regression_head('w', 2)": (
         "estimator_heads.RegressionHead(weight_column='w', label_dimension=2)"
     ),
 }
+
+
+#: Of a method, and one whose note says what to write.
+NOT_BOUND = ("ec.Estimator(m).export_saved_model", "glorot_uniform(uniform=False)", "regularizer=")
+
+
+def named(name: str) -> Any:
+    """The function of a dotted name in a rewritten program."""
+    long = {"ec": "estimator_core", "jnp": "jax.numpy"}
+    first, _, rest = name.partition(".")
+    found = importlib.import_module(long.get(first, first))
+    for part in rest.split("."):
+        if not hasattr(found, part):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return found
 
 
 def last_line(source: str) -> str:
@@ -50,6 +103,24 @@ def test_a_call_has_the_arguments_of_the_successor(call: str) -> None:
 )
 def test_a_function_with_a_name_of_its_own(name: str) -> None:
     assert last_line(f"{name}\nz = Adam(r, beta1=0.8)\n") == "z = Adam(r, b1=0.8, epsilon=1e-8)"
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("call", [call for call, done in CALLS.items() if not any(each in done for each in NOT_BOUND)])
+def test_the_successor_takes_the_arguments(call: str) -> None:
+    done = ast.parse(CALLS[call], mode="eval").body
+    if not isinstance(done, ast.Call) or any(isinstance(argument, ast.Starred) for argument in done.args):
+        return
+    function = named(ast.unparse(done.func))
+    inspect.signature(function).bind(*done.args, **{str(word.arg): word.value for word in done.keywords})
+
+
+@pytest.mark.parametrize("average", ["", ", average='macro'"])
+def test_scores_of_classes_are_averaged_as_there(average: str) -> None:
+    call = f"tf_metrics.f1(y, p, 5, [1, 2]{average})"
+    done = "average='macro'" if average else 'average="micro"'
+    expected = f"z = estimator_heads.metrics.f_beta(y, p, 5, indices=[1, 2], {done})"
+    assert last_line(f"import tf_metrics\nz = {call}\n") == expected
 
 
 def test_a_name_for_two_functions_keeps_its_arguments() -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
+from libcst import matchers
 
 from estimator_migration.canonical import canonical
 from estimator_migration.resolve import CHOSEN_AT_RUN_TIME, Resolved, Resolver, is_ours
 from estimator_migration.rows import Row, Verdict, find, table
 
+#: A comment that begins like this is a note of `migrate rewrite`.
+MARK = "# MIGRATE: "
 _MECHANICAL = (Verdict.SAME, Verdict.RENAMED)
 _METHODS = {
     "tf.train.SessionRunHook": "hook",
@@ -62,7 +65,18 @@ def check(source: str) -> list[Use]:
         >>> [use.row.name for use in check("import tensorflow as tf\ntf.estimator.RunConfig()")]
         ['tf', 'tf.estimator.RunConfig']
     """
-    return uses(Resolver(source))
+    resolver = Resolver(source)
+    return sorted([*uses(resolver), *_notes(resolver)], key=lambda use: (use.line, use.column))
+
+
+def _notes(resolver: Resolver) -> Iterator[Use]:
+    """Notes of a rewrite that nobody has followed, or removed since."""
+    row = Row(name="note", verdict=Verdict.REWRITE, how="Follow the note, and remove it then.")
+    for node in matchers.findall(resolver.module, matchers.Comment()):
+        comment = cst.ensure_type(node, cst.Comment)
+        if comment.value.startswith(MARK):
+            place = resolver.positions[comment].start
+            yield Use(line=place.line, column=place.column + 1, written=MARK.strip(), row=row, node=comment)
 
 
 def uses(resolver: Resolver) -> list[Use]:
@@ -158,7 +172,8 @@ class _Finder(cst.CSTVisitor):
         inside = _contains_call(node)
         if row is not None and not self._said_before(resolved, row, node):
             rest = canonical(resolved.name).removeprefix(row.name)
-            where = node.attr if inside and isinstance(node, cst.Attribute) else node
+            member = inside or row.name.startswith("any.")
+            where = node.attr if member and isinstance(node, cst.Attribute) else node
             self.add(where, row, _written(node, inside), rest)
         return inside
 
@@ -167,7 +182,8 @@ class _Finder(cst.CSTVisitor):
             module = canonical(resolved.name.partition(f".{CHOSEN_AT_RUN_TIME}")[0])
             return Row(name=f"{module}.{CHOSEN_AT_RUN_TIME}", verdict=Verdict.UNKNOWN, how=_COMPUTED)
         if "()" in resolved.name:
-            return table().get(canonical(resolved.name))
+            name = canonical(resolved.name)
+            return table().get(name) or table().get(f"any.{name.rpartition('.')[2]}")
         return find(resolved.name)
 
     def _said_before(self, resolved: Resolved, row: Row, node: cst.CSTNode) -> bool:

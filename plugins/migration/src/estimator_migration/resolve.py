@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import (
     Assignment,
+    BuiltinAssignment,
     ImportAssignment,
     MetadataWrapper,
     ParentNodeProvider,
@@ -75,6 +76,8 @@ class Resolver:
             return self._attribute(node, depth)
         if isinstance(node, cst.Call):
             return self._call(node, depth)
+        if isinstance(node, cst.IfExp):
+            return self.resolve(node.body, depth + 1) or self.resolve(node.orelse, depth + 1)
         return None
 
     def base_classes(self, node: cst.ClassDef) -> list[str]:
@@ -91,8 +94,40 @@ class Resolver:
         return found
 
     def means_one(self, node: cst.Name) -> bool:
-        """Whether a name of the program is imported or assigned once."""
-        return len(self._assignments(node)) == 1
+        """Whether a name of the program is imported or assigned once, and not by a choice of two."""
+        found = self._assignments(node)
+        return len(found) == 1 and not (
+            isinstance(found[0], Assignment) and isinstance(self._assigned(found[0].node), cst.IfExp)
+        )
+
+    def has_another(self, node: cst.CSTNode, name: str, module: str) -> bool:
+        """Whether a name means something else than a module where an expression stands."""
+        scope = self._scopes.get(node)
+        return any(
+            not isinstance(each, ImportAssignment)
+            or module not in {one.name for one in each.get_qualified_names_for(name)}
+            for each in (() if scope is None else scope[name])
+            if not isinstance(each, BuiltinAssignment)
+        )
+
+    def references(self, alias: cst.ImportAlias) -> list[cst.CSTNode]:
+        """Where the program uses the name that an import binds."""
+        statement = self.parents[alias]
+        scope = self._scopes.get(statement)
+        bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
+        return [
+            access.node
+            for each in (() if scope is None else scope.assignments)
+            if each.name.partition(".")[0] == bound and getattr(each, "node", None) is statement
+            for access in each.references
+        ]
+
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """A node and those around it, from the inside."""
+        found: cst.CSTNode | None = node
+        while found is not None:
+            yield found
+            found = self.parents.get(found)
 
     def _assignments(self, node: cst.Name) -> list[Any]:
         scope = self._scopes.get(node)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import difflib
 import io
-import re
-import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
 from libcst import matchers
 
+from estimator_migration.assigning import dotted_name
+from estimator_migration.call_arguments import successors
 from estimator_migration.canonical import canonical
 from estimator_migration.checking import Use, uses
+from estimator_migration.comments import lost_comments, own_comments, with_lines, with_notes
 from estimator_migration.imports import changed_import, import_line
 from estimator_migration.resolve import Resolver, is_ours
-from estimator_migration.rows import Row, Verdict, find
+from estimator_migration.rows import Row, Verdict, find, table
 
-MARK = "# MIGRATE: "
 _REPLACED = (Verdict.SAME, Verdict.RENAMED, Verdict.DIFFERS)
 _NOTED = (Verdict.DIFFERS, Verdict.REWRITE, Verdict.GONE, Verdict.UNKNOWN)
-_WIDTH = 110
-_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +79,10 @@ class _Plan:
         self.needed: set[str] = set()
         self.noted = 0
         kept = [use for use in found if not self._take(use)]
-        self.whole = [use.node for use in kept if _is_root(use) and not any(_says(other, use) for other in kept)]
+        self.whole = [use.node for use in kept if _is_root(use) and self._is_unused_now(use.node)]
         for use in kept:
             if use.node not in self.whole:
-                self._note(use.node, use.row)
+                self._note(use.node, self._why_kept(use))
         for use in found:
             if use.row.verdict is Verdict.DIFFERS and use not in kept:
                 self._note(use.node, use.row)
@@ -107,18 +105,60 @@ class _Plan:
             return False
         if self._imported_by_itself(node):
             return True
+        if self._is_base_of_a_function(node, row) or self._is_hidden(node, row):
+            return False
         self.expressions[node] = row.place + use.rest
         self.needed.add(import_line(row.home))
         return True
 
     def _called(self, function: cst.BaseExpression) -> Row | None:
-        """The row of a function whose call gets the arguments of its successor."""
+        """The row of a function or method whose call gets the arguments of its successor."""
         # A name that is assigned twice stands for several functions, whose arguments differ.
         by_name = isinstance(function, cst.Name) and self.resolver.means_one(function)
-        resolved = self.resolver.resolve(function) if by_name or function in self.expressions else None
-        row = None if resolved is None or not is_ours(resolved.name) else find(resolved.name)
-        whole = row is not None and resolved is not None and row.name == canonical(resolved.name)
-        return row if row is not None and whole and row.home and row.verdict in _REPLACED else None
+        is_method = isinstance(function, cst.Attribute) and function not in self.expressions
+        known = by_name or is_method or function in self.expressions
+        resolved = self.resolver.resolve(function) if known else None
+        if resolved is None or not is_ours(resolved.name):
+            return None
+        name = canonical(resolved.name)
+        row = table().get(name) if "()" in name else None if is_method else find(resolved.name)
+        return row if row is not None and row.name == name and row.home and row.verdict in _REPLACED else None
+
+    def _is_base_of_a_function(self, node: cst.CSTNode, row: Row) -> bool:
+        """Whether a class derives from a name whose successor is a function."""
+        argument = self._parent(node)
+        around = None if argument is None else self._parent(argument)
+        is_base = isinstance(around, cst.ClassDef) and argument in around.bases
+        return is_base and not row.home.rpartition(".")[2].rpartition(":")[2][:1].isupper()
+
+    def _is_hidden(self, node: cst.CSTNode, row: Row) -> bool:
+        """Whether the program calls something else as the module of the successor is called."""
+        module = import_line(row.home).split()[1]
+        word = row.place.partition(".")[0]
+        return self.resolver.has_another(node, word, module if " as " in import_line(row.home) else word)
+
+    def _is_unused_now(self, alias: cst.CSTNode) -> bool:
+        """Whether an import goes: all that uses it is replaced. One that nothing uses may be for other files."""
+        statement = self._parent(alias)
+        line = None if statement is None else self._parent(statement)
+        assert isinstance(alias, cst.ImportAlias)
+        used = bool(self.resolver.references(alias))
+        return isinstance(line, cst.SimpleStatementLine) and used and self._all_replaced(alias)
+
+    def _all_replaced(self, alias: cst.ImportAlias) -> bool:
+        found = self.resolver.references(alias)
+        return all(any(each in self.expressions for each in self.resolver.above(node)) for node in found)
+
+    def _why_kept(self, use: Use) -> Row:
+        """The row of a name that stays, with what else stands in its way."""
+        row, node = use.row, use.node
+        if _is_root(use) and isinstance(node, cst.ImportAlias) and self._all_replaced(node):
+            return replace(row, how="Nothing in this file uses the import. Remove it, unless another file needs it.")
+        mechanical = row.verdict in _REPLACED and bool(row.home) and "()" not in row.name and _plain(node)
+        if mechanical and not isinstance(node, cst.Name) and self._is_hidden(node, row):
+            word = row.place.partition(".")[0]
+            return replace(row, how=f"Write {row.place}, and give another name to {word} of this program.")
+        return row
 
     def _imported_by_itself(self, node: cst.CSTNode) -> bool:
         """Whether the name has an import statement of its own, which changes instead."""
@@ -146,8 +186,15 @@ class _Changes(cst.CSTTransformer):
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
-        self._done = False
-        self._depth = 0
+        self._first = _first_import(plan)
+        self._comments: list[cst.EmptyLine] = []  # of removed statements, for the next one
+        self._above: dict[cst.CSTNode, list[cst.EmptyLine]] = {}
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Hands the comments of a removed statement to the next one."""
+        if self._comments and isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+            self._above[node], self._comments = self._comments, []
+        return super().on_visit(node)
 
     def on_leave(self, original_node: Any, updated_node: Any) -> Any:
         updated: Any = super().on_leave(original_node, updated_node)
@@ -157,99 +204,79 @@ class _Changes(cst.CSTTransformer):
             return cst.parse_expression(place).with_changes(**kept)
         row = self.plan.calls.get(original_node)
         if row is not None:
-            return updated.with_changes(args=_with_defaults(_arguments(_by_keyword(updated.args, row), row), row))
-        if original_node in self.plan.notes and isinstance(updated, cst.CSTNode):
-            return self._noted(original_node, updated)
+            return updated.with_changes(args=successors(updated.args, row))
+        if isinstance(original_node, cst.BaseCompoundStatement) and isinstance(updated, cst.CSTNode):
+            return self._noted(original_node, with_lines(updated, self._above.get(original_node, ())))
         return updated
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> Any:
-        """Changes an import statement. New imports come after the first one of TensorFlow."""
-        statement = original_node.body[0]
-        if not isinstance(statement, cst.Import | cst.ImportFrom) or len(original_node.body) > 1:
-            return updated_node
-        plan = self.plan
-        changed = changed_import(statement, plan.imports, plan.whole)
-        if changed is None:
-            if self._done or not _names_ours(statement):
-                return updated_node
-            changed = [statement]
-        fresh = [] if self._done else sorted(plan.needed)
-        self._done = True
-        lines = [cst.SimpleStatementLine(body=[each]) for each in changed or []]
-        lines += [cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine) for line in fresh]
+        """Changes import statements. A statement on the line of one gets a line of its own."""
+        pieces = [self._changed(old, new) for old, new in zip(original_node.body, updated_node.body, strict=True)]
+        above = self._above.get(original_node, ())
+        fresh = [_line_of(line) for line in sorted(self.plan.needed)] if original_node is self._first else []
+        if all(piece is None for piece in pieces) and not fresh:
+            lost = lost_comments(original_node, [updated_node])
+            return self._noted(original_node, with_lines(updated_node, [*above, *lost]))
+        lines = [
+            cst.SimpleStatementLine(body=[each.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+            for piece, new in zip(pieces, updated_node.body, strict=True)
+            for each in ([new] if piece is None else piece)
+        ]
+        lines += fresh
         if not lines:
+            self._comments = [*above, *own_comments(original_node), *lost_comments(original_node, [])]
             return cst.RemoveFromParent()
-        first = lines[0].with_changes(
-            leading_lines=updated_node.leading_lines, trailing_whitespace=updated_node.trailing_whitespace
-        )
+        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
+        last = 0 if len(original_node.body) == 1 else len(lines) - len(fresh) - 1
+        lines[last] = lines[last].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        first = with_lines(lines[0], [*above, *lost_comments(original_node, lines)])
         return cst.FlattenSentinel([self._noted(original_node, first), *lines[1:]])
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        """New imports stand at the top where no import of TensorFlow stands before all that needs them."""
+        body = list(updated_node.body)
+        if self.plan.needed and self._first is None:
+            place = sum(1 for _ in itertools.takewhile(_comes_first, body))
+            body[place:place] = [_line_of(line) for line in sorted(self.plan.needed)]
+        return updated_node.with_changes(body=body, footer=[*self._comments, *updated_node.footer])
+
+    def _changed(self, old: cst.CSTNode, new: cst.CSTNode) -> list[cst.BaseSmallStatement] | None:
+        """What replaces a small statement; None: it stays."""
+        if not isinstance(old, cst.Import | cst.ImportFrom):
+            return None
+        return changed_import(old, self.plan.imports, self.plan.whole)
 
     def _noted(self, original: cst.CSTNode, statement: Any) -> Any:
         """The statement with its notes above it; those of the first one are a part of the module's header."""
         texts = self.plan.notes.get(original, ())
         module = self.plan.resolver.module
         above = module.header if original is module.body[0] else ()
-        return _with_notes(statement, texts, above) if texts else statement
+        return with_notes(statement, texts, above) if texts else statement
 
 
-def _by_keyword(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments, by keyword where they stand elsewhere in the successor."""
-    by_place = [argument for argument in args if argument.keyword is None]
-    if len(by_place) > len(row.places) or _starred(args):
-        return list(args)
-    moved = [
-        argument.with_changes(keyword=cst.Name(place[:-1]), equal=_EQUAL) if place.endswith("=") else argument
-        for argument, place in zip(by_place, row.places, strict=False)
-    ]
-    return [*moved, *args[len(by_place) :]]
+def _first_import(plan: _Plan) -> cst.CSTNode | None:
+    """The import of TensorFlow that new imports follow; None if something needs them before it."""
+    resolver = plan.resolver
+    lines = (each for each in resolver.module.body if isinstance(each, cst.SimpleStatementLine))
+    found = next((line for line in lines if any(map(_names_ours, line.body))), None)
+    used = [resolver.line(node) for node in plan.expressions]
+    return None if found is None or min(used, default=resolver.line(found)) < resolver.line(found) else found
 
 
-def _arguments(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments with the names of the successor, without those that it does not have."""
-    kept: list[cst.Arg] = []
-    for argument in args:
-        word = "" if argument.keyword is None else argument.keyword.value
-        if word not in row.arguments:
-            kept.append(argument)
-        elif row.arguments[word]:
-            kept.append(argument.with_changes(keyword=cst.Name(row.arguments[word])))
-    if kept and len(kept) < len(args):
-        kept[-1] = kept[-1].with_changes(comma=args[-1].comma, whitespace_after_arg=args[-1].whitespace_after_arg)
-    return kept
+def _comes_first(statement: cst.CSTNode) -> bool:
+    """Whether a statement must stand before imports: the docstring, and imports of what comes to Python."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    small = statement.body[0]
+    if isinstance(small, cst.ImportFrom):
+        return isinstance(small.module, cst.Name) and small.module.value == "__future__"
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString)
 
 
-def _with_defaults(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
-    """The arguments, and those that TensorFlow has by default and the successor does not."""
-    by_place = sum(argument.keyword is None for argument in args)
-    said = {argument.keyword.value for argument in args if argument.keyword is not None}.union(row.places[:by_place])
-    done = list(args)
-    for name, value in row.defaults.items() if not _starred(args) else ():
-        if name not in said:
-            fresh = cst.Arg(keyword=cst.Name(name), value=cst.parse_expression(value), equal=_EQUAL)
-            if done:
-                last = done[-1]
-                done[-1] = last.with_changes(comma=_COMMA, whitespace_after_arg=cst.SimpleWhitespace(""))
-                fresh = fresh.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
-            done.append(fresh)
-    return done
-
-
-def _starred(args: Iterable[cst.Arg]) -> bool:
-    return any(argument.star for argument in args)
-
-
-def _with_notes(statement: Any, texts: Iterable[str], above: Iterable[cst.EmptyLine]) -> Any:
-    """The statement with a comment above it for each text, unless the comment exists already."""
-    lines: list[cst.EmptyLine] = list(statement.leading_lines)
-    there = {line.comment.value for line in [*above, *lines] if line.comment is not None}
-    for text in texts:
-        wrapped = textwrap.wrap(text, _WIDTH - len(MARK), break_long_words=False, break_on_hyphens=False)
-        comments = [f"{MARK if place == 0 else '#   '}{part}" for place, part in enumerate(wrapped)]
-        if comments[0] not in there:
-            lines += [cst.EmptyLine(comment=cst.Comment(comment)) for comment in comments]
-    return statement.with_changes(leading_lines=lines)
+def _line_of(line: str) -> cst.SimpleStatementLine:
+    return cst.ensure_type(cst.parse_statement(line), cst.SimpleStatementLine)
 
 
 def _plain(node: cst.CSTNode) -> bool:
@@ -258,18 +285,11 @@ def _plain(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name)
 
 
-def _names_ours(statement: cst.Import | cst.ImportFrom) -> bool:
-    words = cst.Module(body=[]).code_for_node(statement).split()
-    return is_ours(words[1])
+def _names_ours(statement: cst.CSTNode) -> bool:
+    if isinstance(statement, cst.ImportFrom):
+        return not statement.relative and statement.module is not None and is_ours(dotted_name(statement.module))
+    return isinstance(statement, cst.Import) and any(is_ours(alias.evaluated_name) for alias in statement.names)
 
 
 def _is_root(use: Use) -> bool:
     return isinstance(use.node, cst.ImportAlias) and use.row.name == "tf"
-
-
-def _says(use: Use, root: Use) -> bool:
-    """Whether an expression begins with the name that an import of TensorFlow binds."""
-    alias = root.node
-    assert isinstance(alias, cst.ImportAlias)
-    bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
-    return not isinstance(use.node, cst.ImportAlias) and re.match(rf"(getattr\()*{bound}\b", use.written) is not None

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from estimator_core.cli import page_path
-from estimator_migration.cli.files import UnreadableError, python_files, read_file
+from estimator_migration.cli.files import TOO_DEEP, UnreadableError, python_files, read_file
 
 SUMMARY = "what becomes of every name of TensorFlow; ends with 3 where something must change"
 MUST_CHANGE = 3
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             source = read_file(path).source
             programs.append(Program(path=str(path), source=source, uses=tuple(check(source))))
-        except (UnreadableError, ParserSyntaxError) as error:
+        except (UnreadableError, ParserSyntaxError, RecursionError) as error:
             programs.append(Program(path=str(path), source=source, error=_reason(error)))
     if args.html:
         Path(args.html).parent.mkdir(parents=True, exist_ok=True)
@@ -46,5 +46,7 @@ def run(args: argparse.Namespace) -> int:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnreadableError):
         return str(error)
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
     line = getattr(error, "raw_line", None)
     return f"line {line}: it is not Python 3" if line else "it is not Python 3"

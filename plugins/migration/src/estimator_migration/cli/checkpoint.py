@@ -8,12 +8,11 @@ which determines the names of its arrays. For different names, --names is a JSON
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-from pathlib import Path
 
 from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError
+from estimator_migration.cli.names import read_names
 
 SUMMARY = "a checkpoint of TensorFlow as one that training continues from: weights, slots, global step"
 
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         ) from error
     from estimator_migration.checkpoints import convert_checkpoint
 
-    names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
+    names = read_names(args.names)
     with tempfile.TemporaryDirectory(prefix="estimator-migrate-") as scratch:
         experiment = open_program(args.program, model_dir=scratch, hparams=args.hparams).experiment
         converted = convert_checkpoint(

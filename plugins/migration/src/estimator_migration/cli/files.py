@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from estimator_core.errors import ArgumentError
 
 #: A script may have no ending.
 _ENDINGS = (".py", ".pyw", "")
+#: Why a file is left out that Python itself may run.
+TOO_DEEP = "an expression of it has too many parts inside each other; make variables of some"
 _CODING = "Save it as UTF-8, or name its coding in the first line: # -*- coding: latin-1 -*-"
 
 
@@ -62,7 +65,7 @@ def read_file(path: Path) -> PythonFile:
 
 
 def python_files(named: Iterable[str]) -> list[Path]:
-    """Files as named, and every `.py` file below a directory.
+    """Files as named, and every `.py` file below a directory, except installed packages and hidden folders.
 
     Raises:
         ArgumentError: no such file, a directory without a `.py` file, or a file that is none by its name.
@@ -72,7 +75,7 @@ def python_files(named: Iterable[str]) -> list[Path]:
         path = Path(name)
         if not path.exists():
             raise ArgumentError(f"There is no file {name}.")
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        files = sorted(_below(path)) if path.is_dir() else [path]
         if not files:
             raise ArgumentError(f"The directory {name} holds no .py file.")
         if path.is_file() and path.suffix.lower() == ".ipynb":
@@ -86,3 +89,14 @@ def python_files(named: Iterable[str]) -> list[Path]:
             )
         found += files
     return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for root, names, files in os.walk(folder):
+        names[:] = [name for name in names if not _is_installed(Path(root, name))]
+        yield from (Path(root, name) for name in files if name.endswith(".py"))
+
+
+def _is_installed(folder: Path) -> bool:
+    """Whether a folder is hidden, or holds packages of an environment."""
+    return folder.name.startswith(".") or folder.name == "site-packages" or (folder / "pyvenv.cfg").exists()

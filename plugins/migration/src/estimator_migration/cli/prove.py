@@ -17,6 +17,7 @@ from pathlib import Path
 
 from estimator_core.cli import page_path
 from estimator_core.errors import ArgumentError
+from estimator_migration.cli.names import read_names
 
 SUMMARY = "old and new program on the same batches and weights; ends with 3 where they differ"
 DIFFER = 3
@@ -46,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
 
     if args.steps < 1 or args.eval_batches < 1:
         raise ArgumentError("--steps and --eval-batches are at least 1.")
-    names = json.loads(Path(args.names).read_text(encoding="utf-8")) if args.names else None
+    if not args.tolerance >= 0:
+        raise ArgumentError(f"--tolerance is a number of at least 0, given: {args.tolerance}.")
+    if args.recorded and args.record:
+        raise ArgumentError("--record keeps what OLD computes, and with --recorded it computes nothing. Leave one out.")
+    names = read_names(args.names)
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
         folder = args.recorded or args.record or scratch
         if args.tf_python:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from estimator_core.errors import ArgumentError
-from estimator_migration.cli.files import UnreadableError, python_files, read_file
+from estimator_migration.cli.files import TOO_DEEP, UnreadableError, python_files, read_file
 
 SUMMARY = "the mechanical part as a diff, and a marked note at every other place"
 
@@ -33,6 +33,9 @@ def run(args: argparse.Namespace) -> int:
             done = rewrite(file.source)
         except UnreadableError as error:
             left.append(f"{path} cannot be read: {error}")
+            continue
+        except RecursionError:
+            left.append(f"{path} cannot be read: {TOO_DEEP}.")
             continue
         except ParserSyntaxError as error:
             left.append(f"{path} is not Python 3: {error.message}. `2to3` or `futurize` makes it one.")

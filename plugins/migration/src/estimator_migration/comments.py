@@ -1,0 +1,50 @@
+"""Comments of a rewritten program: the notes, and those of statements that have changed or gone."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import libcst as cst
+from libcst import matchers
+
+from estimator_migration.checking import MARK
+
+_WIDTH = 110
+
+
+def own_comments(line: cst.SimpleStatementLine) -> list[cst.EmptyLine]:
+    """The lines of comments above a statement."""
+    return [each for each in line.leading_lines if each.comment is not None]
+
+
+def lost_comments(line: cst.SimpleStatementLine, now: Sequence[cst.SimpleStatementLine]) -> list[cst.EmptyLine]:
+    """Comments inside a statement, or after it, that what it has become does not have."""
+    found = _comments(line.with_changes(leading_lines=()))
+    for each in now:
+        for comment in _comments(each):
+            if comment in found:
+                found.remove(comment)
+    return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
+
+
+def _comments(node: cst.CSTNode) -> list[str]:
+    return [cst.ensure_type(each, cst.Comment).value for each in matchers.findall(node, matchers.Comment())]
+
+
+def with_lines(statement: Any, lines: Sequence[cst.EmptyLine]) -> Any:
+    """The statement with more lines above it."""
+    return statement.with_changes(leading_lines=[*lines, *statement.leading_lines]) if lines else statement
+
+
+def with_notes(statement: Any, texts: Iterable[str], above: Iterable[cst.EmptyLine]) -> Any:
+    """The statement with a comment above it for each text, unless the comment exists already."""
+    lines: list[cst.EmptyLine] = list(statement.leading_lines)
+    there = {line.comment.value for line in [*above, *lines] if line.comment is not None}
+    for text in texts:
+        wrapped = textwrap.wrap(text, _WIDTH - len(MARK), break_long_words=False, break_on_hyphens=False)
+        comments = [f"{MARK if place == 0 else '#   '}{part}" for place, part in enumerate(wrapped)]
+        if comments[0] not in there:
+            lines += [cst.EmptyLine(comment=cst.Comment(comment)) for comment in comments]
+    return statement.with_changes(leading_lines=lines)
