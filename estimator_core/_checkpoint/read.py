@@ -131,13 +131,13 @@ def _read(
         )
 
 
-def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+def load_variables(path: str | os.PathLike[str], names: Iterable[str] | str | None = None) -> dict[str, np.ndarray]:
     """The variables of a checkpoint by path, trainable or not; no model code is needed.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint); or one of another framework that an installed
             package reads (`estimator_core.model.ReadsCheckpoints`).
-        names: only these variables; None: all.
+        names: only these variables, or this one; None: all.
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
@@ -150,6 +150,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | None = N
         ...
         estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
     """
+    names = [names] if isinstance(names, str) else names  # one name, and not its letters
     try:
         return _load_ours(path, names)
     except CheckpointNotFoundError:

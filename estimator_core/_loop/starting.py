@@ -77,8 +77,15 @@ def put_all(
         if shardings is None:
             found[name] = _put(values[name], dtypes[name], placement)
         else:
-            found[name] = placement.put(np.asarray(values[name], dtypes[name]), shardings[name])
+            found[name] = _put_in_parts(values[name], dtypes[name], placement, shardings[name])
     return {name: found[name] for name in values}
+
+
+def _put_in_parts(value: Any, dtype: Any, placement: Placement, sharding: Any) -> jax.Array:
+    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        return placement.put(np.asarray(value, dtype), sharding)
+    data = placement.put(jax.random.key_data(value), sharding)  # a typed random key is no array of numpy
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
 
 
 def _put(value: object, dtype: np.dtype, placement: Placement) -> jax.Array:

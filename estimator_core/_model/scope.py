@@ -22,6 +22,7 @@ from estimator_core._model.initial_values import InitialValues
 from estimator_core._model.initialize import named_key
 from estimator_core._model.variables import VariableSpec, as_computed, as_stored, check_path, conflict
 from estimator_core.errors import ModelFnError, VariableError
+from estimator_core.modes import ModeKeys
 
 OutputKind = Literal["scalar", "histogram", "image", "text", "tensor"]
 
@@ -171,8 +172,11 @@ class Scope:
         """Makes a value an output of the step.
 
         Raises:
-            ModelFnError: the name is taken, or the value belongs to an inner trace.
+            ModelFnError: the name is taken, or the value belongs to an inner trace; in predictions, of tensors alone.
         """
+        nobody_writes = self.mode == ModeKeys.PREDICT and output.kind != "tensor"
+        if nobody_writes and (path in self.summaries or not self.is_outermost):
+            return  # a prediction may call the model several times, and inside a gradient
         called = f"ec.tensor({path!r})" if output.kind == "tensor" else f"ec.summary.{output.kind}({path!r})"
         self.require_outermost(called, "return the value from the inner function and name it outside", ModelFnError)
         if path in self.summaries or path in self.tensors:

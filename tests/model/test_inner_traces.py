@@ -97,6 +97,27 @@ def body(carry, _):
 checkpointed = jax.checkpoint(jitted)
 
 
+def test_a_summary_of_a_prediction_is_written_by_nobody_and_may_come_again(batch):
+    def model(x):
+        summary.scalar("mean", x.mean())
+        return jnp.sum(x**2)
+
+    def found(mode):
+        def traced(x):
+            with declaring({}, mode=mode) as scope:
+                y = model(x) + jax.grad(model)(x).sum() + model(x)
+            names.extend(scope.summaries)
+            return y
+
+        names = []
+        jax.eval_shape(traced, batch)
+        return names
+
+    with pytest.raises(ModelFnError, match="name it outside"):
+        found("train")
+    assert found("infer") == ["mean"]
+
+
 @pytest.mark.parametrize("function", [jitted, checkpointed, lambda x: jax.lax.scan(body, x, None, length=1)[0]])
 def test_jax_does_not_serve_a_scope_from_the_traces_of_another(runner, batch, function):
     # A function defined once is traced once by JAX: the zeros of the discovery would be used for ever.

@@ -24,15 +24,15 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2648,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_checkpoint": 2649,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 652,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 646,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1624,  # global batches, the contract with the data, byte order, masks, exact columns, wide ids
     "_journal": 802,  # a store that never answers, the ends of killed calls, their evaluations, hundreds of event files
-    "_loop": 4519,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
+    "_loop": 4524,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
-    "_model": 1214,  # programs that Estimators and variables share, slots without one, two adapters for one module
+    "_model": 1218,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1724,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row

@@ -1,5 +1,6 @@
 """Placements on 1, 2, 4 and 8 devices of one process: the same numbers, and each device holds its part only."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,14 @@ def test_training_changes_something(ran: tuple[dict[str, Any], Path]):
     losses = ran[0]["cases"]["one"]["losses"]
     assert losses[-1] < losses[0] - 0.5
     assert_same(losses, losses)
+
+
+def test_a_random_key_of_the_optimizer_is_restored_with_any_number_of_devices(tmp_path: Path):
+    def weight(*parts: tuple[int, int]) -> float:
+        settings = {"model_dir": str(tmp_path / str(len(parts))), "parts": parts}
+        return run_worker("noise_worker.py", json.dumps(settings), devices=4)["weight"]
+
+    assert weight((0, 3), (4, 6), (2, 9), (0, 12)) == weight((0, 12))
 
 
 @pytest.mark.parametrize(

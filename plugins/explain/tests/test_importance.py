@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from explained_program import LABELS, ROWS, input_fn, model_fn, trained
 
@@ -53,6 +56,59 @@ def test_the_batch_size_does_not_matter(estimator):
     (whole,) = permutation_importance(estimator, input_fn(96), **arguments)
     (parts,) = permutation_importance(estimator, input_fn(48), **arguments)
     np.testing.assert_allclose(whole.losses, parts.losses, rtol=1e-5)
+
+
+class _Parity:
+    """A host transform of ids of 64 bits."""
+
+    name, version, files = "parity", 1, {}
+
+    def config(self):
+        return {}
+
+    def apply(self, batch):
+        return {**batch, "id": (batch["id"] % 2).astype(np.float32)}
+
+
+def test_ids_of_64_bits_and_labels_by_name_stay_what_the_input_yields(tmp_path):
+    def model_fn(features, labels, mode):
+        y = features["id"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        loss = jnp.mean((y - labels["labels"]) ** 2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.0))
+
+    ids = np.arange(2**40, 2**40 + 64)
+    batch = {"id": ids}, {"labels": (ids % 2).astype(np.float32)}
+    estimator = ec.Estimator(model_fn, str(tmp_path), host_transforms=[_Parity()]).train(lambda: [batch])
+    (found,) = permutation_importance(estimator, lambda: [batch], repeats=3)
+    assert (found.name, found.baseline, found.mean > 0.3) == ("id", 0.0, True)
+
+
+@pytest.mark.parametrize("name", ["labels", "labels/x"])
+@pytest.mark.parametrize("in_words", [True, False])
+def test_a_feature_may_be_called_labels(name, in_words, tmp_path):
+    def model_fn(features, labels, mode):
+        y = features["length"] * ec.get_variable("slope", (), initializer=jax.nn.initializers.ones)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - 2.0) ** 2), train_op=optax.sgd(0.0))
+
+    class Length:
+        name, version, files = "length", 1, {}
+
+        def config(self):
+            return {}
+
+        def apply(self, batch):
+            return {"length": np.char.str_len(batch[key].astype(str)).astype(np.float32)}
+
+    key, numbers = name, np.arange(8)
+    words = np.array(["a", "abc"])[numbers % 2]
+    batch = {key: words}, words if in_words else numbers
+    estimator = ec.Estimator(model_fn, str(tmp_path), host_transforms=[Length()]).train(lambda: [batch])
+    (found,) = permutation_importance(estimator, lambda: [batch], repeats=2)
+    assert (found.name, found.baseline) == (name, 1.0)
 
 
 def test_a_group_is_shuffled_together(estimator):

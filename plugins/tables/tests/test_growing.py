@@ -119,6 +119,14 @@ def test_a_row_that_changes_its_owner_begins_anew_with_its_slots() -> None:
         ({"rows": 32, "columns": 0}, "columns must be at least 1, given: 0"),
         ({"rows": 32, "columns": 2, "admit_at": 0}, "admit_at must be at least 1"),
         ({"rows": 32, "columns": 2, "max_age": 0}, "max_age must be at least 1"),
+        (
+            {"rows": 32, "columns": 2, "max_age": 2**40},
+            "max_age must be below 2..31, given: 1099511627776",
+        ),
+        (
+            {"rows": 32, "columns": 2, "admit_at": 2**31},
+            "admit_at must be below 2..31, given: 2147483648",
+        ),
         ({"rows": 64.0, "columns": 2}, "rows must be an integer, given: 64.0"),
         ({"rows": 64, "columns": None}, "columns must be an integer, given: None"),
         ({"rows": 64, "columns": 2, "max_age": "3"}, "max_age must be an integer, given: '3'"),
@@ -146,7 +154,7 @@ def test_a_second_lookup_of_a_table_is_refused(tmp_path: Path) -> None:
         for _ in range(2):
             growing_program.USERS.lookup("user", features["user"], mode)
 
-    with pytest.raises(ec.EstimatorError, match="'user/unknown' already"):
+    with pytest.raises(ec.EstimatorError, match=r"lookup\('user'\) is called twice .* Concatenate the ids"):
         trained(model_fn, np.zeros((4, 2), np.int32), tmp_path)
 
 

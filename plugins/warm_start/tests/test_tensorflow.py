@@ -134,6 +134,7 @@ def test_keys_of_slices_with_long_numbers() -> None:
 def test_load_variables_reads_it(path: Path) -> None:
     np.testing.assert_array_equal(ec.load_variables(path)["w"], W)
     assert list(ec.load_variables(path, names=["w"])) == ["w"]
+    assert list(ec.load_variables(path, names="w")) == ["w"]
 
 
 def test_load_variables_names_what_is_absent() -> None:

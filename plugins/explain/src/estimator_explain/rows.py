@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,9 +12,11 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
-from estimator_core.inputs import Batch, numpy_input_fn, open_input
+from estimator_core.inputs import numpy_input_fn, open_input, with_transforms
 
-_LABELS = "labels"
+_FEATURES, _LABELS = "features", "labels"
+#: A feature that marks the rows of a batch that are not padding.
+_IS_REAL = "is_real_example"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +58,17 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
     """
     if jax.process_count() > 1:
         raise ArgumentError("Explanations are computed in one process; this program runs in several.")
-    parts: list[tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]] = []
-    drawn, batch_size = 0, 0
-    source = open_input(input_fn, mode="eval", params=estimator.params, config=estimator.config)
+    features, labels = _Seen(_FEATURES), _Seen(_LABELS)
+    seen = with_transforms(input_fn, features=[features], labels=[labels])
+    source = open_input(seen, mode="eval", params=estimator.params, config=estimator.config)
+    kept: list[Any] = []
+    drawn, batch_size, by_name = 0, 0, False
     try:
         for batch in source:
-            parts.append(_columns(batch))
+            if not isinstance(batch.features, Mapping) or features.is_nested:
+                raise ArgumentError("Explanations need features that are a flat dict of arrays.")
+            kept.append(slice(None) if batch.weights is None else np.flatnonzero(batch.weights))
+            by_name = isinstance(batch.labels, Mapping)
             batch_size = batch_size or batch.size
             drawn += batch.size
             if drawn >= limit:
@@ -69,32 +77,57 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         source.close()
     if not drawn:
         raise ArgumentError("The input is empty: there are no rows to explain.")
-    features = _joined([part[0] for part in parts], limit)
-    labels = _joined([part[1] for part in parts], limit)
-    bare = labels.get(_LABELS) if set(labels) == {_LABELS} else labels or None
-    return Rows(features=features, labels=bare, batch_size=min(batch_size, drawn, limit))
+    given = labels.rows(kept, limit) if labels.batches else None
+    return Rows(
+        features=features.rows(kept, limit),
+        labels=given if by_name or given is None else given[_LABELS],
+        batch_size=min(batch_size, drawn, limit),
+    )
 
 
-def _columns(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Features and labels of the examples of a batch by name, text included; bare labels are named "labels"."""
-    if not isinstance(batch.features, Mapping) or any(isinstance(part, Mapping) for part in batch.features.values()):
-        raise ArgumentError("Explanations need features that are a flat dict of arrays.")
-    kept = slice(None) if batch.weights is None else np.flatnonzero(batch.weights)
-    features = {str(name): np.asarray(array)[kept] for name, array in batch.features.items()}
-    given = batch.labels if isinstance(batch.labels, Mapping) else {_LABELS: batch.labels}
-    labels = {str(name): np.asarray(array)[kept] for name, array in given.items() if array is not None}
-    for name, text in batch.host.items():
-        first, _, rest = name.partition("/")
-        of_labels = first == _LABELS and (rest or batch.labels is None)
-        (labels if of_labels else features)[(rest or _LABELS) if of_labels else name] = np.asarray(text)[kept]
-    return features, labels
+class _Seen:
+    """A host transform that keeps batches before anything is narrowed or split off.
 
+    Args:
+        name: of an array that is not in a dict. The transform returns an array of this name in place of all others.
+    """
 
-def _joined(parts: Sequence[Mapping[str, np.ndarray]], limit: int) -> dict[str, np.ndarray]:
-    try:
-        return {name: np.concatenate([part[name] for part in parts])[:limit] for name in parts[0]}
-    except ValueError:
-        uneven = [name for name in parts[0] if len({part[name].shape[1:] for part in parts}) > 1]
-        raise ArgumentError(
-            f"The shapes of {uneven} differ from batch to batch. Pad them to one length to explain them."
-        ) from None
+    version = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.batches: list[Mapping[str, np.ndarray]] = []
+
+    def config(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """None."""
+        return {}
+
+    def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Keeps the batch, copied since the input may fill its arrays again."""
+        self.batches.append({str(name): jax.tree.map(np.array, part) for name, part in batch.items()})
+        rows = len(jax.tree.leaves(dict(batch))[0])
+        marks = {_IS_REAL: batch[_IS_REAL]} if _IS_REAL in batch else {}
+        return {self.name: np.zeros(rows, np.float32), **marks}
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a part of the newest batch is more than an array."""
+        return not all(isinstance(part, np.ndarray) for part in self.batches[-1].values())
+
+    def rows(self, kept: Sequence[Any], limit: int) -> dict[str, np.ndarray]:
+        """Whole columns of the examples that are kept of each batch."""
+        parts = [
+            {name: array[rows] for name, array in batch.items()} for batch, rows in zip(self.batches, kept, strict=True)
+        ]
+        try:
+            return {name: np.concatenate([part[name] for part in parts])[:limit] for name in parts[0]}
+        except ValueError:
+            uneven = [name for name in parts[0] if len({part[name].shape[1:] for part in parts}) > 1]
+            raise ArgumentError(
+                f"The shapes of {uneven} differ from batch to batch. Pad them to one length to explain them."
+            ) from None

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, VariableError
+from estimator_core.errors import ArgumentError, ModelFnError, VariableError
 from estimator_core.model import RowAccess
 from estimator_tables.all_to_all import AllToAll
 from estimator_tables.fresh_rows import FreshRows
@@ -68,6 +68,8 @@ class GrowingTable:
         for name, number in numbers.items():
             if number is not None and number < 1:
                 raise ArgumentError(f"GrowingTable: {name} must be at least 1, given: {number}.")
+            if number is not None and number >= 2**31:
+                raise ArgumentError(f"GrowingTable: {name} must be below 2**31, given: {number}.")
 
     def lookup(self, name: str, ids: jax.Array, mode: str) -> jax.Array:
         """The rows of ids, float32[..., columns]; in TRAIN, ids are counted, admitted and evicted first.
@@ -96,7 +98,13 @@ class GrowingTable:
                 )
                 for part, value in changed._asdict().items():
                     ec.set_variable(part, value)
-                ec.summary.scalar("unknown", jnp.sum(rows == DEFAULT_ROW) / jnp.maximum(jnp.sum(rows >= 0), 1))
+                try:
+                    ec.summary.scalar("unknown", jnp.sum(rows == DEFAULT_ROW) / jnp.maximum(jnp.sum(rows >= 0), 1))
+                except ModelFnError as error:
+                    raise VariableError(
+                        f"GrowingTable.lookup({name!r}) is called twice in this model_fn, and a batch is counted once. "
+                        "Concatenate the ids of the features that share the table, and split the rows."
+                    ) from error
                 # Rows that were given to their id now are beyond the last one: see FreshRows.
                 found = jnp.where(fresh, rows + self.rows, rows).reshape(ids.shape[:-1])
             else:
