@@ -336,7 +336,7 @@ def test_what_hooks_do_before_the_last_save_is_made_up_for(
     metrics, estimator = run()
     assert calls == ["evaluated", "before_last_save", "evaluated"]
     assert float(estimator.variables["b"]) == 42
-    assert float(ec.load_variables(estimator.model_dir)["b"]) == 42
+    assert float(ec.load_variables(estimator.model_dir, "b")["b"]) == 42
     assert metrics["loss"] > 1000
     assert exporter.calls == [(7, True)]
     assert ended(Path(estimator.model_dir)) == (7, "reached step 7")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 from line_files import TOML, write_line
 
+import estimator_core as ec
 from estimator_core.checkpoint import load_variables
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
@@ -28,6 +30,7 @@ from estimator_runs import (
     write_winner,
 )
 from estimator_runs.cards import cards_of_process, cards_of_worker
+from estimator_runs.sweep.trial import run_trial
 from estimator_runs.workers import Interruption, run_workers
 
 optuna = pytest.importorskip("optuna")
@@ -247,6 +250,25 @@ def test_a_trial_whose_loss_is_not_finite_fails_and_the_sweep_goes_on(line):
     run_search(search)
     states = {params["hparams.rate"]: state for _, state, _, params, _ in told(search)}
     assert states == {1e30: "FAIL", 0.1: "COMPLETE"}
+
+
+def test_a_hook_that_restores_the_best_weights_is_refused_where_a_trial_has_parts(line, tmp_path):
+    class Restores(ec.Hook):
+        restore_best = True
+
+    def program(every_steps):
+        experiment = SimpleNamespace(train_steps=8, train_hooks=[Restores()], estimator=None)
+        made = SimpleNamespace(
+            experiment_fn=lambda config, hparams: experiment, run_config=lambda path: None, hparams=lambda text: None
+        )
+        folder = tmp_path / str(every_steps)
+        sweep = open_search(line, folder, settings=[f"sweep.every_steps={every_steps}"]).sweep
+        return run_trial(SimpleNamespace(program=lambda: made), tmp_path, sweep, lambda steps: False)
+
+    with pytest.raises(ArgumentError, match=r"Restores has restore_best, .* Leave one of both out"):
+        program(4)
+    with pytest.raises(AttributeError):  # it went on to train
+        program(8)
 
 
 @pytest.mark.slow

@@ -27,6 +27,9 @@ class MetricStoppingHook(StopOnPredicateHook):
         rule: when to stop.
         run_every_secs, run_every_steps: see `StopOnPredicateHook`.
         restore_best: end with the weights of the best evaluation, however training ends.
+
+    Attributes:
+        restore_best: as given; who trains in parts asks for it.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class MetricStoppingHook(StopOnPredicateHook):
         super().__init__(lambda: False, run_every_secs, run_every_steps)
         self._metric = metric
         self._rule = rule
-        self._restore_best = restore_best
+        self.restore_best = restore_best
         self._evaluations = EvaluatedMetric(eval_dir, metric)
         self._best: BestWeights | None = None
         self._writes = True
@@ -58,13 +61,13 @@ class MetricStoppingHook(StopOnPredicateHook):
             HookError: the best weights could not be put back at the end.
         """
         super().after_create(run)
-        if self._restore_best and is_url(str(run.config.model_dir)) and not is_alone():
+        if self.restore_best and is_url(str(run.config.model_dir)) and not is_alone():
             raise HookError(
                 f"restore_best: {run.config.model_dir} is a URL, and each of several processes has only its part of a "
                 "checkpoint there, so none could put the best weights back. Train in one process, or in a directory "
                 "that all share; or leave restore_best out and take the checkpoint that keep_checkpoint_best keeps."
             )
-        self._best = BestWeights(run.model_dir) if self._restore_best else None
+        self._best = BestWeights(run.model_dir) if self.restore_best else None
         self._writes = run.config.is_chief
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

@@ -42,7 +42,8 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
         is_pruned: takes the first objective by step; called after every evaluation but the last.
 
     Raises:
-        ArgumentError: the plan has no last step, or an evaluation lacks an objective.
+        ArgumentError: the plan has no last step, a hook has restore_best although evaluations are in between, or an
+            evaluation lacks an objective.
     """
     program = read.program()
     experiment = program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
@@ -50,6 +51,8 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
     if last is None:
         raise ArgumentError("A sweep needs to know when a trial is done: set train.max_steps.")
     every = sweep.every_steps or last
+    if every < last:
+        _check_parts(experiment.train_hooks)
     steps: dict[int, float] = {}
     values: list[float] = []
     for step in [*range(every, last, every), last]:
@@ -66,6 +69,17 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
         if step < last and is_pruned(steps):
             return Outcome(state="PRUNED", values=values, steps=steps)
     return Outcome(state="COMPLETE", values=values, steps=steps if len(sweep.objectives) == 1 else {})
+
+
+def _check_parts(hooks: Sequence[object]) -> None:
+    """Refuses hooks that would act at the end of each part of a trial."""
+    for hook in hooks:
+        if getattr(hook, "restore_best", False):
+            raise ArgumentError(
+                f"{type(hook).__name__} has restore_best, which puts the best weights back where training ends, and "
+                "with sweep.every_steps a trial is trained in parts: each would continue from those weights. Leave "
+                "one of both out."
+            )
 
 
 def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
