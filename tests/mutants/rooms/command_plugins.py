@@ -66,4 +66,22 @@ MUTANTS = (
         tests=("test_the_end_is_told_though_the_watch_of_the_pods_begins_again_just_then",),
         in_cut=False,
     ),
+    Mutant(
+        name="summaries-of-a-prediction-are-refused-in-a-gradient",
+        guarantee="rule 252",
+        file="estimator_core/_model/scope.py",
+        old="        if nobody_writes and (path in self.summaries or not self.is_outermost):",
+        new="        if False:",
+        tests=("test_a_model_that_writes_summaries_is_explained",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="explained-labels-lose-their-name",
+        guarantee="rule 252",
+        file="plugins/explain/src/estimator_explain/rows.py",
+        old="given if by_name or given is None else",
+        new="given if given is None else",
+        tests=("test_ids_of_64_bits_and_labels_by_name_stay_what_the_input_yields",),
+        in_cut=False,
+    ),
 )

@@ -569,4 +569,13 @@ MUTANTS = (
         tests=("test_an_interrupted_run_is_in_order",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-random-key-is-an-array-of-numpy",
+        guarantee="rule 251",
+        file=_ROOM + "starting.py",
+        old="    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):\n",
+        new="    if True:\n",
+        tests=("test_a_random_key_of_the_optimizer_is_restored_with_any_number_of_devices",),
+        in_cut=False,
+    ),
 )

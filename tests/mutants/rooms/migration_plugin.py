@@ -4,6 +4,8 @@ from tests.mutants.record import Mutant
 
 _MODELS = "plugins/migration/src/estimator_migration/savedmodels/"
 
+_MIGRATION = "plugins/migration/src/estimator_migration/"
+
 _PROVING = "plugins/migration/src/estimator_migration/proving/"
 
 _DIRECTORIES = "plugins/canned_bert/src/estimator_canned_bert/"
@@ -151,6 +153,42 @@ MUTANTS = (
         old="if len(by_place) > len(row.places) or _starred(args):",
         new="if True:",
         tests=("test_a_call_has_the_arguments_of_the_successor",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="imports-follow-the-first-of-any-function",
+        guarantee="rule 250",
+        file=_MIGRATION + "rewriting.py",
+        old="        if self.plan.needed and self._first is None:",
+        new="        if False:",
+        tests=("test_a_rewritten_program_runs",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="an-import-goes-though-it-is-used",
+        guarantee="rule 250",
+        file=_MIGRATION + "rewriting.py",
+        old="and used and self._all_replaced(alias)",
+        new="and True",
+        tests=("test_an_import_that_other_files_may_need_stays",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-name-of-the-program-is-taken-for-a-module",
+        guarantee="rule 250",
+        file=_MIGRATION + "rewriting.py",
+        old="or self._is_hidden(node, row):\n",
+        new="or False:\n",
+        tests=("test_a_name_of_the_program_is_not_taken_for_a_module",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-note-that-is-left-counts-for-nothing",
+        guarantee="rule 250",
+        file=_MIGRATION + "checking.py",
+        old="[*uses(resolver), *_notes(resolver)]",
+        new="uses(resolver)",
+        tests=("test_check_ends_with_3_while_a_note_is_left",),
         in_cut=False,
     ),
 )

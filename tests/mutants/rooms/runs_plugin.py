@@ -231,4 +231,13 @@ MUTANTS = (
         tests=("test_a_fold_whose_loss_is_not_finite_ends_no_other",),
         in_cut=False,
     ),
+    Mutant(
+        name="best-weights-are-put-back-after-each-part",
+        guarantee="rule 253",
+        file="plugins/runs/src/estimator_runs/sweep/trial.py",
+        old="    if every < last:",
+        new="    if False:",
+        tests=("test_a_hook_that_restores_the_best_weights_is_refused_where_a_trial_has_parts",),
+        in_cut=False,
+    ),
 )
