@@ -262,6 +262,21 @@ def test_refusals(line, settings, words):
         open_folds(line, settings=settings)
 
 
+def test_the_input_is_handed_params_and_config(line):
+    """As it is in a run: its rows may depend on hyperparameters."""
+    more = """
+
+def by_params(params, config):
+    assert config.tf_random_seed == 1
+    return batches(8, int(params.epochs))()
+"""
+    Path("line_code.py").write_text(CODE + more)
+    text = (TOML + CROSSVAL).replace("line_code.py:rows", "line_code.py:by_params")
+    line.write_text(text.replace("rate = 0.3", "rate = 0.3\nepochs = 1"))
+    assert len(open_folds(line).rows) == 32
+    assert not Path("runs/line-crossval/folds").exists()
+
+
 def test_without_rows_the_key_is_named(line):
     line.write_text('program = { file = "line_code.py" }\n')
     with pytest.raises(ConfigurationError, match=r"crossval.input: is missing"):

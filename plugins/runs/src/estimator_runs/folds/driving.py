@@ -16,7 +16,15 @@ from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
-from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
+from estimator_runs.folds.fold import (
+    Folds,
+    check_finite,
+    experiment_in,
+    fold_experiment,
+    judge,
+    model_dir_of,
+    training_input,
+)
 from estimator_runs.folds.rows import Rows, read_rows
 from estimator_runs.folds.splitting import splits
 from estimator_runs.folds.together import run_together
@@ -38,11 +46,12 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
     """
     read = read_configuration(path, settings)
     crossval = read.configuration.crossval or Crossval()
-    rows = _rows(read, crossval)
+    folder = folder or Path(f"runs/{path.stem}-crossval")
+    rows = _rows(read, crossval, folder)
     found = Folds(
         read=read,
         crossval=crossval,
-        folder=folder or Path(f"runs/{path.stem}-crossval"),
+        folder=folder,
         rows=rows,
         splits=splits(crossval, rows),
     )
@@ -108,12 +117,15 @@ def _run(folds: Folds, fold: int) -> None:
     judge(folds, fold, estimator)
 
 
-def _rows(read: Read, crossval: Crossval) -> Rows:
+def _rows(read: Read, crossval: Crossval, folder: Path) -> Rows:
+    """Reads all rows. The input is handed the params and the config of the first fold, as in its training."""
     found = read.configuration
     said = [(crossval.input, ("crossval", "input")), (found.inputs and found.inputs.eval, ("inputs", "eval"))]
     for one, path in said:
         if one is not None:
-            return read_rows(build_input(one, read.resolved, path, plugins_of(found)))
+            input_fn = build_input(one, read.resolved, path, plugins_of(found))
+            estimator: Any = experiment_in(read, model_dir_of(folder, 0)).estimator
+            return read_rows(input_fn, params=estimator.params, config=estimator.config)
     text = "is missing: it says which rows are split. [inputs.eval] would do."
     raise ConfigurationError([at(read.resolved, ("crossval", "input"), text)])
 

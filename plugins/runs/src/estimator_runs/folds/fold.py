@@ -37,11 +37,22 @@ class Folds:
 
     def model_dir(self, fold: int) -> Path:
         """The model_dir of a fold."""
-        return self.folder / "folds" / str(fold)
+        return model_dir_of(self.folder, fold)
 
     def done(self, fold: int) -> bool:
         """Whether a fold has ended."""
         return (self.model_dir(fold) / "fold.json").exists()
+
+
+def model_dir_of(folder: Path, fold: int) -> Path:
+    """The model_dir of a fold below an output directory."""
+    return folder / "folds" / str(fold)
+
+
+def experiment_in(read: Read, model_dir: Path) -> Any:
+    """The experiment of a configuration, in a model_dir."""
+    program = read.program()
+    return program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
 
 
 def check_finite(failed: Mapping[int, int | None]) -> None:
@@ -64,8 +75,7 @@ def fold_experiment(folds: Folds, fold: int) -> Any:
     Raises:
         ArgumentError: its training has no last step.
     """
-    program = folds.read.program()
-    experiment = program.experiment_fn(program.run_config(str(folds.model_dir(fold))), program.hparams(""))
+    experiment = experiment_in(folds.read, folds.model_dir(fold))
     if experiment.train_steps is None:
         raise ArgumentError("Cross-validation needs to know when a fold is done: set train.max_steps.")
     return experiment
