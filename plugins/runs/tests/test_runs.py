@@ -216,6 +216,13 @@ def test_a_page_draws_the_curves(runs):
     assert "name<" not in text
 
 
+def test_a_page_of_relative_and_absolute_paths(runs, capsys):
+    pytest.importorskip("estimator_report")
+    assert main(["runs", "plot", "runs/slow", str(runs / "fast"), "--output", "page.html"]) == 0
+    assert capsys.readouterr().out == "page.html: 6 runs\n"
+    assert all(path in Path("page.html").read_text() for path in ("<td>runs/slow/1</td>", f"<td>{runs}/fast/1</td>"))
+
+
 def test_long_curves_are_thinned(tmp_path):
     from estimator_runs import RunRecord
 

@@ -32,7 +32,8 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *,
         from estimator_report import ReportSource, build_page, replace_page
     except ModuleNotFoundError as error:
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
-    source = ReportSource(model_dir=Path(os.path.commonpath([run.path for run in runs])), evaluation="", results={})
+    common = Path(os.path.commonpath([run.path.absolute() for run in runs]))
+    source = ReportSource(model_dir=common, evaluation="", results={})
     runs = sorted(runs, key=lambda run: rank(run.best(metrics[0], mode), mode))
     sections: list[Any] = [_Table(runs, metrics, mode), _Curves(runs, metrics)]
     if pairs := against_best(runs, metrics[0], mode):
