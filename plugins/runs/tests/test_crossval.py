@@ -212,6 +212,16 @@ def test_a_fold_whose_loss_is_not_finite_ends_no_other(line, capsys):
         assert [path.parent.name for path in Path("runs/line-crossval").glob("folds/*/fold.json")] == ["1"]
 
 
+def test_a_metric_that_is_not_finite_is_a_string_in_strict_json(line, whole, capsys):
+    shutil.copytree(whole.folder, "wild")
+    for place in Path("wild").glob("folds/*/fold.json"):
+        place.write_text(json.dumps(json.loads(place.read_text()) | {"metrics": {"error": float("nan")}}))
+    assert main(["crossval", "line.toml", "--dir", "wild", "--json"]) == 0
+    (told,) = capsys.readouterr().out.splitlines()
+    error = json.loads(told, parse_constant=pytest.fail)["metrics"]["error"]
+    assert (error["mean"], error["values"]) == ("NaN", ["NaN"] * 4)
+
+
 @pytest.mark.slow
 def test_folds_in_processes_are_those_of_one(line, whole):
     """Three folds are left to two processes; the first fold was done by this one."""

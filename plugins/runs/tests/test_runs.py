@@ -72,6 +72,17 @@ def test_the_same_as_json(runs, capsys):
     assert (pair["settings"], pair["best"], pair["seeds"]) == ("rate=0.1", "rate=0.3", [1, 2, 3])
 
 
+@pytest.mark.parametrize("action", ["list", "show", "compare"])
+def test_a_metric_that_is_not_finite_is_a_string_in_strict_json(runs, action, capsys):
+    leave("wild/1", [float("inf"), float("-inf"), float("nan")], seed=1, rate=0.1)
+    assert main(["runs", action, "wild", "--json"] if action != "show" else ["runs", "show", "wild/1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    if action == "show":
+        assert told["evaluations"][""]["metrics"]["loss"] == "NaN"
+    else:
+        assert (told if action == "list" else told["runs"])[0]["loss"] == "-Infinity"
+
+
 def test_what_a_configuration_file_says_differs_too(runs, capsys):
     """Of runs of a file, and of trials as far as a sweep has chosen it. Nobody knows it of the others."""
     told = {"hparams.rate": 0.3, "inputs.train.args.size": 32, "train.max_steps": 30, "jax.x": 1, "environment.A": "b"}

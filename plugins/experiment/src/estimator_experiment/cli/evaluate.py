@@ -7,7 +7,6 @@ and settings. Nothing is trained. Results are written where `--name` says, as an
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     from estimator_experiment.cli.chosen_checkpoints import chosen_checkpoints
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import json_value, number, table
     from estimator_experiment.cli.writable import check_writable
     from estimator_experiment.opening import open_program
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             if args.slices:
                 print(_slices(found["slices"], args.metrics) + "\n")
     if args.json:
-        print(json.dumps([{name: json_value(value) for name, value in found.items()} for found in results]))
+        print(json_text([{name: json_value(value) for name, value in found.items()} for found in results]))
     else:
         print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
     if known and (unknown := sorted(set(args.metrics or ()) - known)):  # all is evaluated, written and shown before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shutil
 import sys
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from estimator_experiment.cli.json_text import json_text
 
 #: Characters that every column of a table keeps.
 _NARROWEST = 8
@@ -42,7 +43,7 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
 def as_json(experiment: Any, result: Any) -> str:
     """The same for programs, without predictions: one object on one line."""
     estimator = experiment.estimator
-    return json.dumps(
+    return json_text(
         {
             "model_dir": estimator.model_dir,
             "stop_reason": estimator.stop_reason,

@@ -71,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rate(args: argparse.Namespace, experiment: Any) -> int:
-    import json
     from dataclasses import asdict
 
     import numpy as np
 
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import number, table
     from estimator_runs.budget.rates import rate_range
 
@@ -89,7 +89,7 @@ def _rate(args: argparse.Namespace, experiment: Any) -> int:
         hooks=experiment.train_hooks,
     )
     if args.json:
-        print(json.dumps(asdict(found)))
+        print(json_text(asdict(found)))
     else:
         shown = np.unique(np.linspace(0, len(found.rates) - 1, 12).astype(int)) if found.rates else []
         print(table([(number(found.rates[n]), number(found.losses[n])) for n in shown], ("rate", "smoothed loss")))
@@ -101,8 +101,7 @@ def _rate(args: argparse.Namespace, experiment: Any) -> int:
 
 
 def _batch(args: argparse.Namespace, experiment: Any) -> int:
-    import json
-
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import table
     from estimator_runs.budget.sizes import batch_sizes
 
@@ -118,7 +117,7 @@ def _batch(args: argparse.Namespace, experiment: Any) -> int:
     points = [(float(size), rate) for size, rate in measured if rate is not None]
     if args.json:
         rows = [{"size": one.size, "bytes": one.memory, "seconds": one.seconds} for one in found]
-        print(json.dumps({"sizes": rows, "largest": int(points[-1][0]) if points else None}))
+        print(json_text({"sizes": rows, "largest": int(points[-1][0]) if points else None}))
     else:
         lines = [
             (
@@ -138,12 +137,12 @@ def _batch(args: argparse.Namespace, experiment: Any) -> int:
 
 
 def _data(args: argparse.Namespace, experiment: Any) -> int:
-    import json
     from dataclasses import asdict
 
     import numpy as np
 
     from estimator_core.errors import ArgumentError
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import number, table
     from estimator_runs.budget.data import data_curve
 
@@ -165,7 +164,7 @@ def _data(args: argparse.Namespace, experiment: Any) -> int:
     )
     means = [float(np.mean(one)) for one in found.values]
     if args.json:
-        print(json.dumps(asdict(found)))
+        print(json_text(asdict(found)))
     else:
         spread = [f"{np.std(one, ddof=1):.2g}" if len(one) > 1 else "-" for one in found.values]
         rows = list(zip(map(str, found.sizes), map(number, means), spread, strict=True))

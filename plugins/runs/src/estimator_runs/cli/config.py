@@ -48,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
         from estimator_experiment.cli import run as run_command
 
         return run_command.run(args)
-    import json
-
+    from estimator_experiment.cli.json_text import json_text
     from estimator_runs.configuration.reading import read_configuration
 
     read = read_configuration(Path(args.file), args.settings)
@@ -58,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
         if args.build:
             with tempfile.TemporaryDirectory(prefix="estimator-config-") as directory:
                 program.experiment_fn(program.run_config(directory), program.hparams(""))
-        print(json.dumps({"file": args.file, "built": args.build}) if args.json else f"{args.file} is whole.")
+        print(json_text({"file": args.file, "built": args.build}) if args.json else f"{args.file} is whole.")
         return 0
     from estimator_runs.configuration.show import beside, effective, show
 
     if args.json:
         whole = [*effective(read), *((f"plugins: {name}", value, origin) for name, value, origin in beside(read))]
         rows = [{"key": key, "value": value, "origin": origin} for key, value, origin in whole]
-        print(json.dumps(rows, default=str))
+        print(json_text(rows, default=str))
     else:
         print(show(read))
     return 0

@@ -30,13 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    import json
     from dataclasses import asdict
 
     import numpy as np
 
     from estimator_core.errors import ArgumentError
     from estimator_core.plugins import default_plugins
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import table
     from estimator_runs.folds.driving import open_folds, run_folds
     from estimator_runs.folds.ensemble import export_ensemble, receiver_of
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     exported = export_ensemble(folds, format=args.format) if args.export else None
     if args.json:
         found = {name: asdict(one) for name, one in metrics.items()}
-        print(json.dumps({"metrics": found, "rows": len(rows), "predictions": str(path), "export": exported}))
+        print(json_text({"metrics": found, "rows": len(rows), "predictions": str(path), "export": exported}))
         return 0
     lines = [(name, f"{one.mean:.4g}", f"{one.low:.4g}", f"{one.high:.4g}") for name, one in metrics.items()]
     print(f"{len(folds.splits)} folds of {len(folds.rows)} rows\n")

@@ -23,10 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    import json
-
     import numpy as np
 
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.population.driving import open_population, run_population
 
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
             {"trial": index, "values": values, "metrics": metrics[index], "failed": failed.get(index)}
             for index, values in enumerate(trials.values)
         ]
-        print(json.dumps({"folder": str(trials.folder), "trials": rows}))
+        print(json_text({"folder": str(trials.folder), "trials": rows}))
         return 1 if failed else 0
     names, keys = sorted({name for one in metrics for name in one}), list(trials.values[0])
     lines: list[tuple[str, ...]] = []

@@ -33,11 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    import json
     from dataclasses import asdict
 
     from estimator_core.errors import ArgumentError
     from estimator_core.storage import is_url
+    from estimator_experiment.cli.json_text import json_text
     from estimator_runs.capsule.reproducing import reproduce
 
     for place in (args.run, args.output or ""):
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.output) if args.output else whole.parent / f"{whole.name}-reproduced"
     found = reproduce(model_dir, folder, here=args.here, settings=args.settings)
     if args.json:
-        print(json.dumps(asdict(found)))
+        print(json_text(asdict(found)))
         return 0 if found.weights is None else 1
     if found.weights is None:
         print(f"The weights of step {found.step} are equal, bit for bit.")

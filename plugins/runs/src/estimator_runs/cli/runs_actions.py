@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_experiment.cli.json_text import json_text
 from estimator_experiment.cli.run_report import fitted, table
 from estimator_runs.records.comparing import against_best, differences, rank
 from estimator_runs.records.page import write_page
@@ -25,7 +26,7 @@ def list_(args: argparse.Namespace, places: list[Path]) -> int:
     _check_metrics(runs, [args.metric])
     ranked = sorted(runs, key=lambda run: rank(run.best(args.metric, args.mode), args.mode))
     if args.json:
-        print(json.dumps([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
+        print(json_text([_described(run, args) | {"ended": run.record.get("ended")} for run in ranked]))
         return 0
     rows = [
         (str(run.path), _number(run.best(args.metric, args.mode)), _ended(run), ", ".join(run.tags)) for run in ranked
@@ -44,7 +45,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
             for name, step in found.items()
             if step is not None
         }
-        print(json.dumps({"tags": run.tags, **run.record, "evaluations": newest_of}, default=repr))
+        print(json_text({"tags": run.tags, **run.record, "evaluations": newest_of}, default=repr))
         return 0
     print(json.dumps({"tags": run.tags, **run.record}, indent=1))
     for name, results in run.evaluations.items():
@@ -68,7 +69,7 @@ def compare_(args: argparse.Namespace, places: list[Path]) -> int:
         differing = [{key: values[place] for key, values in varying.items()} for place in range(len(runs))]
         told = [_described(run, args) | {"settings": one} for run, one in zip(runs, differing, strict=True)]
         against = [{"settings": one.settings, "best": one.best, **asdict(one.found)} for one in pairs]
-        print(json.dumps({"runs": told, "against": against}, default=repr))
+        print(json_text({"runs": told, "against": against}, default=repr))
         return 0
     rows = [
         (

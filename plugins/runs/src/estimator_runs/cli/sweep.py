@@ -32,10 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    import json
     import sys
 
     from estimator_core.errors import ArgumentError
+    from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import fitted, number, table
     from estimator_runs.sweep.driving import open_search, run_search, work
     from estimator_runs.sweep.results import best_trials, importances, write_winner
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     metrics = [one.metric for one in search.sweep.objectives]
     if args.json:
         rows = [{"number": trial.number, "values": trial.values, "params": trial.params} for trial in best]
-        print(json.dumps({"trials": counts, "best": rows, "importances": mattered, "winner": winner}))
+        print(json_text({"trials": counts, "best": rows, "importances": mattered, "winner": winner}))
         return 0
     head = ("trial", *metrics, *search.space)
     print(f"{search.shelf.folder}: {', '.join(f'{count} {state.lower()}' for state, count in counts.items())}\n")
