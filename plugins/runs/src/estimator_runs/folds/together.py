@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import partial
 
 from estimator_runs.folds.fold import Folds, check_finite, fold_experiment, judge, training_input
 from estimator_runs.population.member import Member
@@ -39,9 +40,9 @@ def run_together(folds: Folds) -> None:
             for fold, one in going.items()
         ]
         interruption = stack.enter_context(Interruption())
-        population = Population(members, way=known if way == "auto" else way)
+        keep_way = partial(write_whole, place)
+        population = Population(members, way=known if way == "auto" else way, keep_way=keep_way)
         population.train(next(iter(going.values())).train_steps)
-        write_whole(place, population.way)
         for fold, one in going.items():
             interruption.check()
             if f"fold {fold}" not in population.failed:

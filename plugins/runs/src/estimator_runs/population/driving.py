@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +124,12 @@ def _run(trials: Trials, waiting: Mapping[int, Any], last: int, interruption: In
     ]
     place = trials.folder / "way.json"
     known = json.loads(place.read_text()) if place.exists() else None
-    population = Population(members, way=known if trials.said.way == "auto" else trials.said.way)
+    way = known if trials.said.way == "auto" else trials.said.way
+    population = Population(members, way=way, keep_way=partial(write_whole, place))
     every = trials.said.every_steps or last
     for step in [*range(every, last, every), last]:
         interruption.check()
         population.train(step)
-        write_whole(place, population.way)
         for number, one in waiting.items():
             interruption.check()
             name = f"trial {number}"

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -31,6 +31,7 @@ class Population:
         members: the runs. Their programs must be the same; seeds, data and numbers in the optimizer's state may differ.
         way: "together" maps the step over all, "apart" makes that of one run after the other with one program; None:
             the faster of them by measurement.
+        keep_way: called with the way that was measured, before the first step.
 
     Attributes:
         way: what was chosen; None: nothing yet.
@@ -54,7 +55,13 @@ class Population:
         [3.0, 3.0, 3.0]
     """
 
-    def __init__(self, members: Sequence[Member], *, way: str | None = None) -> None:
+    def __init__(
+        self,
+        members: Sequence[Member],
+        *,
+        way: str | None = None,
+        keep_way: Callable[[str], None] = lambda way: None,
+    ) -> None:
         for member in members:
             check_member(member)
         names = [member.name for member in members]
@@ -64,6 +71,7 @@ class Population:
         if len(set(directories)) < len(directories):
             raise ArgumentError(f"Runs of a population need a model_dir each, given: {directories}.")
         self.way = way
+        self._keep_way = keep_way
         self.failed: dict[str, int] = {}
         self._standing = {member.name: start(member) for member in members}
         self._interruption = Interruption()
@@ -158,6 +166,7 @@ class Population:
             self._ways[key] = ways(common_step([one.member for one in (*group, *others)], batches))
         if self.way is None:
             self.way = fastest(self._ways[key], [one.state for one in group], row)
+            self._keep_way(self.way)
         return self._ways[key][self.way]
 
     def _may_follow(self, one: Standing) -> bool:
