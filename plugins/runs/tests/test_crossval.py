@@ -105,7 +105,8 @@ def test_is_the_loop_that_people_write(line, capsys):
     ],
 )
 def test_splits_are_those_of_scikit_learn(line, splitter, theirs):
-    folds = open_folds(line, settings=[f"crossval.splitter={splitter}", "crossval.groups=person"])
+    more = ["crossval.groups=person"] if splitter == "grouped" else []
+    folds = open_folds(line, settings=[f"crossval.splitter={splitter}", *more])
     person = np.arange(60) // 4
     groups = person if splitter == "grouped" else None
     for mine, its in zip(folds.splits, theirs.split(np.zeros(60), folds.rows.labels, groups), strict=True):
@@ -261,6 +262,8 @@ def test_other_data_in_the_same_directory_is_refused(line, change, words):
     ("settings", "words"),
     [
         (["crossval.splitter=grouped"], r"needs crossval.groups.*\['person', 'x'\]"),
+        (["crossval.groups=person"], r"'person' has no effect on the splitter 'k_fold'.*grouped, stratified_grouped"),
+        (["crossval.splitter=time_ordered", "crossval.groups=person"], "no effect on the splitter 'time_ordered'"),
         (["crossval.folds=61"], "60 rows cannot be split by 'k_fold'"),
         (["crossval.splitter=stratify"], "Did you mean 'stratified'"),
         (["crossval.splitter=time_ordered", "crossval.shuffle=true"], "are not shuffled"),
@@ -285,6 +288,28 @@ def by_params(params, config):
     line.write_text(text.replace("rate = 0.3", "rate = 0.3\nepochs = 1"))
     assert len(open_folds(line).rows) == 32
     assert not Path("runs/line-crossval/folds").exists()
+
+
+@pytest.mark.parametrize("splitter", ["grouped", "stratified_grouped"])
+@pytest.mark.parametrize(
+    ("person", "words"),
+    [
+        ("np.zeros((len(x), 2), np.int32)", r"it has the shape \[2\] in each row. Give a feature with one value"),
+        ("np.array(['a', None, *['b'] * 5][:len(x)], object)", r"cannot be compared: row 1 has none \(None\)"),
+        ("np.array(['a', 1, *['b'] * 5][:len(x)], object)", "cannot be compared: they are of several types"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused_by_name(line, splitter, person, words):
+    Path("line_code.py").write_text((CODE + MORE).replace('"person": person', f'"person": {person}'))
+    with pytest.raises(ArgumentError, match=f"The feature 'person' cannot be crossval.groups: .*{words}"):
+        open_folds(line, settings=[f"crossval.splitter={splitter}", "crossval.groups=person"])
+
+
+def test_a_label_that_is_missing_among_words_is_refused(line):
+    labels = "np.array(['a', None, *['b'] * 5][:len(x)], object)"
+    Path("line_code.py").write_text((CODE + MORE).replace("(3 * x + 1).astype(np.float32)", labels))
+    with pytest.raises(ArgumentError, match="The labels cannot be compared: row 1 has none"):
+        open_folds(line, settings=["crossval.splitter=stratified"])
 
 
 def test_without_rows_the_key_is_named(line):

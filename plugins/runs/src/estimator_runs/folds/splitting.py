@@ -18,28 +18,63 @@ _SPLITTERS = {
     "stratified_grouped": ("StratifiedGroupKFold", True),
     "time_ordered": ("TimeSeriesSplit", False),
 }
+#: Those that keep the rows of a group together.
+_GROUPED = ("grouped", "stratified_grouped")
 
 
 def splits(crossval: Crossval, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
     """The numbers of the rows to train on and of those held out, fold by fold.
 
     Raises:
-        ArgumentError: scikit-learn is not installed, or cannot split these rows.
+        ArgumentError: scikit-learn is not installed, or cannot split these rows. Groups are missing, cannot be used, or
+            are named for a splitter that does not look at them.
     """
     splitter = _splitter(crossval)
-    groups = None
-    if crossval.splitter in ("grouped", "stratified_grouped"):
-        if crossval.groups not in rows.features:
-            raise ArgumentError(
-                f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature: there are "
-                f"{sorted(rows.features)}."
-            )
-        groups = rows.features[str(crossval.groups)].reshape(len(rows))
-    labels = np.unique(rows.labels, return_inverse=True)[1] if rows.labels.dtype.hasobject else rows.labels
+    groups = _groups(crossval, rows)
+    labels = _numbered(rows.labels, "The labels") if rows.labels.dtype.hasobject else rows.labels
     try:
         return list(splitter.split(np.zeros(len(rows)), labels, groups))
     except ValueError as error:
         raise ArgumentError(f"{len(rows)} rows cannot be split by {crossval.splitter!r}: {error}") from error
+
+
+def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
+    """A number for the group of each row; None: the splitter does not look at groups."""
+    name = crossval.groups
+    if crossval.splitter not in _GROUPED:
+        if name is not None:
+            raise ArgumentError(
+                f"crossval.groups = {name!r} has no effect on the splitter {crossval.splitter!r}: rows of one group "
+                f"would be on both sides. Set crossval.splitter to one of {', '.join(_GROUPED)}, or take out "
+                "crossval.groups."
+            )
+        return None
+    if name is None or name not in rows.features:
+        raise ArgumentError(
+            f"The splitter {crossval.splitter!r} needs crossval.groups, the name of a feature: there are "
+            f"{sorted(rows.features)}."
+        )
+    found = rows.features[name]
+    if found.size != len(rows):
+        raise ArgumentError(
+            f"The feature {name!r} cannot be crossval.groups: it has the shape {list(found.shape[1:])} in each row. "
+            "Give a feature with one value in each row."
+        )
+    return _numbered(found.reshape(len(rows)), f"The feature {name!r} cannot be crossval.groups: its values")
+
+
+def _numbered(values: np.ndarray, what: str) -> np.ndarray:
+    """The values as numbers: equal ones are one number, and the order stays.
+
+    Raises:
+        ArgumentError: they cannot be ordered, as with a missing value among words.
+    """
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError as error:
+        empty = [row for row, value in enumerate(values.tolist()) if value is None]
+        where = f"row {empty[0]} has none (None)" if empty else "they are of several types"
+        raise ArgumentError(f"{what} cannot be compared: {where}. Give each row a value of one type.") from error
 
 
 def _splitter(crossval: Crossval) -> Any:
