@@ -162,6 +162,31 @@ def test_cut_short_it_goes_on(line, whole, monkeypatch):
     assert metrics_over_folds(resumed) == metrics_over_folds(whole)
 
 
+STOPPED = """
+
+def experiment_fn(config, hparams):
+    import estimator_hooks as hooks
+
+    estimator = ec.Estimator(model_fn, config=config, params=ec.HParams(rate=0.3))
+    evaluating = hooks.InMemoryEvaluatorHook(estimator, batches(8, 1), every_n_iter=100)
+    waiting = [hooks.stop_if_no_decrease_hook(estimator, "loss", 1, run_every_steps=5) for _ in range(2)]
+    return ec.Experiment(estimator, batches(8), batches(8, 1), train_steps=6, train_hooks=[*waiting, evaluating])
+"""
+
+
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_hooks_that_wait_for_evaluations_are_named_once(line, caplog, evaluates):
+    pytest.importorskip("estimator_hooks")
+    code = STOPPED if evaluates else STOPPED.replace(", evaluating]", "]")
+    Path("line_code.py").write_text(CODE + MORE + code)
+    line.write_text('[program]\nfile = "line_code.py"\n' + CROSSVAL.replace("folds = 4", "folds = 2"))
+    with caplog.at_level("WARNING", logger="estimator_core"):
+        run_folds(open_folds(line))
+    told = [record.getMessage() for record in caplog.records if "early stopping" in record.getMessage()]
+    assert [text.partition(":")[0] for text in told] == ([] if evaluates else ["MetricStoppingHook"])
+    assert all("Each fold trains to step 6" in text for text in told)
+
+
 def test_a_stop_in_the_last_step_of_a_fold_begins_no_other(line, whole, stopped_late):
     late = open_folds(line, Path("late"))
     with stopped_late(20) as trained, pytest.raises(PreemptedError, match="interrupted"):

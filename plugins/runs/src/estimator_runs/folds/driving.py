@@ -16,6 +16,7 @@ from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
+from estimator_runs.folds.blind_hooks import warn_of_blind_hooks
 from estimator_runs.folds.fold import (
     Folds,
     check_finite,
@@ -96,6 +97,7 @@ def work(folds: Folds) -> None:
         PreemptedError: SIGTERM or SIGINT stopped it. A fold in progress continues from its checkpoint.
     """
     failed: dict[int, int | None] = {}
+    warned = False
     with Interruption() as interruption:
         for fold in range(len(folds.splits)):
             if folds.done(fold):
@@ -103,15 +105,18 @@ def work(folds: Folds) -> None:
             with owned(folds.model_dir(fold)) as mine:
                 if mine and not folds.done(fold):
                     try:
-                        _run(folds, fold)
+                        _run(folds, fold, warn=not warned)
                     except NanLossDuringTrainingError as error:
                         failed[fold] = error.step
+                    warned = True
                     interruption.check()
     check_finite(failed)
 
 
-def _run(folds: Folds, fold: int) -> None:
+def _run(folds: Folds, fold: int, *, warn: bool) -> None:
     experiment = fold_experiment(folds, fold)
+    if warn:
+        warn_of_blind_hooks(experiment.train_hooks, experiment.train_steps)
     estimator: Any = experiment.estimator
     estimator.train(training_input(folds, fold), hooks=experiment.train_hooks, max_steps=experiment.train_steps)
     judge(folds, fold, estimator)
