@@ -1,6 +1,7 @@
 """Many runs, read from what they left."""
 
 import json
+import os
 import re
 import shutil
 import tracemalloc
@@ -314,6 +315,51 @@ def test_a_torn_run_is_named_and_the_others_are_shown(runs, file, text, told, ca
             assert json.loads(output.out)["against"][0]["seeds"] == [1, 3]
         else:
             assert output.out == "page.html: 5 runs\n"
+
+
+def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
+    """A link may form a circle, lead nowhere, or name a run that is there already."""
+    leave("big/run", [1.0], seed=1, rate=0.1)
+    leave("big/more/deep", [1.0], seed=2, rate=0.1)
+    for name, target in {"a": "runs/fast/1", "b": "big/run", "c": "big/more", "d": "runs", "e": "none"}.items():
+        (runs / name).symlink_to(tmp_path / target)
+    (tmp_path / "big" / "more" / "up").symlink_to(runs)
+    found = [str(run.path) for run in read_runs([Path("runs")])]
+    assert found == ["runs/b", "runs/c/deep", *(f"runs/{one}/{seed}" for one in ("fast", "slow") for seed in (1, 2, 3))]
+    assert main(["runs", "rm", "runs/fast/1", "runs/b"]) == 2
+    told = (
+        f"runs/b is a symbolic link, and only whole runs are removed. Remove the run it leads to, {tmp_path}/big/run,"
+    )
+    assert told in capsys.readouterr().err
+    assert Path("runs/fast/1").is_dir()
+
+
+@pytest.mark.parametrize("place", ["runs/slow", "runs/slow/2/eval", "runs/slow/2"])
+def test_a_directory_that_may_not_be_read_is_named(runs, place, monkeypatch, capsys):
+    """Root may read everything, so what the operating system would say is said here."""
+    stat, scandir, iterdir = Path.stat, os.scandir, Path.iterdir
+
+    def checked(real, barred):
+        def asked(path, *args, **kwargs):
+            if barred(Path(path)):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *args, **kwargs)
+
+        return asked
+
+    monkeypatch.setattr(Path, "stat", checked(stat, lambda path: path.parent == Path(place)))
+    monkeypatch.setattr(Path, "iterdir", checked(iterdir, lambda path: path == Path(place)))
+    monkeypatch.setattr(os, "scandir", checked(scandir, lambda path: path == Path(place)))
+    assert main(["runs", "list", "runs", "--json"]) == 0
+    output = capsys.readouterr()
+    (line,) = output.err.splitlines()
+    assert line.startswith(f"left out: {place}" if place != "runs/slow/2/eval" else "left out: runs/slow/2: ")
+    assert "cannot be read: Permission denied" in line
+    shown = [row["run"] for row in json.loads(output.out)]
+    assert shown[:3] == ["runs/fast/1", "runs/fast/2", "runs/fast/3"]
+    assert shown[3:] == ([] if place == "runs/slow" else ["runs/slow/1", "runs/slow/3"])
+    with pytest.raises(ArgumentError, match=f"{place}.*cannot be read: Permission denied"):
+        read_runs([Path("runs")])
 
 
 def test_where_no_run_can_be_read_each_is_named(runs, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -117,6 +118,12 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def rm_(args: argparse.Namespace, places: list[Path]) -> int:
     """Removes runs: only model_dirs, never a directory that merely holds some."""
+    for place in places:
+        if place.is_symlink():
+            raise ArgumentError(
+                f"{place} is a symbolic link, and only whole runs are removed. Remove the run it leads to, "
+                f"{shlex.quote(str(place.resolve()))}, and then the link."
+            )
     runs = [read_run(place) for place in places]
     working = [str(run.path) for run in runs if "ended" not in run.record]
     if working and not args.force:

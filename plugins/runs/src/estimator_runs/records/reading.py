@@ -12,6 +12,7 @@ from typing import Any, cast
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs.records.digest import Digest, digests
+from estimator_runs.records.finding import files_below
 from estimator_runs.records.kept import known_digests
 from estimator_runs.records.told import told_by_file
 
@@ -106,8 +107,9 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
 
     def __init__(self, model_dir: Path) -> None:
         self._folders = {
-            "" if path.parent.name == "eval" else path.parent.name.removeprefix("eval_"): path.parent
-            for path in sorted(model_dir.glob(f"eval*/{_RESULTS}"))
+            "" if folder.name == "eval" else folder.name.removeprefix("eval_"): folder
+            for folder in sorted(model_dir.iterdir())
+            if folder.name.startswith("eval") and _is_there(folder / _RESULTS)
         }
 
     def __getitem__(self, name: str) -> Mapping[int, Mapping[str, Any]]:
@@ -133,11 +135,15 @@ def read_runs(places: Iterable[Path]) -> list[RunRecord]:
     Raises:
         ArgumentError: a directory cannot be read or holds no run, or the record of a run cannot be read.
     """
-    return [read_run(path) for path in _model_dirs(places)]
+    found, faults = _model_dirs(places)
+    if faults:
+        raise ArgumentError("\n".join(faults))
+    return [read_run(path) for path in found]
 
 
 def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
-    """The runs that can be read, with their results; and for each other one a line that says what is wrong.
+    """The runs that can be read, with their results; and for each other one, and each directory that cannot be looked
+    into, a line that says what is wrong.
 
     Args:
         places: model_dirs, or directories that hold some.
@@ -146,8 +152,8 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
         ArgumentError: a directory cannot be read or holds no run, or no run can be read.
     """
     runs: list[RunRecord] = []
-    faults: list[str] = []
-    for path in _model_dirs(places):
+    found, faults = _model_dirs(places)
+    for path in found:
         try:
             run = read_run(path)
             run.metric_names()
@@ -162,24 +168,41 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
     return runs, faults
 
 
-def _model_dirs(places: Iterable[Path]) -> list[Path]:
+def _model_dirs(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
+    """The model_dirs, and a line for each directory below that cannot be looked into."""
     found: dict[Path, None] = {}
+    faults: dict[str, None] = {}
     for place in places:
         try:
-            paths = [place / _RECORD] if (place / _RECORD).is_file() else sorted(place.rglob(_RECORD))
+            paths, told = ([place / _RECORD], []) if (place / _RECORD).is_file() else files_below(place, _RECORD)
         except OSError as error:  # it may not be looked into
             raise ArgumentError(f"{place} cannot be read: {error.strerror}.") from error
-        if not paths:
+        if not paths and not told:
             raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
         found.update(dict.fromkeys(path.parent for path in paths))
-    return list(found)
+        faults.update(dict.fromkeys(told))
+    return list(found), list(faults)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file.
+
+    Raises:
+        OSError: its directory may not be looked into.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def read_run(model_dir: Path) -> RunRecord:
     """Reads one run.
 
     Raises:
-        ArgumentError: the directory holds no run, or its record or its tags cannot be read.
+        ArgumentError: the directory holds no run, or its record, its tags or the directory of an evaluation cannot be
+            read.
     """
     record: Any = _json(model_dir, _RECORD)
     if not isinstance(record, Mapping):
@@ -187,7 +210,11 @@ def read_run(model_dir: Path) -> RunRecord:
     wrong = [table for table in _TABLES if not isinstance(record.get(table, {}), Mapping)]
     if wrong:
         raise ArgumentError(f"{model_dir} holds no run that can be read: {_RECORD}: {wrong[0]} is not a JSON object")
-    return RunRecord(path=model_dir, record=record, evaluations=_Results(model_dir), tags=_tags(model_dir))
+    tags = _tags(model_dir)
+    try:
+        return RunRecord(path=model_dir, record=record, evaluations=_Results(model_dir), tags=tags)
+    except OSError as error:
+        raise ArgumentError(f"{model_dir}: {error.filename} cannot be read: {error.strerror}") from error
 
 
 def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tuple[str, ...]:

@@ -1,0 +1,55 @@
+"""The files of one name at a directory or below it, also where a symbolic link leads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
+    """The files, by path, and for each directory that cannot be read a line that says so. Directories beside or below a
+    file that was found are not told: what they hold is a matter of its reader.
+
+    A directory is looked into once, by its own path before that of a link. So links that form a circle do no harm.
+
+    Args:
+        place: a directory. A file, or a path without anything there, holds none.
+        name: of the files.
+
+    Raises:
+        OSError: the directory itself may not be looked into.
+    """
+    found: list[Path] = []
+    faults: dict[Path, str] = {}
+    seen = set[tuple[int, int]]()
+    waiting, links = [place], list[Path]()
+    while waiting or links:
+        folder = waiting.pop() if waiting else links.pop(0)
+        try:
+            about = folder.stat()
+            if (about.st_dev, about.st_ino) in seen:
+                continue
+            seen.add((about.st_dev, about.st_ino))
+            entries = _entries(folder)
+        except (FileNotFoundError, NotADirectoryError):  # removed meanwhile
+            continue
+        except OSError as error:
+            if folder == place:
+                raise
+            faults[folder] = f"{folder} cannot be read: {error.strerror}."
+            continue
+        for entry in entries:
+            if entry.name == name:
+                found.append(folder / name)
+            elif entry.is_symlink():
+                links.append(folder / entry.name)
+            elif entry.is_dir():
+                waiting.append(folder / entry.name)
+    holders = {path.parent for path in found}
+    return sorted(found), [text for folder, text in sorted(faults.items()) if holders.isdisjoint(folder.parents)]
+
+
+def _entries(folder: Path) -> Sequence[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
