@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,13 @@ def test_trains_evaluates_predicts_and_says_where_things_lie(program: Path, caps
     assert sorted(path.name for path in Path("runs/line/checkpoints").iterdir()) == ["0", "12", "6"]
     record = json.loads(Path("runs/line/run.json").read_text())
     assert record["hparams"] == {"rate": 0.3, "train_steps": 12}
+
+
+def test_what_to_look_at_can_be_pasted_into_a_shell(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(program), "--hparams", "train_steps=2", "--model-dir", "my runs/line"]) == 0
+    looks = [line.partition("look: ")[2] for line in capsys.readouterr().out.splitlines() if "look: " in line]
+    assert [shlex.split(look)[-1] for look in looks] == ["my runs/line"] * len(looks)
+    assert len(looks) >= 2
 
 
 def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

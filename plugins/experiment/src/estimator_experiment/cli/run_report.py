@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -70,13 +71,14 @@ def _exports(model_dir: str) -> list[str]:
 def places(estimator: Any) -> str:
     """Where curves, checkpoints and exports lie, and how to look at them."""
     model_dir = estimator.model_dir
+    word = shlex.quote(model_dir)
     lines = [
-        f"curves       {model_dir}        look: tensorboard --logdir {model_dir}",
-        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: estimator checkpoints {model_dir}",
+        f"curves       {model_dir}        look: tensorboard --logdir {word}",
+        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: estimator checkpoints {word}",
     ]
     exports = _exports(model_dir)
     if exports:
-        lines.append(f"exports      {exports[-1]}        look: estimator exports {model_dir}")
+        lines.append(f"exports      {exports[-1]}        look: estimator exports {word}")
     lines.append(f"run record   {model_dir}/run.json")
     return "\n".join(lines)
 

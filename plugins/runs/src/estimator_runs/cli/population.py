@@ -23,6 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    import shlex
+
     import numpy as np
 
     from estimator_experiment.cli.json_text import json_text
@@ -60,5 +62,5 @@ def run(args: argparse.Namespace) -> int:
     print(table(told, ("values", "metric", "mean over seeds", "deviation")))
     for index, reason in failed.items():
         print(f"trial {index} failed: {reason}")
-    print(f"\nruns  {trials.folder}\nnext  estimator runs compare {trials.folder}")
+    print(f"\nruns  {trials.folder}\nnext  estimator runs compare {shlex.quote(str(trials.folder))}")
     return 1 if failed else 0

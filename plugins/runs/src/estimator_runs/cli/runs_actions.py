@@ -109,7 +109,7 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
         if several or not tags:
             what = f"{several[0]} is a directory, and no tag" if several else "There is no tag"
             raise ArgumentError(
-                f"{what}. Write one tag after --tag: estimator runs tag {' '.join(args.dirs)} --tag good"
+                f"{what}. Write one tag after --tag: estimator runs tag {shlex.join(args.dirs)} --tag good"
             )
     for run in read_runs(places):  # all are read before one is written
         print(f"{run.path}: {', '.join(tag_run(run.path, tags, remove=args.remove)) or 'no tags'}")

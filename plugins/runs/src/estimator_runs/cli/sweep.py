@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    import shlex
     import sys
 
     from estimator_core.errors import ArgumentError
@@ -77,5 +78,5 @@ def run(args: argparse.Namespace) -> int:
     if mattered:
         print("\n" + table([(name, f"{share:.2f}") for name, share in mattered.items()], ("value", "importance")))
     if winner is not None:
-        print(f"\nwinner  {winner}\nnext    estimator run {winner}")
+        print(f"\nwinner  {winner}\nnext    estimator run {shlex.quote(winner)}")
     return 0
