@@ -19,7 +19,30 @@ from estimator_explain.rows import Rows, read_rows
 
 #: Words in the names of metrics of which less is better; of all others more is assumed to be better.
 _LESS_IS_BETTER = frozenset(
-    ["loss", "error", "perplexity", "brier", "mae", "mse", "rmse", "msle", "mape", "nll", "deviance", "entropy", "wer"]
+    [
+        "loss",
+        "error",
+        "perplexity",
+        "brier",
+        "mae",
+        "mse",
+        "rmse",
+        "msle",
+        "rmsle",
+        "mape",
+        "smape",
+        "nll",
+        "deviance",
+        "entropy",
+        "wer",
+        "cer",
+        "ece",
+        "crossentropy",
+        "logloss",
+        "divergence",
+        "hinge",
+        "cosh",
+    ]
 )
 #: Results that do not say how good a model is; of named heads the name follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
@@ -166,7 +189,7 @@ def less_is_better(metric: str) -> bool:
     """Whether the name of a metric says that it measures what is wrong.
 
     Example:
-        >>> [less_is_better(name) for name in ("average_loss", "mae", "loss/click", "accuracy", "closs")]
+        >>> [less_is_better(name) for name in ("average_loss", "mae", "kl_divergence", "accuracy", "closs")]
         [True, True, True, False, False]
     """
     return not _LESS_IS_BETTER.isdisjoint(re.split(r"[^a-z0-9]+", metric.lower()))
