@@ -131,6 +131,10 @@ def test_names_that_differ(recording: Path, tmp_path: Path, capsys: pytest.Captu
     names = tmp_path / "names.json"
     names.write_text('{"weights": "w"}')
     assert prove("another name", recording, tmp_path, "--names", str(names)) == 0
+    capsys.readouterr()
+    names.write_text('{"weights": "w", "weigths": "w"}')
+    assert prove("another name", recording, tmp_path, "--names", str(names)) == 2
+    assert "The new program has no variables, metrics or predictions ['weigths']" in capsys.readouterr().err
 
 
 def test_what_is_frozen_here_has_no_gradient(

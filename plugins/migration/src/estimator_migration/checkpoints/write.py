@@ -32,14 +32,18 @@ def convert_checkpoint(
         names: different names of arrays: names in TensorFlow by name here.
 
     Raises:
-        ArgumentError: `model_dir` has checkpoints.
+        ArgumentError: `model_dir` has checkpoints, or names are given for arrays that the model does not have.
         CheckpointMismatchError: arrays are missing or have another shape.
     """
     if Path(model_dir).is_dir() and latest_checkpoint(os.fspath(model_dir)) is not None:
         raise ArgumentError(f"{os.fspath(model_dir)} has checkpoints already. Name a new directory.")
     tensors = load_variables(path)
     estimator.train(input_fn, steps=1)
-    converted = convert(read_checkpoint(estimator.model_dir), tensors, names)
+    template = read_checkpoint(estimator.model_dir)
+    known = {*template.variables, *template.model_state, *template.opt_state}
+    if unknown := sorted((names or {}).keys() - known):
+        raise ArgumentError(f"The model has no arrays {unknown}, which names are given for. It has {sorted(known)}.")
+    converted = convert(template, tensors, names)
     with CheckpointStore(model_dir) as store:
         _ = store.save(converted.step, converted.items).path
     return converted

@@ -98,7 +98,8 @@ def prove(
         tolerance: the tolerance of differences, as in `Quantity`.
 
     Raises:
-        ArgumentError: there is no such recording or program, or a side computes another loss each time.
+        ArgumentError: there is no such recording or program, a side computes another loss each time, or names are given
+            for what the new program does not have.
         CheckpointMismatchError: the weights of the old program do not fit the new one.
     """
     recording = read_recording(recorded)
@@ -109,6 +110,12 @@ def prove(
         raise ArgumentError(
             f"The training loss of the {' and of the '.join(random)} program differs from one time to the next, "
             "by the same weights and batch: dropout or noise. Set its rate to 0 in both functions."
+        )
+    known = {*here.weights[0], *here.start.metrics, *here.start.predictions}
+    if unknown := sorted((names or {}).keys() - known):
+        raise ArgumentError(
+            f"The new program has no variables, metrics or predictions {unknown}, which names are given for. It has "
+            f"{sorted(known)}."
         )
     return Proof(
         quantities=tuple(compare(here, recording.computed, names or {})),
