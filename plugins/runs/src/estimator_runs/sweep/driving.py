@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.problems import ConfigurationError, at, nearest
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
-from estimator_runs.sweep.engine import check_engine, distributions, is_pruned, sample
+from estimator_runs.sweep.engine import Plan, check_engine, distributions, pruning, sample
 from estimator_runs.sweep.shelf import Shelf
 from estimator_runs.sweep.trial import configured, run_trial
 from estimator_runs.workers import Interruption, run_workers
@@ -129,23 +129,39 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
     with shelf.owned(number) as mine:
         if not mine or shelf.outcome(number) is not None:
             return False
-        known = shelf.known(number)
-        params = shelf.params(number)
-        if params is None:
-            params = sample(search.sweep, search.space, number, known)
-            shelf.plan(number, params)
+        plan = planned(search, number)
+        known, params = shelf.known(number), plan.params
         _log.info("Trial %d of %d: %s", number, search.sweep.trials, params)
         read = configured(search.path, search.settings, f"trial {number}", params, search.sweep.seed)
 
         def pruned(values: Any) -> bool:
+            nonlocal plan
             interruption.check()
-            return is_pruned(search.sweep, search.space, number, known, params, values)
+            ends, attributes = pruning(search.sweep, search.space, known, plan, values)
+            plan = replace(plan, attributes=attributes)
+            return ends
 
         outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
-        shelf.end(number, outcome)
+        shelf.end(number, replace(outcome, attributes=plan.attributes))
         shelf.study()  # so other tools of Optuna see it
         _log.info("Trial %d of %d: %s %s", number, search.sweep.trials, outcome.state, list(outcome.values))
     return True
+
+
+def planned(search: Search, number: int) -> Plan:
+    """The plan of a trial whose known trials have ended. It is made if it is missing, as are those between: each
+    follows from what stands before it, so whoever makes it makes the same.
+    """
+    shelf = search.shelf
+    first = shelf.first_open(number)
+    plan = shelf.plan(first - 1) or Plan(params={})
+    for one in range(first, number + 1):
+        found = shelf.plan(one)
+        if found is None:
+            found = sample(search.sweep, search.space, shelf.known(one), plan.study)
+            shelf.note(one, found)
+        plan = found
+    return plan
 
 
 def _run_workers(search: Search) -> None:

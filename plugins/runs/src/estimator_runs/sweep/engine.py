@@ -1,13 +1,15 @@
 """Optuna as the engine: which values a trial gets and whether it continues, from the trials that it knows.
 
-A trial knows exactly the trials that ended `workers` places before it. So a seed always leads to the same trials, in
-any order of the workers and after any kill.
+A trial knows exactly the trials that ended `workers` places before it, and the plans of those since. So a seed always
+leads to the same trials, in any order of the workers and after any kill. Optuna's study is made anew for each trial:
+what samplers and pruners keep in it is kept with the plans and outcomes.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from estimator_core.errors import ArgumentError
@@ -17,6 +19,21 @@ from estimator_runs.configuration.schema import Parameter, Sweep
 
 if TYPE_CHECKING:
     import optuna
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a sampler has chosen for a trial, and what it remembers.
+
+    Args:
+        params: the values by name.
+        attributes: what it keeps with the trial, such as a generation.
+        study: what it keeps with the study after this trial, such as its place in a sequence.
+    """
+
+    params: Mapping[str, Any]
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    study: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def engine() -> Any:
@@ -91,62 +108,93 @@ def check_engine(sweep: Sweep, resolved: Resolved) -> None:
             raise ConfigurationError([at(resolved, ("sweep", key), f"{one.name} refuses it: {error}")]) from None
 
 
-def sample(sweep: Sweep, space: Mapping[str, Any], number: int, known: Sequence[optuna.trial.FrozenTrial]) -> Any:
-    """The values of a trial.
-
-    Args:
-        sweep: the search.
-        space: distributions by name.
-        number: the number of the trial.
-        known: the trials that it knows, in order.
-    """
-    study = _view(sweep, number, known)
-    return dict(study.ask(dict(space)).params)
-
-
-def is_pruned(
+def sample(
     sweep: Sweep,
     space: Mapping[str, Any],
-    number: int,
     known: Sequence[optuna.trial.FrozenTrial],
-    params: Mapping[str, Any],
-    values: Mapping[int, float],
-) -> bool:
-    """Whether a trial ends early.
+    remembered: Mapping[str, Any],
+) -> Plan:
+    """The plan of the trial after those that it knows.
 
     Args:
         sweep: the search.
         space: distributions by name.
-        number: the number of the trial.
         known: the trials that it knows, in order.
-        params: its values.
+        remembered: what the sampler kept with the study when it planned the trial before.
+    """
+    storage = engine().storages.InMemoryStorage()
+    study = _view(sweep, known, storage)
+    place = storage.get_study_id_from_name(study.study_name)
+    for name, value in remembered.items():
+        storage.set_study_system_attr(place, name, value)
+    study.pruner.prune(study, running(space, Plan(params={})))  # Hyperband shares the trials out once it is asked
+    params = dict(study.ask(dict(space)).params)
+    attributes = study.get_trials(deepcopy=False)[-1].system_attrs
+    return Plan(params=params, attributes=dict(attributes), study=dict(storage.get_study_system_attrs(place)))
+
+
+def pruning(
+    sweep: Sweep,
+    space: Mapping[str, Any],
+    known: Sequence[optuna.trial.FrozenTrial],
+    plan: Plan,
+    values: Mapping[int, float],
+) -> tuple[bool, Mapping[str, Any]]:
+    """Whether the trial after those that it knows ends early, and what sampler and pruner keep with it from now on.
+
+    Args:
+        sweep: the search.
+        space: distributions by name.
+        known: the trials that it knows, in order.
+        plan: its plan, with what the pruner has kept so far.
+        values: the results of its evaluations, by step.
+    """
+    study = _view(sweep, [*known, running(space, plan, values)])
+    pruned = bool(study.pruner.prune(study, study.get_trials()[-1]))
+    return pruned, dict(study.get_trials(deepcopy=False)[-1].system_attrs)
+
+
+def running(space: Mapping[str, Any], plan: Plan, values: Mapping[int, float] | None = None) -> Any:
+    """A trial that has not ended, as an object of Optuna.
+
+    Args:
+        space: distributions by name.
+        plan: its plan.
         values: the results of its evaluations, by step.
     """
     optuna = engine()
-    trial = optuna.trial.create_trial(
+    return optuna.trial.create_trial(
         state=optuna.trial.TrialState.RUNNING,
-        params=dict(params),
-        distributions=dict(space),
-        intermediate_values=dict(values),
+        params=dict(plan.params),
+        distributions={name: space[name] for name in plan.params},
+        intermediate_values=dict(values or {}),
+        system_attrs=dict(plan.attributes),
     )
-    trial.number = number
-    return bool(_pruner(sweep).prune(_view(sweep, number, known), trial))
 
 
-def _view(sweep: Sweep, number: int, known: Sequence[Any]) -> optuna.Study:
+def _view(sweep: Sweep, known: Sequence[Any], storage: Any = None) -> optuna.Study:
     """A study in memory with the trials that one trial knows of, and a sampler seeded for that trial."""
     optuna = engine()
     study = optuna.create_study(
-        directions=directions(sweep), sampler=_sampler(sweep, number), pruner=_pruner(sweep), study_name="sweep"
+        storage=storage,
+        directions=directions(sweep),
+        sampler=_sampler(sweep, len(known)),
+        pruner=_pruner(sweep),
+        study_name="sweep",
     )
     study.add_trials(known)
     return study
 
 
 def _sampler(sweep: Sweep, number: int) -> Any:
-    make = getattr(engine().samplers, sweep.sampler.name)
+    """The sampler of a trial. Of a grid or a sequence all trials have the same one, and take their places in it."""
+    name, args, samplers = sweep.sampler.name, sweep.sampler.args, engine().samplers
     seed = int.from_bytes(hashlib.sha256(f"{sweep.seed}/{number}".encode()).digest()[:4])
-    return make(**{"seed": seed, **sweep.sampler.args})
+    if name == "GridSampler":
+        args = {"seed": sweep.seed, **args}
+    elif name == "QMCSampler":
+        args = {"seed": sweep.seed, "independent_sampler": samplers.RandomSampler(seed=seed), **args}
+    return getattr(samplers, name)(**{"seed": seed, **args})
 
 
 def _pruner(sweep: Sweep) -> Any:

@@ -75,8 +75,8 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
         ArgumentError: no trial is complete, or that one is not planned.
     """
     chosen = best_trials(search)[0].number if number is None else number
-    params = search.shelf.params(chosen)
-    if params is None:
+    plan = search.shelf.plan(chosen)
+    if plan is None:
         raise ArgumentError(f"{search.shelf.folder} has no trial {chosen}.")
     target = search.shelf.folder / "best.toml" if path is None else path
     # As the trials have them: with the types of the file, and with code from where the command was given.
@@ -86,7 +86,7 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
     said = read_configuration(search.path, search.settings).resolved.values.get("run_config", {})
     seed = {} if "tf_random_seed" in said else {"run_config.tf_random_seed": search.sweep.seed}
     origin = Origin(source=f"trial {chosen}")
-    layers = [layer_of(key, value, origin) for key, value in {**seed, **params}.items()]
+    layers = [layer_of(key, value, origin) for key, value in {**seed, **plan.params}.items()]
     include = os.path.relpath(search.path.resolve(), target.parent.resolve())
     values = {"include": include, **resolve([*settings, *filter(None, layers)]).values}
     target.write_text(f"# Trial {chosen} of {search.shelf.folder.name}.\n{tomli_w.dumps(values)}", encoding="utf-8")

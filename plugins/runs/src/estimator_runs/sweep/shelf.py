@@ -20,7 +20,7 @@ from typing import Any, Literal
 from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.configuration.show import masked
-from estimator_runs.sweep.engine import directions, engine
+from estimator_runs.sweep.engine import Plan, directions, engine, running
 from estimator_runs.workers import opened_lock, owned
 
 _CONFIGURATION, _DIGEST = "configuration", "configuration_digest"
@@ -35,12 +35,14 @@ class Outcome:
         values: one for each objective; empty if it failed.
         steps: the first objective at each evaluation.
         reason: why it failed.
+        attributes: what sampler and pruner keep with the trial.
     """
 
     state: Literal["COMPLETE", "PRUNED", "FAIL"]
     values: Sequence[float] = ()
     steps: Mapping[int, float] = field(default_factory=dict[int, float])
     reason: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Shelf:
@@ -115,14 +117,17 @@ class Shelf:
         with owned(self.trial_dir(number)) as mine:
             yield mine
 
-    def params(self, number: int) -> dict[str, Any] | None:
-        """The values of a trial; None: it is not planned yet."""
+    def plan(self, number: int) -> Plan | None:
+        """The plan of a trial; None: it has none yet. An earlier version noted the values alone."""
         path = self.trial_dir(number) / "trial.json"
-        return json.loads(path.read_text())["params"] if path.exists() else None
+        if not path.exists():
+            return None
+        said = json.loads(path.read_text())
+        return Plan(params=said["params"], attributes=said.get("attributes", {}), study=said.get("study", {}))
 
-    def plan(self, number: int, params: Mapping[str, Any]) -> None:
-        """Notes the values of a trial."""
-        write_whole(self.trial_dir(number) / "trial.json", {"number": number, "params": dict(params)})
+    def note(self, number: int, plan: Plan) -> None:
+        """Notes the plan of a trial."""
+        write_whole(self.trial_dir(number) / "trial.json", {"number": number, **asdict(plan)})
 
     def outcome(self, number: int) -> Outcome | None:
         """How a trial ended; None: it has not."""
@@ -145,22 +150,30 @@ class Shelf:
         return number
 
     def known(self, number: int) -> list[Any]:
-        """The trials that one trial knows of: those that ended `workers` places before it."""
-        return [self.frozen(one) for one in range(max(0, number - self._sweep.workers + 1))]
+        """The trials that one trial knows of: those that ended `workers` places before it, and plans of those since."""
+        first = self.first_open(number)
+        planned = [self.plan(one) for one in range(first, number)]
+        ended = [self.frozen(one) for one in range(first)]
+        return ended + [running(self._space, one) for one in planned if one is not None]
+
+    def first_open(self, number: int) -> int:
+        """The first trial whose outcome one trial does not know; itself, if one worker takes them in turn."""
+        return max(0, number - self._sweep.workers + 1)
 
     def frozen(self, number: int) -> Any:
         """A trial that has ended, as an object of Optuna."""
         optuna = engine()
-        outcome, params = self.outcome(number), self.params(number)
+        outcome, plan = self.outcome(number), self.plan(number)
         assert outcome is not None
-        assert params is not None
+        assert plan is not None
         state = optuna.trial.TrialState[outcome.state]
         return optuna.trial.create_trial(
             state=state,
             values=list(outcome.values) or None,
-            params=params,
+            params=dict(plan.params),
             distributions=dict(self._space),
             intermediate_values=dict(outcome.steps),
+            system_attrs={**plan.attributes, **outcome.attributes},
             user_attrs={"model_dir": f"trials/{number:05d}", **({"reason": outcome.reason} if outcome.reason else {})},
         )
 
