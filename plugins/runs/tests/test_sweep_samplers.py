@@ -1,12 +1,13 @@
 """Samplers and pruners of Optuna that keep something in the study are in a sweep what they are in a loop of Optuna."""
 
 import contextlib
+import importlib.util
 from pathlib import Path
 
 import pytest
 from line_files import TOML, write_line
 
-from estimator_runs import open_search, run_search
+from estimator_runs import ConfigurationError, open_search, run_search
 from estimator_runs.sweep import driving
 from estimator_runs.sweep.driving import planned
 from estimator_runs.sweep.shelf import Outcome
@@ -153,3 +154,24 @@ def test_pruners_that_compare_rungs_end_the_bad_trials(line, name, args, monkeyp
     assert [(one.state, sorted(one.steps)) for one in found] == expected
     assert "PRUNED" in [one.state for one in found]
     assert killed
+
+
+@pytest.mark.parametrize(
+    ("sampler", "told"),
+    [
+        ("'CmaEsSampler'", "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. TPESampler"),
+        ("'GPSampler'", "GPSampler needs torch: pip install torch."),
+        ("'BruteForceSampler'", "BruteForceSampler does not fit the space: FloatDistribution.step must be given"),
+        (GRID.replace("rate", "rat"), "GridSampler does not fit the space: The parameter name, hparams.rate, is not"),
+        (GRID.replace("0.05", "0.7"), "GridSampler does not fit the space: The value 0.7 of parameter 'hparams.rate'"),
+        ("{name='GridSampler', args={search_space=3}}", "GridSampler refuses it: "),
+    ],
+)
+def test_samplers_that_cannot_work_are_refused(line, sampler, told, monkeypatch):
+    """Before anything is written, with what to do."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else find(name))
+    with pytest.raises(ConfigurationError, match=r"sweep\.sampler: ") as caught:
+        open_search(line, settings=[f"sweep.sampler={sampler}"])
+    assert told in str(caught.value)
+    assert not Path("runs").exists()

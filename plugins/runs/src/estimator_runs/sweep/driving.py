@@ -15,7 +15,7 @@ from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.problems import ConfigurationError, at, nearest
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
-from estimator_runs.sweep.engine import Plan, check_engine, distributions, pruning, sample
+from estimator_runs.sweep.engine import Plan, check_engine, check_space, distributions, pruning, sample
 from estimator_runs.sweep.shelf import Shelf
 from estimator_runs.sweep.trial import configured, run_trial
 from estimator_runs.workers import Interruption, run_workers
@@ -67,6 +67,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
     check_engine(sweep, read.resolved)
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)
+    check_space(sweep, space, read.resolved)
     shelf = Shelf(folder or Path(f"runs/{path.stem}-sweep"), sweep, space)
     shelf.open(_of_trials(read.resolved), look=look)
     return Search(path=path, settings=tuple(settings), sweep=sweep, space=space, shelf=shelf)

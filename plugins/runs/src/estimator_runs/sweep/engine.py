@@ -8,6 +8,7 @@ what samplers and pruners keep in it is kept with the plans and outcomes.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -88,8 +89,17 @@ def directions(sweep: Sweep) -> list[str]:
     return ["minimize" if one.mode == "min" else "maximize" for one in sweep.objectives]
 
 
+#: What a sampler needs that Optuna does not bring.
+_NEEDED = {"GPSampler": "torch"}
+_PICKLES = (
+    "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. "
+    "TPESampler (the default), GPSampler and NSGAIISampler also learn from the trials."
+)
+
+
 def check_engine(sweep: Sweep, resolved: Resolved) -> None:
-    """Refuses samplers and pruners that Optuna does not have, or that their arguments do not fit.
+    """Refuses samplers and pruners that Optuna does not have, that need what is missing, or that their arguments do not
+    fit.
 
     Raises:
         ConfigurationError: one is not valid; the message names it and the nearest valid name.
@@ -102,10 +112,34 @@ def check_engine(sweep: Sweep, resolved: Resolved) -> None:
         if one.name not in known:
             text = f"Optuna has no {key} {one.name!r}.{nearest(one.name, known)}"
             raise ConfigurationError([at(resolved, ("sweep", key), text)])
+        if one.name == "CmaEsSampler":
+            raise ConfigurationError([at(resolved, ("sweep", key), _PICKLES)])
+        needed = _NEEDED.get(one.name)
+        if needed is not None and importlib.util.find_spec(needed) is None:
+            text = f"{one.name} needs {needed}: pip install {needed}."
+            raise ConfigurationError([at(resolved, ("sweep", key), text)])
         try:
             _sampler(sweep, 0) if key == "sampler" else _pruner(sweep)
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise ConfigurationError([at(resolved, ("sweep", key), f"{one.name} refuses it: {error}")]) from None
+
+
+def check_space(sweep: Sweep, space: Mapping[str, Any], resolved: Resolved) -> None:
+    """Refuses a sampler that cannot choose values for a space, or whose grid has values outside of it.
+
+    Raises:
+        ConfigurationError: it cannot; the message has the reason that Optuna tells.
+    """
+    name, args = sweep.sampler.name, sweep.sampler.args
+    grid = args.get("search_space", {}) if name == "GridSampler" else {}
+    try:
+        for key in grid.keys() & space.keys():
+            for value in grid[key]:
+                running(space, Plan(params={key: value}))
+        sample(sweep, space, [], {})
+    except (TypeError, ValueError) as error:
+        text = f"{name} does not fit the space: {error}"
+        raise ConfigurationError([at(resolved, ("sweep", "sampler"), text)]) from None
 
 
 def sample(
