@@ -175,3 +175,13 @@ def test_samplers_that_cannot_work_are_refused(line, sampler, told, monkeypatch)
         open_search(line, settings=[f"sweep.sampler={sampler}"])
     assert told in str(caught.value)
     assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("name", ["RandomSampler", "TPESampler"])
+def test_a_seed_of_the_sampler_is_that_of_all_trials_and_not_of_each(line, name):
+    first, again, other = (
+        rates(sampled(line, f"{{name='{name}', args={{seed={seed}}}}}", 4, folder=folder))
+        for seed, folder in ((5, "first"), (5, "again"), (6, "other"))
+    )
+    assert first == again != other
+    assert len(set(first)) == 4

@@ -221,14 +221,17 @@ def _view(sweep: Sweep, known: Sequence[Any], storage: Any = None) -> optuna.Stu
 
 
 def _sampler(sweep: Sweep, number: int) -> Any:
-    """The sampler of a trial. Of a grid or a sequence all trials have the same one, and take their places in it."""
-    name, args, samplers = sweep.sampler.name, sweep.sampler.args, engine().samplers
-    seed = int.from_bytes(hashlib.sha256(f"{sweep.seed}/{number}".encode()).digest()[:4])
+    """The sampler of a trial, with a seed of its own from the one of the sampler or of the sweep. Of a grid or a
+    sequence all trials have the same one, and take their places in it.
+    """
+    name, args, samplers = sweep.sampler.name, dict(sweep.sampler.args), engine().samplers
+    whole = args.pop("seed", sweep.seed)
+    seed = int.from_bytes(hashlib.sha256(f"{whole}/{number}".encode()).digest()[:4])
     if name == "GridSampler":
-        args = {"seed": sweep.seed, **args}
-    elif name == "QMCSampler":
-        args = {"seed": sweep.seed, "independent_sampler": samplers.RandomSampler(seed=seed), **args}
-    return getattr(samplers, name)(**{"seed": seed, **args})
+        return samplers.GridSampler(seed=whole, **args)
+    if name == "QMCSampler":
+        return samplers.QMCSampler(**{"seed": whole, "independent_sampler": samplers.RandomSampler(seed=seed), **args})
+    return getattr(samplers, name)(seed=seed, **args)
 
 
 def _pruner(sweep: Sweep) -> Any:
