@@ -84,6 +84,30 @@ def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -
     assert Path(told["checkpoint"]).name == "4"
 
 
+@pytest.mark.plugins  # the storage is that of estimator-storage
+def test_a_run_at_a_url_continues_and_tells_the_url(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"file://{program.parent}/store/line"
+    words = [str(program), "--model-dir", url]
+    assert main(["run", *words, "--hparams", "train_steps=4"]) == 0
+    output = capsys.readouterr().out
+    assert f"checkpoints  {url}/checkpoints/4        look: estimator checkpoints {url}" in output
+    assert f"run record   {url}/run.json" in output
+    assert "/tmp/" not in output.replace(url, "")
+    assert main(["--json", "run", *words, "--hparams", "train_steps=6"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["model_dir"], told["checkpoint"]) == (url, f"{url}/checkpoints/6")
+    assert main(["checkpoints", url, "--json"]) == 0
+    assert [one["step"] for one in json.loads(capsys.readouterr().out)] == [0, 4, 6]
+
+
+def test_another_model_dir_than_that_of_the_command_is_refused(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program.write_text(program.read_text().replace("default_hooks=False", "model_dir='elsewhere'"))
+    assert main(["run", str(program)]) == 2
+    assert "of the experiment writes to 'elsewhere', run_config says 'runs/line'" in capsys.readouterr().err
+
+
 def test_another_function_schedule_and_directory(program: Path) -> None:
     assert main(["run", f"{program}:other", "--schedule", "train", "--model-dir", "here"]) == 0
     assert sorted(path.name for path in Path("here/checkpoints").iterdir()) == ["0", "3"]

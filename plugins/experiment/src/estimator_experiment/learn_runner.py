@@ -73,9 +73,10 @@ def run(
         raise ArgumentTypeError(
             f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead."
         )
-    if experiment.estimator.model_dir != config.model_dir:
+    asked = experiment.estimator.config.model_dir  # of a URL `estimator.model_dir` is the copy on this machine
+    if asked != config.model_dir:
         raise ArgumentError(
-            f"The estimator of the experiment writes to {experiment.estimator.model_dir!r}, run_config says "
+            f"The estimator of the experiment writes to {asked!r}, run_config says "
             f"{config.model_dir!r}. Pass run_config on to the Estimator."
         )
     return schedule_of(experiment, _default_schedule(config) if schedule is None else schedule)()

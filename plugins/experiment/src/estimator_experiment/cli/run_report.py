@@ -46,11 +46,11 @@ def as_json(experiment: Any, result: Any) -> str:
     estimator = experiment.estimator
     return json_text(
         {
-            "model_dir": estimator.model_dir,
+            "model_dir": estimator.config.model_dir,
             "stop_reason": estimator.stop_reason,
-            "checkpoint": estimator.latest_checkpoint(),
+            "checkpoint": _asked_for(estimator, estimator.latest_checkpoint()),
             "metrics": {name: json_value(value) for name, value in (_metrics(result) or {}).items()},
-            "exports": _exports(estimator.model_dir),
+            "exports": _exports(estimator),
         }
     )
 
@@ -64,19 +64,26 @@ def _metrics(result: Any) -> Mapping[str, Any] | None:
     return result[0] if isinstance(result, tuple) else result if isinstance(result, Mapping) else None
 
 
-def _exports(model_dir: str) -> list[str]:
-    return sorted(str(path) for path in (Path(model_dir) / "export").glob("*/*") if path.name.isdigit())
+def _exports(estimator: Any) -> list[str]:
+    paths = (Path(estimator.model_dir) / "export").glob("*/*")
+    return sorted(_asked_for(estimator, str(path)) or "" for path in paths if path.name.isdigit())
+
+
+def _asked_for(estimator: Any, path: str | None) -> str | None:
+    """A path in the model_dir where the user asked for it. At a URL the run works in a copy, which does not stay."""
+    return None if path is None else estimator.config.model_dir + path.removeprefix(estimator.model_dir)
 
 
 def places(estimator: Any) -> str:
     """Where curves, checkpoints and exports lie, and how to look at them."""
-    model_dir = estimator.model_dir
+    model_dir = estimator.config.model_dir
+    checkpoint = _asked_for(estimator, estimator.latest_checkpoint())
     word = shlex.quote(model_dir)
     lines = [
         f"curves       {model_dir}        look: tensorboard --logdir {word}",
-        f"checkpoints  {estimator.latest_checkpoint() or 'none'}        look: estimator checkpoints {word}",
+        f"checkpoints  {checkpoint or 'none'}        look: estimator checkpoints {word}",
     ]
-    exports = _exports(model_dir)
+    exports = _exports(estimator)
     if exports:
         lines.append(f"exports      {exports[-1]}        look: estimator exports {word}")
     lines.append(f"run record   {model_dir}/run.json")
