@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from estimator_core.cli import local_path
+
 
 def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: str) -> None:
     """Adds FILE, `--dir`, `--set` and `--json`.
@@ -14,7 +16,9 @@ def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: 
         example: of `--set`.
     """
     parser.add_argument("file", metavar="FILE", help=f"a TOML or YAML file with [{table}]")
-    parser.add_argument("--dir", metavar="DIR", help=f"where to write (default: runs/<name of the file>-{table})")
+    parser.add_argument(
+        "--dir", metavar="DIR", type=local_path, help=f"where to write (default: runs/<name of the file>-{table})"
+    )
     parser.add_argument(
         "--set",
         dest="settings",

@@ -16,6 +16,7 @@ from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.configuration.show import masked
+from estimator_runs.directories import checked_directory
 from estimator_runs.folds.blind_hooks import warn_of_blind_hooks
 from estimator_runs.folds.fold import (
     Folds,
@@ -43,11 +44,11 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
     Raises:
         ConfigurationError: the file cannot be used.
-        ArgumentError: the rows cannot be split, or the directory holds another cross-validation.
+        ArgumentError: the rows cannot be split, or the directory is a URL or holds another cross-validation.
     """
+    folder = checked_directory(folder or f"runs/{path.stem}-crossval")
     read = read_configuration(path, settings)
     crossval = read.configuration.crossval or Crossval()
-    folder = folder or Path(f"runs/{path.stem}-crossval")
     rows = _rows(read, crossval, folder)
     found = Folds(
         read=read,

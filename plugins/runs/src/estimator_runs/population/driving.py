@@ -19,6 +19,7 @@ from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.reading import Read, read_configuration
 from estimator_runs.configuration.schema import PopulationPart
 from estimator_runs.configuration.show import masked
+from estimator_runs.directories import check_owner, checked_directory
 from estimator_runs.population.member import Member
 from estimator_runs.population.training import Population
 from estimator_runs.sweep.shelf import write_whole
@@ -75,8 +76,9 @@ def open_population(path: Path, folder: Path | None = None, settings: Sequence[s
 
     Raises:
         ConfigurationError: the file cannot be used.
-        ArgumentError: the directory holds another population.
+        ArgumentError: the directory is a URL, or holds another population or a sweep.
     """
+    folder = checked_directory(folder or f"runs/{path.stem}-population")
     read = read_configuration(path, settings)
     said = read.configuration.population
     if said is None:
@@ -84,7 +86,7 @@ def open_population(path: Path, folder: Path | None = None, settings: Sequence[s
     seeds = list(range(said.seeds)) if isinstance(said.seeds, int) else said.seeds
     tables = [dict(zip(said.values, chosen, strict=True)) for chosen in itertools.product(*said.values.values())]
     values = [{_SEED: seed, **table} for table in tables for seed in seeds]
-    found = Trials(read=read, said=said, folder=folder or Path(f"runs/{path.stem}-population"), values=values)
+    found = Trials(read=read, said=said, folder=folder, values=values)
     _check_same(found)
     return found
 
@@ -188,6 +190,7 @@ def _check_same(trials: Trials) -> None:
         "configuration": json.dumps(masked(whole), default=str),
     }
     place = trials.folder / "population.json"
+    check_owner(trials.folder, place.name)
     before = json.loads(place.read_text()) if place.exists() else text
     if before == text:  # of an earlier version, which wrote it all
         write_whole(place, said)

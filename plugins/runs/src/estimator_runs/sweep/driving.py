@@ -15,6 +15,7 @@ from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.problems import ConfigurationError, at, nearest
 from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
+from estimator_runs.directories import checked_directory
 from estimator_runs.sweep.engine import Plan, check_engine, check_space, distributions, pruning, sample
 from estimator_runs.sweep.shelf import Shelf
 from estimator_runs.sweep.trial import configured, run_trial
@@ -56,8 +57,9 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
 
     Raises:
         ConfigurationError: the file, its space, sampler or pruner cannot be used.
-        ArgumentError: the directory holds another sweep, or none to look at.
+        ArgumentError: the directory is a URL, or holds another sweep, a population, or none to look at.
     """
+    folder = checked_directory(folder or f"runs/{path.stem}-sweep")
     read = read_configuration(path, settings)
     sweep = read.configuration.sweep
     if sweep is None:
@@ -68,7 +70,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)
     check_space(sweep, space, read.resolved)
-    shelf = Shelf(folder or Path(f"runs/{path.stem}-sweep"), sweep, space)
+    shelf = Shelf(folder, sweep, space)
     shelf.open(_of_trials(read.resolved), look=look)
     return Search(path=path, settings=tuple(settings), sweep=sweep, space=space, shelf=shelf)
 

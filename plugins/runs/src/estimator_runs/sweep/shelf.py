@@ -20,6 +20,7 @@ from typing import Any, Literal
 from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.configuration.show import masked
+from estimator_runs.directories import check_owner
 from estimator_runs.sweep.engine import Plan, directions, engine, running
 from estimator_runs.workers import opened_lock, owned
 
@@ -70,13 +71,14 @@ class Shelf:
 
         Raises:
             ArgumentError: a search with another space, seed, objective, sampler, number of workers or configuration
-                began here, or none if nothing is written.
+                began here, or a population, or none if nothing is written.
         """
         said = json.loads(self._sweep.model_dump_json(exclude={"trials", "storage"}))
         told = json.dumps(configuration, sort_keys=True, default=str)
         said[_CONFIGURATION] = json.loads(json.dumps(masked(configuration), default=str))
         said[_DIGEST] = hashlib.sha256(told.encode()).hexdigest()
         path = self.folder / "sweep.json"
+        check_owner(self.folder, path.name)
         if look and not path.exists():
             raise ArgumentError(f"{self.folder} holds no sweep that has begun. Give its directory (--dir).")
         if not look:

@@ -1,0 +1,43 @@
+"""The directory of a sweep, a cross-validation or a population: which place can be one, and whose it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from estimator_core.errors import ArgumentError
+from estimator_core.storage import is_url
+
+#: Each notes itself in a file. The first two keep trials under the same names.
+_NOTES = {"sweep.json": "a sweep", "population.json": "a population"}
+
+
+def checked_directory(folder: str | os.PathLike[str]) -> Path:
+    """A directory of this machine, or one that machines share.
+
+    Raises:
+        ArgumentError: it is a URL. Locks and plans cannot be in a store of objects.
+    """
+    if is_url(os.fspath(folder)):
+        raise ArgumentError(
+            f"{os.fspath(folder)} is a URL, and locks need a directory: of this machine, or one that machines share. "
+            "Give that (--dir)."
+        )
+    return Path(folder)
+
+
+def check_owner(folder: Path, note: str) -> None:
+    """Refuses the directory of trials of another kind, before anything is written.
+
+    Args:
+        folder: the directory.
+        note: the name of the file in which the own kind notes itself.
+
+    Raises:
+        ArgumentError: a file there tells another kind.
+    """
+    for name, kind in _NOTES.items():
+        place = folder / name
+        if name != note and place.exists():
+            stray = f" If it holds {_NOTES[note]}, delete {place}." if (folder / note).exists() else ""
+            raise ArgumentError(f"{folder} holds {kind}, says {place}. Give another directory (--dir).{stray}")
