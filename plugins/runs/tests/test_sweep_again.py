@@ -13,7 +13,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs import best_trials, open_search, run_search
 
-pytest.importorskip("optuna")
+optuna = pytest.importorskip("optuna")
 
 SWEEP = """
 [sweep]
@@ -98,6 +98,36 @@ def test_the_sweep_of_another_user_can_be_looked_at(line, capsys, request):
     assert "error: theirs/best.toml cannot be written: Permission denied." in capsys.readouterr().err
     assert main([*words, "--set", "sweep.trials=3"]) == 2
     assert "theirs/sweep.lock cannot be written: Permission denied. Give another directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[:-15], lambda data: data[:-1], lambda data: b"\0" + data],
+    ids=["within a line", "before a line feed", "a first byte"],
+)
+def test_a_torn_journal_is_written_anew_from_the_trials(line, damage, caplog):
+    search = open_search(line)
+    run_search(search)
+    journal = search.shelf.folder / "study.journal"
+    whole = [(one.params, one.values) for one in search.shelf.study().trials]
+    torn = damage(journal.read_bytes())
+    journal.write_bytes(torn)
+    run_search(open_search(line, settings=["sweep.trials=3"]))
+    backend = optuna.storages.journal.JournalFileBackend(str(journal))
+    study = optuna.load_study(study_name="sweep", storage=optuna.storages.JournalStorage(backend))
+    assert [(one.params, one.values) for one in study.trials][:2] == whole
+    assert len(study.trials) == 3
+    assert journal.with_name("study.journal.torn").read_bytes() == torn
+    assert "study.journal is damaged. It is now study.journal.torn, and is written anew" in caplog.text
+
+
+def test_a_look_at_a_sweep_writes_nothing(line):
+    search = open_search(line)
+    run_search(search)
+    journal = search.shelf.folder / "study.journal"
+    before = journal.read_bytes()
+    assert len(search.shelf.study().trials) == 2
+    assert journal.read_bytes() == before
 
 
 @pytest.mark.parametrize(("rows", "steps"), [(96, [5, 10, 12]), (80, [5, 10])])

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,8 @@ from estimator_runs.sweep.engine import Plan, directions, engine, running
 from estimator_runs.workers import opened_lock, owned
 
 _CONFIGURATION, _DIGEST = "configuration", "configuration_digest"
+_JOURNAL = "study.journal"
+_log = logging.getLogger("estimator_core")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,17 +190,32 @@ class Shelf:
             try:
                 stack.enter_context(self.locked())
             except ArgumentError:  # it is of another user: the storage stays as it is
-                return self._filled(None)
+                return self._filled(engine().storages.InMemoryStorage())
+            self._set_aside_if_torn()
             return self._filled(self._storage())
 
     def _filled(self, storage: Any) -> Any:
-        """A study in a storage, or in memory, with every trial that has ended."""
-        study = engine().create_study(
-            study_name="sweep", storage=storage, directions=directions(self._sweep), load_if_exists=storage is not None
-        )
+        """A study in a storage with every trial that has ended."""
+        optuna = engine()
+        try:
+            study = optuna.load_study(study_name="sweep", storage=storage)
+        except KeyError:  # a journal would note every attempt to make it
+            study = optuna.create_study(study_name="sweep", storage=storage, directions=directions(self._sweep))
         for number in range(len(study.get_trials(deepcopy=False)), self.ended()):
             study.add_trial(self.frozen(number))
         return study
+
+    def _set_aside_if_torn(self) -> None:
+        """Moves a journal away that was cut within a line, as by a full disk: Optuna can neither read nor extend it."""
+        path = self.folder / _JOURNAL
+        if self._sweep.storage != "journal" or not path.exists():
+            return
+        lines = path.read_bytes().splitlines(keepends=True)
+        if all(line.endswith(b"\n") and _is_json(line) for line in lines):
+            return
+        aside = path.with_name(f"{_JOURNAL}.torn")
+        path.replace(aside)
+        _log.warning("%s is damaged. It is now %s, and is written anew from the trials.", path, aside.name)
 
     def _storage(self) -> Any:
         if self._sweep.storage == "sqlite":
@@ -205,7 +223,16 @@ class Shelf:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
-        return JournalStorage(JournalFileBackend(str(self.folder / "study.journal")))
+        return JournalStorage(JournalFileBackend(str(self.folder / _JOURNAL)))
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether a line is JSON."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
