@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import is_url
+from estimator_core.storage import is_url, open_storage
 from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, file_and_function, load_program
 
@@ -111,7 +111,7 @@ def open_program(
     program = load_program(file or "", settings)
     config = program.run_config(model_dir)
     experiment = program.experiment_fn(config, program.hparams(hparams or ""))
-    if others := _other_hparams(Path(record or model_dir) / _RECORD, experiment.estimator.params):
+    if others := _other_hparams(record or model_dir, experiment.estimator.params):
         told = ", ".join(f"{name}={trained!r} and not {now!r}" for name, (trained, now) in others.items())
         _log.warning(
             "%s was trained with %s. To take the values of the training, give them with --hparams.",
@@ -121,13 +121,24 @@ def open_program(
     return OpenedProgram(program=program, experiment=experiment)
 
 
-def _other_hparams(record: Path, params: Any) -> dict[str, tuple[Any, Any]]:
+def _read_record(model_dir: str) -> Any:
+    """The run record of a directory or a URL.
+
+    Raises:
+        OSError: there is none, or it cannot be read.
+        ValueError: it is not JSON.
+    """
+    path = Path(model_dir) / _RECORD
+    return json.loads(open_storage(model_dir).get(_RECORD) if is_url(model_dir) else path.read_text())
+
+
+def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:
     """The hyperparameters that were others when a directory was trained: the value then, and the one now.
 
     A trial of a sweep has values of its own, which its file does not say.
     """
     try:
-        trained: Any = json.loads(record.read_text())["hparams"]
+        trained: Any = _read_record(record)["hparams"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     values: Any = params.values() if isinstance(params, HParams) else params
@@ -159,7 +170,7 @@ def recorded_program(model_dir: str) -> RecordedProgram:
     if not is_url(model_dir) and not path.parent.is_dir():
         raise ArgumentError(f"There is no directory {model_dir}. Correct the path.")
     try:
-        record = json.loads(path.read_text())
+        record = _read_record(model_dir)
         words = record["arguments"]
         args = command_parser("run").parse_args(words[words.index("run") + 1 :])
         started = _started_in(record, model_dir)

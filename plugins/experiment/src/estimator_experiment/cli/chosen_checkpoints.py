@@ -8,18 +8,16 @@ from estimator_core.errors import ArgumentError
 
 
 def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
-    """Paths of checkpoints.
+    """Paths of checkpoints; at a URL their URLs, which `checkpoint_path=` takes.
 
     Args:
-        model_dir: of the run.
+        model_dir: of the run, or its URL.
         wanted: steps, "newest", or "all" alone.
 
     Raises:
         ArgumentError: there is no such checkpoint.
     """
-    from estimator_core.checkpoint import all_checkpoints, checkpoint_step
-
-    by_step = {checkpoint_step(path): path for path in all_checkpoints(model_dir)}
+    by_step = _by_step(model_dir)
     if not by_step:
         raise ArgumentError(f"There is no checkpoint in {model_dir}. Train first, or give another --model-dir.")
     if list(wanted) == ["all"]:
@@ -33,3 +31,15 @@ def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
             )
         found.append(by_step[number])
     return found
+
+
+def _by_step(model_dir: str) -> dict[int, str]:
+    """The checkpoints of a run, oldest step first."""
+    from estimator_core.checkpoint import all_checkpoints, checkpoint_step
+    from estimator_core.journal import read_lineage
+    from estimator_core.storage import is_url, open_storage
+
+    if not is_url(model_dir):
+        return {checkpoint_step(path): path for path in all_checkpoints(model_dir)}
+    steps = sorted(read_lineage(open_storage(model_dir)).saved)
+    return {step: f"{model_dir.rstrip('/')}/checkpoints/{step}" for step in steps}

@@ -7,6 +7,7 @@ and settings. Nothing is trained. Results are written where `--name` says, as an
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text([{name: json_value(value) for name, value in found.items()} for found in results]))
     else:
-        print(f"written to {Path(estimator.eval_dir(args.name)) / 'metrics.jsonl'}")
+        written = Path(estimator.eval_dir(args.name)).relative_to(estimator.model_dir) / "metrics.jsonl"
+        print(f"written to {os.path.join(str(estimator.config.model_dir), written)}")
     if known and (unknown := sorted(set(args.metrics or ()) - known)):  # all is evaluated, written and shown before
         raise ArgumentError(f"--metrics: there are no {unknown}. There are {sorted(known)}.")
     return 0

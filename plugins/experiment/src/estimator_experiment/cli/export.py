@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+import os
 
 from estimator_core.errors import ArgumentError
 from estimator_experiment.opening import add_program_arguments, not_empty
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             f"{file} defines no {receiver_of(file)}, which says what a request holds. Define one there{example}."
         )
     (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
-    base = args.output or str(Path(args.model_dir) / "export" / "command")
+    base = args.output or os.path.join(args.model_dir, "export", "command")  # at a URL, too
     check_writable("The export goes to", base, cure="Give another directory: --output DIR.")
     path = opened.experiment.estimator.export_saved_model(
         base,

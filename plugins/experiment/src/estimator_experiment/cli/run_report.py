@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.storage import is_url
 from estimator_experiment.cli.json_text import json_text
 
 #: Characters that every column of a table keeps.
@@ -85,7 +86,8 @@ def places(estimator: Any) -> str:
     ]
     exports = _exports(estimator)
     if exports:
-        lines.append(f"exports      {exports[-1]}        look: estimator exports {word}")
+        below = shlex.quote(f"{model_dir}/export") if is_url(model_dir) else word
+        lines.append(f"exports      {exports[-1]}        look: estimator exports {below}")
     lines.append(f"run record   {model_dir}/run.json")
     return "\n".join(lines)
 
