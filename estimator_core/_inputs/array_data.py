@@ -78,14 +78,15 @@ class ArrayData(NamedTuple):
         y: the same, or None.
         n: examples.
         summary: names, dtypes and shapes of one example, for the fingerprint.
-        too_wide: why devices cannot hold an array, which stays as wide as it is for a host transform; "": they can.
+        too_wide: why devices cannot hold an array, by its place: 0 for x or 1 for y, and its name ("": it has none).
+            Such an array stays as it is, for a host transform.
     """
 
     x: Arrays
     y: Arrays | None
     n: int
     summary: str
-    too_wide: str = ""
+    too_wide: Mapping[tuple[int, str], str]
 
     @classmethod
     def of(cls, x: object, y: object) -> ArrayData:
@@ -114,10 +115,10 @@ class ArrayData(NamedTuple):
         n = lengths.pop()
         if n == 0:
             raise ArgumentError(f"x cannot be an empty array: it has no examples. Shapes in x: {shapes_x}")
-        wide: list[str] = []
-        x, y = _narrowed(x, "feature", wide), None if y is None else _narrowed(y, "label", wide)
+        wide: dict[tuple[int, str], str] = {}
+        x, y = _narrowed(x, 0, wide), None if y is None else _narrowed(y, 1, wide)
         summary = " ".join([_summary("x", x)] + ([] if y is None else [_summary("y", y)]))
-        return cls(x, y, n, summary, "".join(wide[:1]))
+        return cls(x, y, n, summary, wide)
 
     def gatherers(self) -> tuple[Callable[[np.ndarray], Any], Callable[[slice], Any]]:
         """Two functions that copy the rows of a batch: by row numbers, and by a slice.
@@ -195,21 +196,22 @@ def _checked_array(argument: str, array: object) -> np.ndarray:
     return array
 
 
-def _narrowed(tree: Arrays, kind: str, wide: list[str]) -> Arrays:
+def _narrowed(tree: Arrays, part: int, wide: dict[tuple[int, str], str]) -> Arrays:
+    kind = ("feature", "label")[part]
+
+    def narrowed(array: np.ndarray, name: str, told: str) -> np.ndarray:
+        # a memory-mapped array may be larger than memory: its batches are narrowed one by one as they are drawn
+        if isinstance(array, np.memmap) or stays_on_host(array.dtype):
+            return array
+        try:
+            return narrow(array, told)
+        except InputError as error:
+            wide[part, name] = str(error)
+            return array
+
     if isinstance(tree, np.ndarray):
-        return _narrowed_array(tree, f"{kind}s", wide)
-    return {name: _narrowed_array(array, f"{kind} '{name}'", wide) for name, array in tree.items()}
-
-
-def _narrowed_array(array: np.ndarray, name: str, wide: list[str]) -> np.ndarray:
-    # a memory-mapped array may be larger than memory: its batches are narrowed one by one as they are drawn
-    if isinstance(array, np.memmap) or stays_on_host(array.dtype):
-        return array
-    try:
-        return narrow(array, name)
-    except InputError as error:
-        wide.append(str(error))
-        return array
+        return narrowed(tree, "", f"{kind}s")
+    return {name: narrowed(array, name, f"{kind} '{name}'") for name, array in tree.items()}
 
 
 def _arrays(tree: Arrays) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from estimator_core._inputs.array_data import ArrayData, Arrays, ExampleOrder, load_arrays
 from estimator_core._inputs.contract import InputContext, InputOptions, Ragged, fingerprint_of
 from estimator_core._inputs.source import IS_REAL_EXAMPLE
-from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
+from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
 def numpy_input_fn(
@@ -31,7 +31,7 @@ def numpy_input_fn(
     may be shorter. Each epoch is a permutation that depends only on (seed, epoch). Several processes share one such
     sequence of global batches, of `batch_size` examples per process. Each reads the rows that its devices hold. float64
     and 64-bit integer arrays are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch). Integers that
-    do not fit stay as they are, for host transforms such as hashes; without one, the first draw refuses them.
+    do not fit stay as they are, for host transforms such as hashes; what none takes is refused at the first draw.
 
     Args:
         x: an array, or a dict of arrays, whose first axis is the example; or a function without arguments that returns
@@ -139,7 +139,7 @@ class _Opened(NamedTuple):
     total: int | None
     fingerprint: str
     marked: bool
-    too_wide: str
+    too_wide: Mapping[tuple[int, str], str]
 
 
 class ArrayIterator(Iterator[Any]):
@@ -180,14 +180,10 @@ class ArrayIterator(Iterator[Any]):
         made.set_state(self._examples)
         return made
 
-    def refuse_too_wide(self) -> None:
-        """Refuses integers of any row that do not fit devices; called where no transform could take them.
-
-        Raises:
-            InputError: it names the feature and the first such integer.
-        """
-        if too_wide := self._open().too_wide:
-            raise InputError(too_wide)
+    @property
+    def too_wide(self) -> Mapping[tuple[int, str], str]:
+        """See `ArrayData`. Loads data that is loaded lazily."""
+        return self._open().too_wide
 
     def get_state(self) -> int:
         """Examples read so far."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core._inputs.contract import Batch, InputContext, InputOptions, InputPosition
 from estimator_core._inputs.input_fn import InputFn, check_input_fn, make_input
-from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts
+from estimator_core._inputs.normalise import NO_HOST, Normaliser, Parts, split_element
 from estimator_core._inputs.walk import TakenUp, Walk, take_up, walk
 from estimator_core._types import Params, PyTree
 from estimator_core.errors import InputError
@@ -176,10 +176,6 @@ def open_input(
     return BatchSource(make, position=position, with_labels=mode != ModeKeys.PREDICT, context=context)
 
 
-def _nothing() -> None:
-    """For iterators that know their rows only when they draw them."""
-
-
 class BatchSource(Iterator[Batch]):
     """An iterator of `Batch`.
 
@@ -273,7 +269,6 @@ class BatchSource(Iterator[Batch]):
         source = self._make() if self._source is None else self._source
         self._source = None
         opened, self._mask = walk(source, self._batches), None
-        getattr(opened.elements, "refuse_too_wide", _nothing)()  # looks at all rows; behind a transform it is hidden
         if self._context.num_input_pipelines > 1:
             opened, self._deal = dealing(self._context, opened)
         self.endless = opened.options.endless
@@ -293,6 +288,7 @@ class BatchSource(Iterator[Batch]):
     def _look_at_first(self, taken: TakenUp) -> tuple[Callable[[Parts], Mask], Iterator[PyTree]]:
         """Chooses the mask from the first batch, and puts that batch back."""
         for first in taken.elements:
+            taken.walk.check_first(first if self._with_labels else split_element(first)[0])
             mask = self._mask or masking(taken.walk.options, self._normalise(first))
             return mask, itertools.chain([first], taken.elements)
         return unpadded, taken.elements

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ import jax
 import numpy as np
 
 from estimator_core._inputs.input_fn import InputFn, WrappedInput, check_input_fn
-from estimator_core._inputs.leaves import as_array
+from estimator_core._inputs.leaves import as_array, is_text_list
 from estimator_core._inputs.normalise import split_element
 from estimator_core._types import PyTree
 from estimator_core.errors import ArgumentTypeError, ExportError, InputError
@@ -149,7 +150,9 @@ def _through(transforms: tuple[HostTransform, ...], tree: PyTree, bare: str) -> 
     if not transforms:
         return tree
     named: Mapping[str, Any] = tree if isinstance(tree, Mapping) else {bare: tree}
-    arrays = {name: jax.tree.map(lambda leaf, name=name: as_array(leaf, name), value) for name, value in named.items()}
+    arrays = {
+        name: jax.tree.map(partial(as_array, name=name), value, is_leaf=is_text_list) for name, value in named.items()
+    }
     result = apply_transforms(transforms, arrays)
     return result[bare] if not isinstance(tree, Mapping) and set(result) == {bare} else result
 

@@ -7,15 +7,17 @@ import inspect
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sized
+from collections.abc import Callable, Generator, Iterator, Mapping, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import jax
+import numpy as np
 
 from estimator_core._inputs.contract import Batch, InputOptions, InputPosition, difference, fingerprint_of
 from estimator_core._inputs.input_fn import Wrapped
-from estimator_core._inputs.leaves import is_text_list
+from estimator_core._inputs.leaves import device_dtype, is_text_list
+from estimator_core._inputs.normalise import split_element
 from estimator_core._types import PyTree
 from estimator_core.errors import InputError
 
@@ -36,6 +38,7 @@ class Walk(NamedTuple):
         get_state, set_state: the iterator's own position (grain's contract, and ours); None without one.
         at_start: whether nothing has been drawn from it, so that a position can be reached by drawing and dropping.
         options: what it declares.
+        check_first: refuses the first element, after all that converts it, if devices cannot hold its numbers.
         global_rows: returns the rows of the last batch in all processes together, if the iterator yields this process's
             rows of it, or all of them; None: its batches are its own.
     """
@@ -46,6 +49,7 @@ class Walk(NamedTuple):
     set_state: Callable[[Any], None] | None
     at_start: bool
     options: InputOptions
+    check_first: Callable[[PyTree], None]
     global_rows: Callable[[], int] | None = None
 
 
@@ -75,15 +79,44 @@ def walk(source: Any, reader: Generator[Batch]) -> Walk:
     if positioned:  # grain reads ahead in threads and processes, so it cannot refill yielded arrays
         known = InputOptions(fresh_arrays=True)
     known = replace(known, endless=_says_endless(source))
+    drawn, check_first = _watched(elements)
     return Walk(
-        elements=elements,
+        elements=drawn,
         fingerprint=lambda: _fingerprint(source, elements),
         get_state=get_state if positioned else None,
         set_state=cast(Callable[[Any], None], set_state) if positioned else None,
         at_start=_at_start(source, elements),
         options=options if isinstance(options, InputOptions) else known,
+        check_first=check_first,
         global_rows=None if getattr(elements, "global_rows", None) is None else lambda: elements.global_rows,
     )
+
+
+def _watched(elements: Any) -> tuple[Iterator[PyTree], Callable[[PyTree], None]]:
+    """The iterator, and what refuses an array of its data that is too wide for devices, whichever row is.
+
+    It looks whether the first element still has the array that the iterator yielded: then no transform has taken it.
+    """
+    found = getattr(elements, "too_wide", None)
+    if not isinstance(found, dict) or not found:
+        return elements, lambda first: None
+    too_wide = cast("Mapping[tuple[int, str], str]", found)
+    wide: list[tuple[np.ndarray, str]] = []
+
+    def watched() -> Iterator[PyTree]:
+        for element in elements:
+            for (part, name), told in too_wide.items() if not wide else ():
+                tree = split_element(element)[part]
+                wide.append((tree[name] if name else tree, told))
+            yield element
+
+    def check(first: PyTree) -> None:
+        leaves = jax.tree.leaves(first)
+        for array, told in wide:
+            if device_dtype(array.dtype) != array.dtype and any(leaf is array for leaf in leaves):
+                raise InputError(told)
+
+    return watched(), check
 
 
 def _check_not_read(source: object, elements: object, reader: Generator[Batch]) -> None:

@@ -172,7 +172,7 @@ class Scope:
         """Makes a value an output of the step.
 
         Raises:
-            ModelFnError: the name is taken, or the value belongs to an inner trace; in predictions, of tensors alone.
+            ModelFnError: the name is taken, or the value belongs to an inner trace. Summaries of predictions may.
         """
         nobody_writes = self.mode == ModeKeys.PREDICT and output.kind != "tensor"
         if nobody_writes and (path in self.summaries or not self.is_outermost):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import estimator_core as ec
 from estimator_core._inputs import InputContext, open_input
 from estimator_core._inputs.arrays import numpy_input_fn
+from estimator_core._inputs.input_fn import shown
 from estimator_core._inputs.transforms import with_transforms
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
@@ -224,13 +225,47 @@ def test_a_host_transform_takes_integers_that_devices_do_not_hold():
     source = with_transforms(numpy_input_fn({"id": ids}, batch_size=2, shuffle=False), features=[_Buckets()])
     batches = list(open_input(source, mode="train"))
     assert np.concatenate([batch.features["id"] for batch in batches]).tolist() == (ids % 7).tolist()
-    other = with_transforms(
-        numpy_input_fn({"id": ids, "other": ids}, batch_size=1, shuffle=False), features=[_Buckets()]
-    )
-    source = open_input(other, mode="train")
-    next(source)
-    with pytest.raises(InputError, match="feature 'other' holds 1099511627781"):
+
+
+class _Other(_Buckets):
+    def apply(self, batch: Any) -> dict[str, np.ndarray]:
+        return {**batch, "x": batch["x"] + 1}
+
+
+class _Same(_Buckets):
+    def apply(self, batch: Any) -> dict[str, np.ndarray]:
+        return dict(batch)
+
+
+def _seen(input_fn: Any) -> Any:
+    return shown(input_fn, [_SeesAll()])
+
+
+class _SeesAll(ec.Hook):
+    def see(self, features: Any, labels: Any) -> None:
+        """Looks at each batch."""
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda one: with_transforms(one, features=[_Other()]),
+        lambda one: with_transforms(one, labels=[_Same()]),
+        _seen,
+        lambda one: with_transforms(_seen(one), features=[_Other()]),
+    ],
+)
+def test_what_no_transform_takes_is_refused_before_any_batch_whichever_row_is_too_wide(wrap: Any):
+    x = {"x": np.zeros(8), "id": np.array([0] * 7 + [2**40])}
+    arrays = numpy_input_fn(x, {"y": np.zeros(8)}, batch_size=1, shuffle=False)
+    source = open_input(wrap(arrays), mode="train")
+    with pytest.raises(InputError, match=r"^feature 'id' holds 1099511627776"):
         next(source)
+
+
+def test_labels_that_are_too_wide_do_not_matter_to_predictions():
+    source = open_input(numpy_input_fn(A, np.array([0, 1, 2**40]), shuffle=False), mode="infer")
+    assert next(source).labels is None
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">f8", ">i4", ">i8", ">u2"])

@@ -10,9 +10,10 @@ import pytest
 from explained_program import LABELS, ROWS, input_fn, model_fn, trained
 
 import estimator_core as ec
-from estimator_core.errors import ArgumentError, CheckpointNotFoundError
+from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
 from estimator_explain import Importance, permutation_importance
 from estimator_explain.importance import less_is_better
+from estimator_explain.rows import read_rows
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,30 @@ def test_ids_of_64_bits_and_labels_by_name_stay_what_the_input_yields(tmp_path):
     estimator = ec.Estimator(model_fn, str(tmp_path), host_transforms=[_Parity()]).train(lambda: [batch])
     (found,) = permutation_importance(estimator, lambda: [batch], repeats=3)
     assert (found.name, found.baseline, found.mean > 0.3) == ("id", 0.0, True)
+
+
+F = np.arange(6.0, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("batches", "told"),
+    [
+        ([({"a": F[:3], "z": F[:2]}, F[:3]), ({"a": F[3:], "z": F[3:]}, F[3:])], "3 examples in feature 'a' and 2 in"),
+        ([({"a": F, "b": F}, F), ({"a": F}, F)], "feature 'b' missing"),
+        ([({"a": F}, F), ({"a": F, "b": F}, F)], "feature 'b' new"),
+        ([({"a": F}, F), ({"a": F.astype(np.int64)}, F)], "The dtype of feature 'a' changed"),
+        ([({"a": F}, {"y": F}), ({"a": F}, {"x": F})], "label 'y' missing"),
+    ],
+)
+def test_batches_are_checked_as_in_an_evaluation(batches, told, estimator):
+    with pytest.raises(InputError, match=told):
+        read_rows(estimator, lambda: batches, 12)
+
+
+def test_lists_of_texts_are_features_and_labels(estimator):
+    rows = read_rows(estimator, ec.inputs.from_iterable([({"a": F, "t": list("abcdef")}, list("uvwxyz"))]), 4)
+    assert rows.features["t"].tolist() == list("abcd")
+    assert rows.labels.tolist() == list("uvwx")
 
 
 @pytest.mark.parametrize("name", ["labels", "labels/x"])

@@ -161,7 +161,7 @@ def test_names_of_a_mapping_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(command) != 0
     assert "dnn/logits/bias: not there as nothing" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    names.write_text(json.dumps({"dnn/logits/bais": "dnn/logits/bias"}))
+    names.write_text(json.dumps({"dnn/logits/offset": "dnn/logits/bias"}))
     assert main(command) == 2
-    assert "The model has no arrays ['dnn/logits/bais'], which names are given for." in capsys.readouterr().err
+    assert "The model has no arrays ['dnn/logits/offset'], which names are given for." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

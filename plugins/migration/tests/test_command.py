@@ -215,8 +215,9 @@ def test_installed_packages_are_left_alone(tmp_path: Path, capsys: pytest.Captur
     assert sorted(changed) == [tmp_path / "lib" / "program.py", tmp_path / "program.py"]
 
 
-def test_a_file_of_endless_nesting_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "deep.py").write_text("x = " + "+".join(["1"] * 3000) + "\n")
+@pytest.mark.parametrize("deep", ["+".join(["1"] * 3000), "f(" * 1500 + "1" + ")" * 1500])
+def test_a_file_of_endless_nesting_is_named(deep: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deep.py").write_text(f"x = {deep}\n")
     (tmp_path / "program.py").write_text(PROGRAM)
     assert main(["migrate", "check", str(tmp_path)]) == 3
     assert "deep.py: cannot be read: an expression of it has too many parts" in capsys.readouterr().out

@@ -56,6 +56,30 @@ PROGRAMS = {
         "keys = tf.contrib.learn.ModeKeys if hasattr(tf, 'contrib') else tf.estimator.ModeKeys\n"
         "found = keys.TRAIN, keys.EVAL\n"
     ),
+    "used on the line of its import": (
+        "from __future__ import annotations; import tensorflow as tf; one = tf.estimator.ModeKeys.TRAIN\n"
+        "found = one, tf.estimator.ModeKeys.EVAL\n"
+    ),
+    "noted on the line of its import": (
+        "import tensorflow as tf; hasattr(tf.layers, 'dense') if False else None; one = tf.estimator.ModeKeys.TRAIN\n"
+        "found = one, tf.estimator.ModeKeys.EVAL\n"
+    ),
+    "of a class": (
+        "class A:\n    import tensorflow as tf\n    mode = tf.estimator.ModeKeys.TRAIN\n"
+        "    def known(self):\n        return self.tf\n"
+        "A().known()\nfound = A.mode, 'eval'\n"
+    ),
+    "global": (
+        "def load():\n    global tf\n    import tensorflow as tf\n    return tf.estimator.ModeKeys.TRAIN\n"
+        "found = load(), tf and 'eval'\n"
+    ),
+    "beside an import of its own in a function": (
+        "def g():\n    import tensorflow as tf\n    mode = tf and 'train'\n    import estimator_core as ec\n"
+        "    return mode, ec.ModeKeys.EVAL\nfound = g()\n"
+    ),
+    "with the new import before it": (
+        "import estimator_core as ec\nimport tensorflow as tf\nfound = tf.estimator.ModeKeys.TRAIN, ec.ModeKeys.EVAL\n"
+    ),
     "after a function that imports it": (
         "def train():\n    import tensorflow as tf\n    return tf.estimator.ModeKeys.TRAIN\n"
         "first = train()\nimport tensorflow as tf\nfound = first, tf.estimator.ModeKeys.EVAL\n"
@@ -69,6 +93,52 @@ def test_a_rewritten_program_runs(title: str, monkeypatch: pytest.MonkeyPatch) -
     assert run(PROGRAMS[title], monkeypatch)["found"] == MODES
     once = rewrite(PROGRAMS[title]).source
     assert rewrite(once).source == once
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ('import tensorflow as tf\n__all__ = ["tf"]\nmode = tf.estimator.ModeKeys.EVAL\n', "import tensorflow as tf"),
+        ("def load():\n    global tf\n    import tensorflow as tf\n", "    import tensorflow as tf"),
+        ("class A:\n    import tensorflow as tf\n\n    x = 1\n\n\nA.tf.layers\n", "    import tensorflow as tf"),
+        (
+            "def g():\n    m = tf.estimator.ModeKeys.EVAL\n    import estimator_core as ec\n",
+            "    m = tf.estimator.ModeKeys.EVAL",
+        ),
+        (
+            "if tf: from tensorflow.train import AdamOptimizer\nz = AdamOptimizer(r, beta1=0.8)\n",
+            "z = AdamOptimizer(r, beta1=0.8)",
+        ),
+    ],
+)
+def test_what_is_seen_elsewhere_stays_and_nobody_is_told_to_remove_it(source: str, kept: str) -> None:
+    done = rewrite(
+        source if source.startswith(("import", "class", "def load")) else f"import tensorflow as tf\n{source}"
+    )
+    assert kept in done.source.splitlines()
+    assert "Nothing in this file uses the import" not in done.source
+    assert "# MIGRATE: tf" in done.source
+    assert rewrite(done.source).source == done.source
+
+
+def test_the_new_import_is_written_once() -> None:
+    done = rewrite(PROGRAMS["with the new import before it"]).source
+    assert done.count("import estimator_core as ec") == 1
+
+
+def test_comments_of_headers_stay_and_the_one_above_a_statement_stays_there() -> None:
+    source = (
+        "#!/usr/bin/env python\n# Licence\n\n# Trains.\n"
+        "@deco(tf_sum(1,\n             name='t',  # one\n             axis=1))\n"
+        "def f(x=(\n    tf.\n    estimator  # two\n    .ModeKeys.EVAL)):\n    import tensorflow as tf\n"
+        '    if tf.reduce_sum(x, name="total",  # three\n                     axis=1) > 0:\n        return 1\n'
+        "import tensorflow as tf\ntf_sum = tf.reduce_sum\n"
+    )
+    done = rewrite(source).source
+    for comment in ("# Licence", "# Trains.", "# one", "# two", "# three"):
+        assert done.count(comment) == 1, comment
+    lines = done.splitlines()
+    assert lines.index("import estimator_core as ec") < lines.index("# Trains.")
 
 
 def test_an_import_that_other_files_may_need_stays() -> None:

@@ -132,9 +132,9 @@ def test_names_that_differ(recording: Path, tmp_path: Path, capsys: pytest.Captu
     names.write_text('{"weights": "w"}')
     assert prove("another name", recording, tmp_path, "--names", str(names)) == 0
     capsys.readouterr()
-    names.write_text('{"weights": "w", "weigths": "w"}')
+    names.write_text('{"weights": "w", "weights/b": "w"}')
     assert prove("another name", recording, tmp_path, "--names", str(names)) == 2
-    assert "The new program has no variables, metrics or predictions ['weigths']" in capsys.readouterr().err
+    assert "The new program has no variables, metrics or predictions ['weights/b']" in capsys.readouterr().err
 
 
 def test_what_is_frozen_here_has_no_gradient(

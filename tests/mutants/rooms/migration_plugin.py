@@ -140,7 +140,7 @@ MUTANTS = (
     Mutant(
         name="defaults-of-tensorflow-are-left-out",
         guarantee="rule 228",
-        file="plugins/migration/src/estimator_migration/rewriting.py",
+        file="plugins/migration/src/estimator_migration/call_arguments.py",
         old="for name, value in row.defaults.items() if not _starred(args) else ():",
         new="for name, value in ():",
         tests=("test_an_optimizer_trains_as_there",),
@@ -149,7 +149,7 @@ MUTANTS = (
     Mutant(
         name="arguments-stay-at-their-places",
         guarantee="rule 228",
-        file="plugins/migration/src/estimator_migration/rewriting.py",
+        file="plugins/migration/src/estimator_migration/call_arguments.py",
         old="if len(by_place) > len(row.places) or _starred(args):",
         new="if True:",
         tests=("test_a_call_has_the_arguments_of_the_successor",),

@@ -240,4 +240,22 @@ MUTANTS = (
         tests=("test_a_hook_that_restores_the_best_weights_is_refused_where_a_trial_has_parts",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-sequence-of-a-sweep-begins-again",
+        guarantee="rule 254",
+        file="plugins/runs/src/estimator_runs/sweep/engine.py",
+        old="    for name, value in remembered.items():",
+        new="    for name, value in {}.items():",
+        tests=("test_a_sequence_continues_from_trial_to_trial",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-sampler-with-a-pickle-is-taken",
+        guarantee="rule 254",
+        file="plugins/runs/src/estimator_runs/sweep/engine.py",
+        old='        if one.name == "CmaEsSampler":',
+        new="        if False:",
+        tests=("test_samplers_that_cannot_work_are_refused",),
+        in_cut=False,
+    ),
 )

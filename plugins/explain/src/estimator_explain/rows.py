@@ -14,9 +14,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
 from estimator_core.inputs import numpy_input_fn, open_input, with_transforms
 
-_FEATURES, _LABELS = "features", "labels"
-#: A feature that marks the rows of a batch that are not padding.
-_IS_REAL = "is_real_example"
+_LABELS = "labels"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
     """
     if jax.process_count() > 1:
         raise ArgumentError("Explanations are computed in one process; this program runs in several.")
-    features, labels = _Seen(_FEATURES), _Seen(_LABELS)
+    features, labels = _Seen(), _Seen()
     seen = with_transforms(input_fn, features=[features], labels=[labels])
     source = open_input(seen, mode="eval", params=estimator.params, config=estimator.config)
     kept: list[Any] = []
@@ -86,17 +84,12 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
 
 
 class _Seen:
-    """A host transform that keeps batches before anything is narrowed or split off.
+    """A host transform that keeps batches as the input yields them: with all bits, and texts among them."""
 
-    Args:
-        name: of an array that is not in a dict. The transform returns an array of this name in place of all others.
-    """
+    name, version = "explained rows", 1
 
-    version = 1
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.batches: list[Mapping[str, np.ndarray]] = []
+    def __init__(self) -> None:
+        self.batches: list[Mapping[str, Any]] = []
 
     def config(self) -> dict[str, Any]:
         """None."""
@@ -108,11 +101,9 @@ class _Seen:
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Keeps the batch, copied since the input may fill its arrays again."""
+        """Keeps a copy, since the input may fill its arrays again. Zeros stand for what devices may not hold."""
         self.batches.append({str(name): jax.tree.map(np.array, part) for name, part in batch.items()})
-        rows = len(jax.tree.leaves(dict(batch))[0])
-        marks = {_IS_REAL: batch[_IS_REAL]} if _IS_REAL in batch else {}
-        return {self.name: np.zeros(rows, np.float32), **marks}
+        return {name: jax.tree.map(_as_zeros, part) for name, part in batch.items()}
 
     @property
     def is_nested(self) -> bool:
@@ -131,3 +122,7 @@ class _Seen:
             raise ArgumentError(
                 f"The shapes of {uneven} differ from batch to batch. Pad them to one length to explain them."
             ) from None
+
+
+def _as_zeros(array: np.ndarray) -> np.ndarray:
+    return np.zeros(array.shape, np.int32) if array.dtype.kind in "iu" and array.dtype.itemsize == 8 else array

@@ -29,6 +29,36 @@ def lost_comments(line: cst.SimpleStatementLine, now: Sequence[cst.SimpleStateme
     return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
 
 
+def lost_in_header(statement: cst.BaseCompoundStatement, now: cst.CSTNode) -> list[cst.EmptyLine]:
+    """The same for a statement with a body, except for what its body has."""
+    if not isinstance(statement, _WITH_HEADER) or not isinstance(now, _WITH_HEADER):
+        return []
+    found = _comments(_header(statement))
+    for comment in _comments(_header(now)):
+        if comment in found:
+            found.remove(comment)
+    return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
+
+
+_WITH_HEADER = cst.FunctionDef | cst.ClassDef | cst.If | cst.For | cst.While | cst.With
+
+
+def _header(statement: Any) -> cst.CSTNode:
+    alone = {"orelse": None} if hasattr(statement, "orelse") else {}
+    return statement.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), leading_lines=(), **alone)
+
+
+def parted(header: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """The header of a module without its last block of comments, and that block after an empty line.
+
+    All is header where there is one block, such as a licence.
+    """
+    blank = [place for place, line in enumerate(header) if line.comment is None]
+    if not blank or blank[-1] + 1 == len(header):
+        return list(header), []
+    return list(header[: blank[-1]]), list(header[blank[-1] :])
+
+
 def _comments(node: cst.CSTNode) -> list[str]:
     return [cst.ensure_type(each, cst.Comment).value for each in matchers.findall(node, matchers.Comment())]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
+from libcst import matchers
 from libcst.metadata import (
     Assignment,
     BuiltinAssignment,
+    FunctionScope,
+    GlobalScope,
     ImportAssignment,
     MetadataWrapper,
     ParentNodeProvider,
@@ -101,14 +105,40 @@ class Resolver:
         )
 
     def has_another(self, node: cst.CSTNode, name: str, module: str) -> bool:
-        """Whether a name means something else than a module where an expression stands."""
+        """Whether a name may mean something else than a module of the whole file where an expression stands."""
         scope = self._scopes.get(node)
         return any(
             not isinstance(each, ImportAssignment)
+            or not isinstance(each.scope, GlobalScope)
             or module not in {one.name for one in each.get_qualified_names_for(name)}
             for each in (() if scope is None else scope[name])
             if not isinstance(each, BuiltinAssignment)
         )
+
+    def is_private(self, alias: cst.ImportAlias) -> bool:
+        """Whether only `references` see what an import binds: no other scope, no attribute and no list of exports."""
+        bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
+        scope = self._scopes.get(self.parents[alias])
+        return isinstance(scope, GlobalScope | FunctionScope) and bound not in self._shared
+
+    @functools.cached_property
+    def _shared(self) -> frozenset[str]:
+        """Names that are declared global, are attributes, or stand in `__all__`."""
+        found: set[str] = set()
+        for node in matchers.findall(self.module, matchers.NameItem() | matchers.Attribute() | matchers.Assign()):
+            if isinstance(node, cst.NameItem):
+                found.add(node.name.value)
+            elif isinstance(node, cst.Attribute):
+                found.add(node.attr.value)
+            elif isinstance(node, cst.Assign) and getattr(node.targets[0].target, "value", "") == "__all__":
+                words = (text_of(each.value) for each in getattr(node.value, "elements", ()))
+                found |= {word for word in words if word is not None}
+        return frozenset(found)
+
+    def imports_in_a_line(self, node: cst.Name) -> bool:
+        """Whether an import that is not a line of its own binds a name: it stays as it is."""
+        statements = (each.node for each in self._assignments(node) if isinstance(each, ImportAssignment))
+        return any(not isinstance(self.parents.get(each), cst.SimpleStatementLine) for each in statements)
 
     def references(self, alias: cst.ImportAlias) -> list[cst.CSTNode]:
         """Where the program uses the name that an import binds."""

@@ -16,13 +16,16 @@ from estimator_migration.assigning import dotted_name
 from estimator_migration.call_arguments import successors
 from estimator_migration.canonical import canonical
 from estimator_migration.checking import Use, uses
-from estimator_migration.comments import lost_comments, own_comments, with_lines, with_notes
+from estimator_migration.comments import lost_comments, lost_in_header, own_comments, parted, with_lines, with_notes
 from estimator_migration.imports import changed_import, import_line
 from estimator_migration.resolve import Resolver, is_ours
 from estimator_migration.rows import Row, Verdict, find, table
 
 _REPLACED = (Verdict.SAME, Verdict.RENAMED, Verdict.DIFFERS)
 _NOTED = (Verdict.DIFFERS, Verdict.REWRITE, Verdict.GONE, Verdict.UNKNOWN)
+
+
+_NONE = cst.MaybeSentinel.DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +93,15 @@ class _Plan:
             row = self._called(cst.ensure_type(call, cst.Call).func)
             if row is not None:
                 self.calls[call] = row
+        self.needed -= self._imported_already()
 
     def _take(self, use: Use) -> bool:
         """Whether a use is changed automatically."""
         row, node = use.row, use.node
         if isinstance(node, cst.ImportAlias):
-            taken = row.verdict in _REPLACED and ":" in row.home and isinstance(self._parent(node), cst.ImportFrom)
+            statement = self._parent(node)
+            taken = row.verdict in _REPLACED and ":" in row.home and isinstance(statement, cst.ImportFrom)
+            taken = taken and statement is not None and isinstance(self._parent(statement), cst.SimpleStatementLine)
             if taken:
                 self.imports[node] = row
             return taken
@@ -114,7 +120,11 @@ class _Plan:
     def _called(self, function: cst.BaseExpression) -> Row | None:
         """The row of a function or method whose call gets the arguments of its successor."""
         # A name that is assigned twice stands for several functions, whose arguments differ.
-        by_name = isinstance(function, cst.Name) and self.resolver.means_one(function)
+        by_name = (
+            isinstance(function, cst.Name)
+            and self.resolver.means_one(function)
+            and not self.resolver.imports_in_a_line(function)
+        )
         is_method = isinstance(function, cst.Attribute) and function not in self.expressions
         known = by_name or is_method or function in self.expressions
         resolved = self.resolver.resolve(function) if known else None
@@ -123,6 +133,13 @@ class _Plan:
         name = canonical(resolved.name)
         row = table().get(name) if "()" in name else None if is_method else find(resolved.name)
         return row if row is not None and row.name == name and row.home and row.verdict in _REPLACED else None
+
+    def _imported_already(self) -> set[str]:
+        """The imports of the program that stand before all that is replaced."""
+        first = min((self.resolver.line(node) for node in self.expressions), default=0)
+        lines = (each for each in self.resolver.module.body if isinstance(each, cst.SimpleStatementLine))
+        found = (small for line in lines if self.resolver.line(line) < first for small in line.body)
+        return {self.resolver.module.code_for_node(small.with_changes(semicolon=_NONE)) for small in found}
 
     def _is_base_of_a_function(self, node: cst.CSTNode, row: Row) -> bool:
         """Whether a class derives from a name whose successor is a function."""
@@ -142,7 +159,7 @@ class _Plan:
         statement = self._parent(alias)
         line = None if statement is None else self._parent(statement)
         assert isinstance(alias, cst.ImportAlias)
-        used = bool(self.resolver.references(alias))
+        used = bool(self.resolver.references(alias)) and self.resolver.is_private(alias)
         return isinstance(line, cst.SimpleStatementLine) and used and self._all_replaced(alias)
 
     def _all_replaced(self, alias: cst.ImportAlias) -> bool:
@@ -152,7 +169,8 @@ class _Plan:
     def _why_kept(self, use: Use) -> Row:
         """The row of a name that stays, with what else stands in its way."""
         row, node = use.row, use.node
-        if _is_root(use) and isinstance(node, cst.ImportAlias) and self._all_replaced(node):
+        alone = isinstance(node, cst.ImportAlias) and self.resolver.is_private(node) and self._all_replaced(node)
+        if _is_root(use) and alone:
             return replace(row, how="Nothing in this file uses the import. Remove it, unless another file needs it.")
         mechanical = row.verdict in _REPLACED and bool(row.home) and "()" not in row.name and _plain(node)
         if mechanical and not isinstance(node, cst.Name) and self._is_hidden(node, row):
@@ -170,6 +188,8 @@ class _Plan:
             parent = self._parent(statement)
             if parent is None:
                 return
+            if isinstance(parent, cst.SimpleStatementLine) and len(parent.body) > 1:
+                break  # it may get a line of its own
             statement = parent
         text = f"{row.name}: {row.how}" if row.how else f"{row.name}: {row.verdict.value}."
         texts = self.notes.setdefault(statement, [])
@@ -206,7 +226,8 @@ class _Changes(cst.CSTTransformer):
         if row is not None:
             return updated.with_changes(args=successors(updated.args, row))
         if isinstance(original_node, cst.BaseCompoundStatement) and isinstance(updated, cst.CSTNode):
-            return self._noted(original_node, with_lines(updated, self._above.get(original_node, ())))
+            above = [*self._above.get(original_node, ()), *lost_in_header(original_node, updated)]
+            return self._noted(original_node, with_lines(updated, above))
         return updated
 
     def leave_SimpleStatementLine(
@@ -218,29 +239,37 @@ class _Changes(cst.CSTTransformer):
         fresh = [_line_of(line) for line in sorted(self.plan.needed)] if original_node is self._first else []
         if all(piece is None for piece in pieces) and not fresh:
             lost = lost_comments(original_node, [updated_node])
-            return self._noted(original_node, with_lines(updated_node, [*above, *lost]))
-        lines = [
-            cst.SimpleStatementLine(body=[each.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
-            for piece, new in zip(pieces, updated_node.body, strict=True)
-            for each in ([new] if piece is None else piece)
-        ]
-        lines += fresh
+            return self._noted(original_node, with_lines(updated_node, [*above, *lost]), *original_node.body)
+        lines: list[cst.SimpleStatementLine] = []
+        last = 0
+        for old, piece, new in zip(original_node.body, pieces, updated_node.body, strict=True):
+            made = [
+                cst.SimpleStatementLine(body=[each.with_changes(semicolon=_NONE)])
+                for each in ([new] if piece is None else piece)
+            ]
+            lines += [self._noted(old, each) if number == 0 else each for number, each in enumerate(made)]
+            last = len(lines) - 1 if made and len(pieces) > 1 else last
+            if _names_ours(old):
+                lines += fresh
+                fresh = []
         if not lines:
             self._comments = [*above, *own_comments(original_node), *lost_comments(original_node, [])]
             return cst.RemoveFromParent()
-        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
-        last = 0 if len(original_node.body) == 1 else len(lines) - len(fresh) - 1
+        lines[0] = lines[0].with_changes(leading_lines=[*updated_node.leading_lines, *lines[0].leading_lines])
         lines[last] = lines[last].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
         first = with_lines(lines[0], [*above, *lost_comments(original_node, lines)])
         return cst.FlattenSentinel([self._noted(original_node, first), *lines[1:]])
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """New imports stand at the top where no import of TensorFlow stands before all that needs them."""
-        body = list(updated_node.body)
+        body, header = list(updated_node.body), list(updated_node.header)
         if self.plan.needed and self._first is None:
             place = sum(1 for _ in itertools.takewhile(_comes_first, body))
+            if place == 0 and body:  # the last comment of the header is about the first statement
+                header, last = parted(header)
+                body[0] = with_lines(body[0], last)
             body[place:place] = [_line_of(line) for line in sorted(self.plan.needed)]
-        return updated_node.with_changes(body=body, footer=[*self._comments, *updated_node.footer])
+        return updated_node.with_changes(body=body, header=header, footer=[*self._comments, *updated_node.footer])
 
     def _changed(self, old: cst.CSTNode, new: cst.CSTNode) -> list[cst.BaseSmallStatement] | None:
         """What replaces a small statement; None: it stays."""
@@ -248,9 +277,9 @@ class _Changes(cst.CSTTransformer):
             return None
         return changed_import(old, self.plan.imports, self.plan.whole)
 
-    def _noted(self, original: cst.CSTNode, statement: Any) -> Any:
+    def _noted(self, original: cst.CSTNode, statement: Any, *more: cst.CSTNode) -> Any:
         """The statement with its notes above it; those of the first one are a part of the module's header."""
-        texts = self.plan.notes.get(original, ())
+        texts = [text for each in (original, *more) for text in self.plan.notes.get(each, ())]
         module = self.plan.resolver.module
         above = module.header if original is module.body[0] else ()
         return with_notes(statement, texts, above) if texts else statement

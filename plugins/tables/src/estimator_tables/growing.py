@@ -83,7 +83,7 @@ class GrowingTable:
             mode: that of model_fn.
 
         Raises:
-            VariableError: the ids are not such words.
+            VariableError: the ids are not such words, or the table is looked up twice.
         """
         if ids.dtype != jnp.int32 or ids.ndim < 1 or ids.shape[-1] != 2:
             raise VariableError(
@@ -102,8 +102,9 @@ class GrowingTable:
                     ec.summary.scalar("unknown", jnp.sum(rows == DEFAULT_ROW) / jnp.maximum(jnp.sum(rows >= 0), 1))
                 except ModelFnError as error:
                     raise VariableError(
-                        f"GrowingTable.lookup({name!r}) is called twice in this model_fn, and a batch is counted once. "
-                        "Concatenate the ids of the features that share the table, and split the rows."
+                        f"GrowingTable.lookup({name!r}): the model has a summary {name}/unknown already. A table is "
+                        "looked up once in a model_fn, which counts a batch: concatenate the ids of the features that "
+                        "share it, and split the rows."
                     ) from error
                 # Rows that were given to their id now are beyond the last one: see FreshRows.
                 found = jnp.where(fresh, rows + self.rows, rows).reshape(ids.shape[:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tokenize
@@ -15,6 +16,7 @@ from estimator_core.errors import ArgumentError
 _ENDINGS = (".py", ".pyw", "")
 #: Why a file is left out that Python itself may run.
 TOO_DEEP = "an expression of it has too many parts inside each other; make variables of some"
+_DEEPEST = 200
 _CODING = "Save it as UTF-8, or name its coding in the first line: # -*- coding: latin-1 -*-"
 
 
@@ -54,7 +56,10 @@ def read_file(path: Path) -> PythonFile:
     try:
         content = path.read_bytes()
         coding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        return PythonFile(path=path, source=content.decode(coding), coding=coding)
+        source = content.decode(coding)
+        if _is_too_deep(source):
+            raise UnreadableError(TOO_DEEP)
+        return PythonFile(path=path, source=source, coding=coding)
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
@@ -100,3 +105,14 @@ def _below(folder: Path) -> Iterator[Path]:
 def _is_installed(folder: Path) -> bool:
     """Whether a folder is hidden, or holds packages of an environment."""
     return folder.name.startswith(".") or folder.name == "site-packages" or (folder / "pyvenv.cfg").exists()
+
+
+def _is_too_deep(source: str) -> bool:
+    """Whether brackets stand inside each other deeper than Python itself allows."""
+    depth = 0
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
+            if depth > _DEEPEST:
+                return True
+    return False
