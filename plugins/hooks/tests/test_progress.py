@@ -45,6 +45,20 @@ def test_lines(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
+def test_a_short_last_batch_does_not_change_the_rate(monkeypatch: pytest.MonkeyPatch):
+    clock, output, run = Clock(monkeypatch, 2.0), io.StringIO(), FakeRun(batch_size=8)
+
+    class Shortens(eh.Hook):
+        def next_step(self, step: int) -> int | None:
+            return 16 if step < 16 else None
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            run.batch_size = 2
+
+    drive([Shortens(), eh.ProgressBarHook(output)], steps=16, outputs=clock.outputs(), run=run)
+    assert "train: 16/16 (100%), loss 0.0625, 0.5 steps/s, 4 examples/s" in output.getvalue().splitlines()[-1]
+
+
 def test_a_run_that_ends_between_two_readings_shows_no_loss_of_an_earlier_step(monkeypatch: pytest.MonkeyPatch):
     clock, output = Clock(monkeypatch, 0.5), io.StringIO()
 

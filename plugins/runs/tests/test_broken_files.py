@@ -6,6 +6,7 @@ import pytest
 from line_files import CODE, TOML
 
 from estimator_core.cli import main
+from estimator_runs import ConfigurationError
 from estimator_runs.configuration.reading import read_configuration
 
 PROGRAM = '[program]\nfile = "line_program.py"\n'
@@ -155,6 +156,9 @@ BROKEN = {
     "a hyperparameter that is a table": (added("[hparams.deep]\nx = 1\n"), 25, "hparams.deep", "should be a number"),
     "a hyperparameter that is a date": (changed("0.3", "2020-01-01"), 19, "hparams.rate", "should be a number"),
     "an empty list": (changed("0.3", "[]"), 19, "hparams.rate", "should not be empty"),
+    "a number of thousands of digits": (changed("0.3", "1" * 5000), 25, "", "Exceeds the limit"),
+    "a reserved hyperparameter": (changed("rate = 0.3", "rate = 0.3\nvalues = 1"), 20, "hparams.values", "reserved"),
+    "code of a relative module": (changed('"line_code.py:model_fn"', '".x:y"'), 2, "model.function", "not name code"),
     "a mixed list": (changed("0.3", '[1, "a"]'), 19, "hparams.rate", "items of one type"),
     "a program's hyperparameter": (
         PROGRAM + "[hparams]\nrat = 1\n",
@@ -300,3 +304,58 @@ def test_a_byte_order_mark_is_no_text(folder, ending):
     text = PROGRAM if ending == "toml" else "program:\n  file: line_program.py\n"
     (folder / f"bom.{ending}").write_text(text, encoding="utf-8-sig")
     assert main(["config", "check", f"bom.{ending}"]) == 0
+
+
+@pytest.mark.parametrize("text", ["{1, 2}", "1j", "b'ab'", "..."])
+def test_a_setting_is_what_a_file_can_hold(folder, capsys, text):
+    (folder / "line.toml").write_text(TOML)
+    assert main(["config", "check", "line.toml", "--set", f"hparams.new={text}"]) == 2
+    assert "hparams.new: should be a number, a text, true, false" in capsys.readouterr().err
+
+
+def test_a_number_of_thousands_of_digits_in_a_setting(folder, capsys):
+    (folder / "line.toml").write_text(TOML)
+    assert main(["config", "check", "line.toml", "--set", f"hparams.rate={'1' * 5000}"]) == 2
+    assert "hparams.rate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["!!int x", "!!float x", "!!bool x"])
+def test_a_value_of_another_type_than_its_tag(tmp_path, value):
+    pytest.importorskip("ruamel.yaml")
+    path = tmp_path / "line.yaml"
+    path.write_text(f"hparams:\n  rate: {value}\n")
+    with pytest.raises(ConfigurationError, match=r"line.yaml:2: x is not a value of the type"):
+        read_configuration(path)
+
+
+@pytest.mark.parametrize(
+    "key", ["train.max_steps", "evaluate.steps", "evaluate.every_steps", "inputs.eval", "crossval.shuffle"]
+)
+def test_a_later_layer_takes_a_value_back(folder, key):
+    (folder / "line.toml").write_text(TOML + "[evaluate]\nsteps = 2\nevery_steps = 3\n[crossval]\nshuffle = true\n")
+    part, name = key.split(".")
+    assert getattr(getattr(read_configuration(folder / "line.toml").configuration, part), name) is not None
+    found = read_configuration(folder / "line.toml", [f"{key}=none"]).configuration
+    assert getattr(getattr(found, part), name) is None
+
+
+def test_a_file_that_is_named_several_times_runs_once(folder, capsys):
+    (folder / "line_code.py").write_text("print('RUNS')\n" + CODE)
+    (folder / "line.toml").write_text(TOML)
+    assert main(["config", "check", "line.toml", "--build"]) == 0
+    assert capsys.readouterr().out.count("RUNS") == 1
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"]])
+def test_an_experiment_fn_that_returns_nothing(folder, capsys, command):
+    (folder / "line.toml").write_text(PROGRAM)
+    for file in ("line_program.py", "line.toml"):
+        assert main([command[0], file, *command[1:], "--model-dir", "run"]) == 2
+        assert "Experiment builder did not return an Experiment instance" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_only_a_python_file_has_functions(folder, capsys, command):
+    (folder / "line.toml").write_text(TOML)
+    assert main([command, "line.toml:model_fn", "--model-dir", "run"]) == 2
+    assert "line.toml:model_fn names a function, and only a Python file has functions." in capsys.readouterr().err

@@ -68,11 +68,7 @@ def run(
     config = RunConfig(model_dir=output_dir) if run_config is None else run_config
     if config.model_dir is None:
         raise ArgumentError("Must specify a model directory in `run_config`: ec.RunConfig(model_dir=...).")
-    experiment = experiment_fn(config, hparams)
-    if not isinstance(experiment, Experiment):
-        raise ArgumentTypeError(
-            f"Experiment builder did not return an Experiment instance, got {type(experiment)} instead."
-        )
+    experiment = checked_experiment(experiment_fn(config, hparams))
     asked = experiment.estimator.config.model_dir  # of a URL `estimator.model_dir` is the copy on this machine
     if asked != config.model_dir:
         raise ArgumentError(
@@ -80,6 +76,17 @@ def run(
             f"{config.model_dir!r}. Pass run_config on to the Estimator."
         )
     return schedule_of(experiment, _default_schedule(config) if schedule is None else schedule)()
+
+
+def checked_experiment(found: object) -> Experiment:
+    """What an experiment_fn has returned.
+
+    Raises:
+        ArgumentTypeError: it is not an Experiment.
+    """
+    if not isinstance(found, Experiment):
+        raise ArgumentTypeError(f"Experiment builder did not return an Experiment instance, got {type(found)} instead.")
+    return found
 
 
 def tune(experiment_fn: Callable[..., Experiment], tuner: Any) -> None:

@@ -93,6 +93,11 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
                 f"{name} is not a Python file, and no program format reads .{ending}. "
                 f"They read: {', '.join(formats) or 'nothing'}."
             )
+        if function:
+            raise ArgumentError(
+                f"{file} names a function, and only a Python file has functions. Write {name}; [program] there has a "
+                "key function."
+            )
         read: ProgramFormat = default_plugins().get("program_format", ending)
         return read(path, settings)
     changes = dict(_setting(text) for text in settings)

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     made: list[Any] = []
 
     def experiment_fn(run_config: Any, params: Any) -> Any:
-        experiment = program.experiment_fn(run_config, params)
+        experiment = learn_runner.checked_experiment(program.experiment_fn(run_config, params))
         made.append(experiment)
         _add_components(experiment, args, program.serving_input_receiver_fn)
         if not args.dry_run:

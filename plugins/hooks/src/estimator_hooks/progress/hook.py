@@ -41,13 +41,14 @@ class ProgressBarHook(Hook):
         self._loss: tuple[int, float] | None = None  # with its step
         self._next_time: float | None = None
         self._total: int | None = None
+        self._batch_size = 0
 
     def begin(self, run: Run) -> None:
         """Takes the place of a progress hook that comes earlier in the list."""
         _chosen[key_of(run)] = self
         _tell(run, FIRST_BATCH)
         self._display, self._began, self._loss, self._next_time = None, None, None, None
-        self._pace = Pace()
+        self._pace, self._batch_size = Pace(), 0
 
     def after_create(self, run: Run) -> None:
         """Shows the call."""
@@ -108,12 +109,13 @@ class ProgressBarHook(Hook):
 
     def _figures(self, run: Run, step: int, now: float) -> Figures:
         rate = self._pace.steps_per_sec
+        self._batch_size = max(self._batch_size, run.batch_size)  # the last batch of an input may be short
         return Figures(
             done=step,
             total=self._total,
             loss=self._loss[1] if self._loss is not None and self._loss[0] == step else None,
             steps_per_sec=rate,
-            examples_per_sec=None if rate is None else rate * run.batch_size,
+            examples_per_sec=None if rate is None else rate * self._batch_size,
             secs_left=None if not rate or self._total is None else max(0, self._total - step) / rate,
             elapsed=now - (now if self._began is None else self._began),
         )

@@ -11,7 +11,7 @@ from estimator_core.plugins import Plugins, default_plugins
 from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, load_program
 from estimator_runs.configuration.layers import KeyPath, Resolved
-from estimator_runs.configuration.problems import ConfigurationError, at, nearest
+from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
 from estimator_runs.configuration.run_config import run_config_fields
 from estimator_runs.configuration.schema import Component, Configuration, Input
 from estimator_runs.configuration.targets import call, find_object
@@ -38,10 +38,12 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
         receiver = receiver or program.serving_input_receiver_fn
     else:
         make = _experiment_fn(found, resolved, plugins)
-        hparams = HParams(**found.hparams) if found.hparams else None
+        hparams = _hparams(found, resolved) if found.hparams else None
 
     def experiment_fn(run_config: Any, params: Any) -> Any:
-        experiment = make(run_config, params)
+        from estimator_experiment.learn_runner import checked_experiment
+
+        experiment = checked_experiment(make(run_config, params))
         _add_components(experiment, found, resolved, plugins, receiver)
         return experiment
 
@@ -74,6 +76,19 @@ def _of_file(found: Configuration, resolved: Resolved) -> Program:
         return load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
     except ArgumentError as error:
         raise ConfigurationError([at(resolved, ("program", "function"), str(error))]) from None
+
+
+def _hparams(found: Configuration, resolved: Resolved) -> HParams:
+    """The hyperparameters of a configuration, whose names may be reserved."""
+    hparams, problems = HParams(), list[Problem]()
+    for name, value in found.hparams.items():
+        try:
+            hparams.add_hparam(name, value)
+        except ArgumentError as error:
+            problems.append(at(resolved, ("hparams", name), f"{error}. Give it another name."))
+    if problems:
+        raise ConfigurationError(problems)
+    return hparams
 
 
 def _replaced(defaults: HParams | None, found: Configuration, resolved: Resolved) -> HParams | None:

@@ -56,11 +56,13 @@ class Resolved:
         values: the effective values.
         origins: the last origin of each value.
         whole: the origin of the last layer, for values without an origin.
+        modules: the Python files that were run for it, by path: all that it names in a file shares one state.
     """
 
     values: Mapping[str, Any]
     origins: Mapping[KeyPath, Origin] = field(default_factory=dict[KeyPath, Origin])
     whole: Origin
+    modules: dict[Path, Any] = field(default_factory=dict[Path, Any], compare=False, repr=False)
 
     def origin(self, path: KeyPath) -> Origin:
         """The origin of a value, or of the table to which it would belong."""

@@ -123,7 +123,7 @@ def _setting(text: str) -> Layer:
 def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # also of a number with thousands of digits
         parsed = {}
     if list(parsed) == ["value"]:
         return parsed["value"]

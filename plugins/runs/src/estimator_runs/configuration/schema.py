@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import MISSING, fields
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -20,6 +19,14 @@ class Part(BaseModel):
     """A table: every key is known, and no value becomes another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
+
+
+def _none(value: Any) -> Any:
+    return None if value == NONE else value
+
+
+#: A field that a later layer may take back: TOML writes "none".
+OrNone = BeforeValidator(_none)
 
 
 def _named(value: Any) -> Any:
@@ -64,20 +71,20 @@ class Inputs(Part):
     """The inputs of an experiment."""
 
     train: Input
-    eval: Input | None = None
+    eval: Annotated[Input | None, OrNone] = None
 
 
 class Train(Part):
     """The plan of training."""
 
-    max_steps: Annotated[int, Field(ge=1)] | None = None
+    max_steps: Annotated[Annotated[int, Field(ge=1)] | None, OrNone] = None
 
 
 class Evaluate(Part):
     """The plan of evaluations."""
 
-    steps: Annotated[int, Field(ge=1)] | None = None
-    every_steps: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[Annotated[int, Field(ge=1)] | None, OrNone] = None
+    every_steps: Annotated[Annotated[int, Field(ge=1)] | None, OrNone] = None
     hooks: list[Named] = []
 
 
@@ -129,10 +136,6 @@ class KeepBestPart(Part):
     evaluation: str | None = None
 
 
-def _none(value: Any) -> Any:
-    return None if value == NONE else value
-
-
 def _choices(value: Any) -> Any:
     return {key: _none(each) for key, each in value.items()} if isinstance(value, dict) else value
 
@@ -164,7 +167,7 @@ RunConfigPart: type[Part] = _run_config_part()
 
 def _hparam(value: Any) -> Any:
     items: list[Any] = value if isinstance(value, list) else [value]
-    if any(isinstance(item, dict | list | datetime.date | datetime.time) for item in items):
+    if not all(isinstance(item, bool | int | float | str | None) for item in items):
         raise ValueError("should be a number, a text, true, false, or a list of one of them")
     if not items:
         raise ValueError("should not be empty: the items of a list say its type")
@@ -198,7 +201,7 @@ class Sweep(Part):
     trials: Annotated[int, Field(ge=1)]
     seed: int = 0
     workers: Annotated[int, Field(ge=1)] = 1
-    every_steps: Annotated[int, Field(ge=1)] | None = None
+    every_steps: Annotated[Annotated[int, Field(ge=1)] | None, OrNone] = None
     sampler: Named = Component(name="TPESampler")
     pruner: Named = Component(name="NopPruner")
     storage: Literal["journal", "sqlite"] = "journal"
@@ -210,12 +213,12 @@ class Crossval(Part):
     folds: Annotated[int, Field(ge=2)] = 5
     splitter: Literal["k_fold", "stratified", "grouped", "stratified_grouped", "time_ordered"] = "k_fold"
     groups: str | None = None
-    shuffle: bool | None = None
+    shuffle: Annotated[bool | None, OrNone] = None
     batch_size: Annotated[int, Field(ge=1)] = 32
     seed: int = 0
     workers: Annotated[int, Field(ge=1)] = 1
     way: Literal["alone", "auto", "together", "apart"] = "alone"
-    input: Input | None = None
+    input: Annotated[Input | None, OrNone] = None
 
 
 class PopulationPart(Part):
@@ -223,7 +226,7 @@ class PopulationPart(Part):
 
     seeds: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] = 1
     values: dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]] = {}
-    every_steps: Annotated[int, Field(ge=1)] | None = None
+    every_steps: Annotated[Annotated[int, Field(ge=1)] | None, OrNone] = None
     way: Literal["auto", "together", "apart"] = "auto"
 
 

@@ -30,7 +30,7 @@ def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
         ConfigurationError: there is no such module, file or name.
     """
     module_name, colon, name = text.rpartition(":")
-    if not colon or not module_name or not name:
+    if not colon or not module_name or module_name.startswith(".") or not name:
         raise _refused(resolved, path, f"{text!r} does not name code: write package.module:name or file.py:name.")
     directory = resolved.origin(path).directory
     module = _module(resolved, path, module_name, directory)
@@ -48,7 +48,10 @@ def _module(resolved: Resolved, path: KeyPath, name: str, directory: Path) -> An
         if not file.is_file():
             beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
             raise _refused(resolved, path, f"there is no file {str(file)!r}.{nearest(file.name, beside)}")
-        return load_module(file)
+        place = file.resolve()
+        if place not in resolved.modules:
+            resolved.modules[place] = load_module(file)
+        return resolved.modules[place]
     beside = str(directory.resolve())
     if beside not in sys.path:
         sys.path.insert(0, beside)

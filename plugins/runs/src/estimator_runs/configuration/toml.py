@@ -33,7 +33,7 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
     """
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number with thousands of digits
         found = _AT.search(str(error))
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         origin = Origin(source=source, line=line, directory=directory)

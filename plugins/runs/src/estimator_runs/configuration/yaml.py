@@ -76,7 +76,10 @@ class _Reader:
             return self._table(node, path, (*outer, node))
         if kind not in _SCALARS:
             raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a text.")
-        return self._constructor.construct_object(node, deep=True)
+        try:
+            return self._constructor.construct_object(node, deep=True)
+        except (ValueError, KeyError):
+            raise _refused(origin, f"{node.value:.60} is not a value of the type {kind}.") from None
 
     def _table(self, node: Any, path: KeyPath, outer: tuple[Any, ...]) -> dict[str, Any]:
         found: dict[str, Any] = {}
