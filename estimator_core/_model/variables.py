@@ -120,10 +120,10 @@ def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
     if known.same_kind(asked):
         return None
     return VariableError(
-        f"Variable {known.name!r} was declared as {str(known).split(': ')[1]} and is now asked for as "
-        f"{str(asked).split(': ')[1]}. "
+        f"Variable {known.name!r} was declared as {str(known).split(': ')[1]}, here or in the checkpoint that is read, "
+        f"and is now asked for as {str(asked).split(': ')[1]}. "
         "One path is one variable in every mode: use the same shape, dtype and trainable, or another name or "
-        "ec.variable_scope."
+        "ec.variable_scope. A checkpoint needs the model code that it was made with."
     )
 
 
