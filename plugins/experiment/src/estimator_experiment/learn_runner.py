@@ -83,6 +83,12 @@ def checked_experiment(found: object) -> Experiment:
 
     Raises:
         ArgumentTypeError: it is not an Experiment.
+
+    Example:
+        >>> checked_experiment(None)
+        Traceback (most recent call last):
+        ...
+        estimator_core.errors.ArgumentTypeError: Experiment builder did not return an Experiment instance, got ...
     """
     if not isinstance(found, Experiment):
         raise ArgumentTypeError(f"Experiment builder did not return an Experiment instance, got {type(found)} instead.")
