@@ -87,7 +87,7 @@ def test_the_result_as_json(program: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.plugins  # the storage is that of estimator-storage
 def test_a_run_at_a_url_continues_and_tells_the_url(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"file://{program.parent}/store/line"
-    words = [str(program), "--model-dir", url]
+    words = [str(program), "--model-dir", f"{url}/"]
     assert main(["run", *words, "--hparams", "train_steps=4"]) == 0
     output = capsys.readouterr().out
     assert f"checkpoints  {url}/checkpoints/4        look: estimator checkpoints {url}" in output

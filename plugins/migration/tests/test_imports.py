@@ -1,5 +1,6 @@
 """Imports after `migrate rewrite`: a program runs wherever it imported TensorFlow, and loses no name or comment."""
 
+import ast
 import sys
 import types
 from typing import Any
@@ -98,7 +99,15 @@ def test_a_rewritten_program_runs(title: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("source", "kept"),
     [
-        ('import tensorflow as tf\n__all__ = ["tf"]\nmode = tf.estimator.ModeKeys.EVAL\n', "import tensorflow as tf"),
+        *(
+            (f"import tensorflow as tf\n{exports}\nmode = tf.estimator.ModeKeys.EVAL\n", "import tensorflow as tf")
+            for exports in (
+                '__all__ = ["tf"]',
+                '__all__ = ["m"] + ["tf"]',
+                '__all__ += ["tf"]',
+                '__all__: list = ["tf"]',
+            )
+        ),
         ("def load():\n    global tf\n    import tensorflow as tf\n", "    import tensorflow as tf"),
         ("class A:\n    import tensorflow as tf\n\n    x = 1\n\n\nA.tf.layers\n", "    import tensorflow as tf"),
         (
@@ -124,6 +133,15 @@ def test_what_is_seen_elsewhere_stays_and_nobody_is_told_to_remove_it(source: st
 def test_the_new_import_is_written_once() -> None:
     done = rewrite(PROGRAMS["with the new import before it"]).source
     assert done.count("import estimator_core as ec") == 1
+
+
+def test_the_comment_of_an_import_stays_in_its_block() -> None:
+    done = rewrite(
+        "try:\n    import os\n    import tensorflow as tf  # the big one\nexcept ImportError:\n    raise\n"
+        "mode = tf.estimator.ModeKeys.EVAL\n"
+    ).source
+    assert done.index("import os") < done.index("# the big one") < done.index("except ImportError")
+    ast.parse(done)
 
 
 def test_comments_of_headers_stay_and_the_one_above_a_statement_stays_there() -> None:

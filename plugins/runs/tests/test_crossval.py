@@ -322,12 +322,27 @@ def by_params(params, config):
         ("np.zeros((len(x), 2), np.int32)", r"it has the shape \[2\] in each row. Give a feature with one value"),
         ("np.array(['a', None, *['b'] * 5][:len(x)], object)", r"cannot be compared: row 1 has none \(None\)"),
         ("np.array(['a', 1, *['b'] * 5][:len(x)], object)", "cannot be compared: they are of several types"),
+        ("np.where(np.arange(len(x)) == 1, np.nan, 2.0)", r"cannot be compared: row 1 has none \(nan\)"),
+        ("np.where(np.arange(len(x)) == 1, np.nan, 2.0).astype(object)", r"row 1 has none \(nan\)"),
     ],
 )
 def test_groups_that_cannot_be_used_are_refused_by_name(line, splitter, person, words):
     Path("line_code.py").write_text((CODE + MORE).replace('"person": person', f'"person": {person}'))
     with pytest.raises(ArgumentError, match=f"The feature 'person' cannot be crossval.groups: .*{words}"):
         open_folds(line, settings=[f"crossval.splitter={splitter}", "crossval.groups=person"])
+
+
+def test_folds_share_no_state_of_their_file(line, capsys):
+    code = (CODE + MORE).replace("def model_fn(features", "CALLS = []\n\n\ndef model_fn(features")
+    code = code.replace(
+        '    y = features["x"]', '    CALLS.append(mode)\n    print("CALLS", len(CALLS))\n    y = features["x"]'
+    )
+    Path("line_code.py").write_text(code)
+    counts = {}
+    for folds in (2, 4):
+        run_folds(open_folds(line, Path(str(folds)), settings=[f"crossval.folds={folds}"]))
+        counts[folds] = capsys.readouterr().out.splitlines().count("CALLS 1")
+    assert counts == {2: 2, 4: 4}
 
 
 def test_a_label_that_is_missing_among_words_is_refused(line):

@@ -321,7 +321,14 @@ def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
     """A link may form a circle, lead nowhere, or name a run that is there already."""
     leave("big/run", [1.0], seed=1, rate=0.1)
     leave("big/more/deep", [1.0], seed=2, rate=0.1)
-    for name, target in {"a": "runs/fast/1", "b": "big/run", "c": "big/more", "d": "runs", "e": "none"}.items():
+    for name, target in {
+        "a": "runs/fast/1",
+        "b": "big/run",
+        "c": "big/more",
+        "d": "runs",
+        "e": "none",
+        "f": "runs/f",
+    }.items():
         (runs / name).symlink_to(tmp_path / target)
     (tmp_path / "big" / "more" / "up").symlink_to(runs)
     found = [str(run.path) for run in read_runs([Path("runs")])]

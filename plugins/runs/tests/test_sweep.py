@@ -265,7 +265,7 @@ def test_a_hook_that_restores_the_best_weights_is_refused_where_a_trial_has_part
         sweep = open_search(line, folder, settings=[f"sweep.every_steps={every_steps}"]).sweep
         return run_trial(SimpleNamespace(program=lambda: made), tmp_path, sweep, lambda steps: False)
 
-    with pytest.raises(ArgumentError, match=r"Restores has restore_best, .* Leave one of both out"):
+    with pytest.raises(ArgumentError, match=r"Restores has restore_best, .* Leave out one of the two"):
         program(4)
     with pytest.raises(AttributeError):  # it went on to train
         program(8)

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -162,7 +163,8 @@ def test_pruners_that_compare_rungs_end_the_bad_trials(line, name, args, monkeyp
         ("'CmaEsSampler'", "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. TPESampler"),
         ("'GPSampler'", "GPSampler needs torch: pip install torch."),
         ("'BruteForceSampler'", "BruteForceSampler does not fit the space: FloatDistribution.step must be given"),
-        (GRID.replace("rate", "rat"), "GridSampler does not fit the space: The parameter name, hparams.rate, is not"),
+        (GRID.replace("rate", "rat"), "search_space has 'hparams.rat', and the space does not. Did you mean"),
+        ("{name='GridSampler', args={search_space={}}}", "GridSampler does not fit the space: "),
         (GRID.replace("0.05", "0.7"), "GridSampler does not fit the space: The value 0.7 of parameter 'hparams.rate'"),
         ("{name='GridSampler', args={search_space=3}}", "GridSampler refuses it: "),
     ],
@@ -175,6 +177,18 @@ def test_samplers_that_cannot_work_are_refused(line, sampler, told, monkeypatch)
         open_search(line, settings=[f"sweep.sampler={sampler}"])
     assert told in str(caught.value)
     assert not Path("runs").exists()
+
+
+def test_a_sweep_of_a_sampler_that_is_refused_now_can_be_looked_at(line):
+    open_search(line, Path("old"))
+    said = json.loads(Path("old/sweep.json").read_text())
+    setting = "sweep.sampler='CmaEsSampler'"
+    assert said["sampler"]["name"] == "TPESampler"
+    said["sampler"] = {"name": "CmaEsSampler", "args": {}}
+    Path("old/sweep.json").write_text(json.dumps(said))
+    assert open_search(line, Path("old"), settings=[setting], look=True).shelf.ended() == 0
+    with pytest.raises(ConfigurationError, match="keeps its state as a pickle"):
+        open_search(line, Path("old"), settings=[setting])
 
 
 @pytest.mark.parametrize("name", ["RandomSampler", "TPESampler"])

@@ -27,6 +27,7 @@ from estimator_migration.canonical import ROOTS
 from estimator_migration.rows import Verdict, find
 
 _DEPTH = 40
+_ASSIGNMENTS = matchers.Assign() | matchers.AnnAssign() | matchers.AugAssign()
 CHOSEN_AT_RUN_TIME = "<chosen at run time>"
 
 
@@ -125,14 +126,16 @@ class Resolver:
     def _shared(self) -> frozenset[str]:
         """Names that are declared global, are attributes, or stand in `__all__`."""
         found: set[str] = set()
-        for node in matchers.findall(self.module, matchers.NameItem() | matchers.Attribute() | matchers.Assign()):
+        for node in matchers.findall(self.module, matchers.NameItem() | matchers.Attribute() | _ASSIGNMENTS):
             if isinstance(node, cst.NameItem):
                 found.add(node.name.value)
             elif isinstance(node, cst.Attribute):
                 found.add(node.attr.value)
-            elif isinstance(node, cst.Assign) and getattr(node.targets[0].target, "value", "") == "__all__":
-                words = (text_of(each.value) for each in getattr(node.value, "elements", ()))
-                found |= {word for word in words if word is not None}
+            elif isinstance(node, cst.Assign | cst.AnnAssign | cst.AugAssign) and node.value is not None:
+                target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
+                if getattr(target, "value", "") == "__all__":
+                    strings = matchers.findall(node.value, matchers.SimpleString())
+                    found |= {str(cst.ensure_type(each, cst.SimpleString).evaluated_value) for each in strings}
         return frozenset(found)
 
     def imports_in_a_line(self, node: cst.Name) -> bool:

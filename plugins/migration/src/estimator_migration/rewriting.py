@@ -260,6 +260,11 @@ class _Changes(cst.CSTTransformer):
         first = with_lines(lines[0], [*above, *lost_comments(original_node, lines)])
         return cst.FlattenSentinel([self._noted(original_node, first), *lines[1:]])
 
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> Any:
+        """The comments of a removed last statement stay in its block."""
+        footer, self._comments = [*self._comments, *updated_node.footer], []
+        return updated_node.with_changes(footer=footer)
+
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """New imports stand at the top where no import of TensorFlow stands before all that needs them."""
         body, header = list(updated_node.body), list(updated_node.header)

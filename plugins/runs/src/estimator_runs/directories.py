@@ -8,7 +8,7 @@ from pathlib import Path
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import is_url
 
-#: Each notes itself in a file. The first two keep trials under the same names.
+#: Each notes itself in a file. Both keep trials under the same names.
 _NOTES = {"sweep.json": "a sweep", "population.json": "a population"}
 
 

@@ -47,7 +47,7 @@ def as_json(experiment: Any, result: Any) -> str:
     estimator = experiment.estimator
     return json_text(
         {
-            "model_dir": estimator.config.model_dir,
+            "model_dir": _model_dir(estimator),
             "stop_reason": estimator.stop_reason,
             "checkpoint": _asked_for(estimator, estimator.latest_checkpoint()),
             "metrics": {name: json_value(value) for name, value in (_metrics(result) or {}).items()},
@@ -72,12 +72,16 @@ def _exports(estimator: Any) -> list[str]:
 
 def _asked_for(estimator: Any, path: str | None) -> str | None:
     """A path in the model_dir where the user asked for it. At a URL the run works in a copy, which does not stay."""
-    return None if path is None else estimator.config.model_dir + path.removeprefix(estimator.model_dir)
+    return None if path is None else _model_dir(estimator) + path.removeprefix(estimator.model_dir.rstrip("/"))
+
+
+def _model_dir(estimator: Any) -> str:
+    return estimator.config.model_dir.rstrip("/") or "/"
 
 
 def places(estimator: Any) -> str:
     """Where curves, checkpoints and exports lie, and how to look at them."""
-    model_dir = estimator.config.model_dir
+    model_dir = _model_dir(estimator)
     checkpoint = _asked_for(estimator, estimator.latest_checkpoint())
     word = shlex.quote(model_dir)
     lines = [

@@ -56,7 +56,7 @@ class Resolved:
         values: the effective values.
         origins: the last origin of each value.
         whole: the origin of the last layer, for values without an origin.
-        modules: the Python files that were run for it, by path: all that it names in a file shares one state.
+        modules: the Python files that were run for it, by path: all that it names as `file.py:name` shares one state.
     """
 
     values: Mapping[str, Any]

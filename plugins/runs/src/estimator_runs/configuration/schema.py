@@ -212,7 +212,7 @@ class Crossval(Part):
 
     folds: Annotated[int, Field(ge=2)] = 5
     splitter: Literal["k_fold", "stratified", "grouped", "stratified_grouped", "time_ordered"] = "k_fold"
-    groups: str | None = None
+    groups: Annotated[str | None, OrNone] = None
     shuffle: Annotated[bool | None, OrNone] = None
     batch_size: Annotated[int, Field(ge=1)] = 32
     seed: int = 0

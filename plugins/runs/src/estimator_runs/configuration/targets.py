@@ -30,7 +30,8 @@ def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
         ConfigurationError: there is no such module, file or name.
     """
     module_name, colon, name = text.rpartition(":")
-    if not colon or not module_name or module_name.startswith(".") or not name:
+    is_relative = module_name.startswith(".") and not module_name.endswith(".py")
+    if not colon or not module_name or is_relative or not name:
         raise _refused(resolved, path, f"{text!r} does not name code: write package.module:name or file.py:name.")
     directory = resolved.origin(path).directory
     module = _module(resolved, path, module_name, directory)

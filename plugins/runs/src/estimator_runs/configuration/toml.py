@@ -33,12 +33,15 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
     """
     try:
         values = tomllib.loads(text)
-    except ValueError as error:  # also of a number with thousands of digits
+    except tomllib.TOMLDecodeError as error:
         found = _AT.search(str(error))
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         origin = Origin(source=source, line=line, directory=directory)
         said = _AT.sub("", str(error))
         raise ConfigurationError([Problem(origin=origin, key="", text=f"this is not TOML: {said}.")]) from None
+    except ValueError:  # of Python's numbers, which have a limit
+        origin = Origin(source=source, directory=directory)
+        raise ConfigurationError([Problem(origin=origin, key="", text="a number has too many digits.")]) from None
     origins: dict[KeyPath, Origin] = {}
     for path, line in toml_lines(text):
         origins.setdefault(path, Origin(source=source, line=line, directory=directory))

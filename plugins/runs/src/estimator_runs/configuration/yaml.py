@@ -78,7 +78,7 @@ class _Reader:
             raise _refused(origin, f"{node.value!r} is read as a {kind}. Put it in quotes if it is a text.")
         try:
             return self._constructor.construct_object(node, deep=True)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, IndexError):
             raise _refused(origin, f"{node.value:.60} is not a value of the type {kind}.") from None
 
     def _table(self, node: Any, path: KeyPath, outer: tuple[Any, ...]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ def model_dir_of(folder: Path, fold: int) -> Path:
 
 
 def experiment_in(read: Read, model_dir: Path) -> Any:
-    """The experiment of a configuration, in a model_dir."""
-    program = read.program()
+    """The experiment of a configuration, in a model_dir. Each runs the files that it names, as in a process alone."""
+    program = replace(read, resolved=replace(read.resolved, modules={})).program()
     return program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
 
 

@@ -46,7 +46,7 @@ def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
             raise ArgumentError(
                 f"crossval.groups = {name!r} has no effect on the splitter {crossval.splitter!r}: rows of one group "
                 f"would be on both sides. Set crossval.splitter to one of {', '.join(_GROUPED)}, or take out "
-                "crossval.groups."
+                'crossval.groups ("none" takes back that of another file).'
             )
         return None
     if name is None or name not in rows.features:
@@ -69,12 +69,14 @@ def _numbered(values: np.ndarray, what: str) -> np.ndarray:
     Raises:
         ArgumentError: they cannot be ordered, as with a missing value among words.
     """
+    empty = [(row, value) for row, value in enumerate(values.tolist()) if value is None or value != value]
+    why = f"row {empty[0][0]} has none ({empty[0][1]})" if empty else "they are of several types"
     try:
-        return np.unique(values, return_inverse=True)[1]
-    except TypeError as error:
-        empty = [row for row, value in enumerate(values.tolist()) if value is None]
-        where = f"row {empty[0]} has none (None)" if empty else "they are of several types"
-        raise ArgumentError(f"{what} cannot be compared: {where}. Give each row a value of one type.") from error
+        if not empty:
+            return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        pass
+    raise ArgumentError(f"{what} cannot be compared: {why}. Give each row a value of one type.")
 
 
 def _splitter(crossval: Crossval) -> Any:

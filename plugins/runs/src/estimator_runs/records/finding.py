@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
         except OSError as error:
             if folder == place:
                 raise
+            if error.errno == errno.ELOOP:  # a link that leads to itself leads nowhere
+                continue
             faults[folder] = f"{folder} cannot be read: {error.strerror}."
             continue
         for entry in entries:

@@ -66,10 +66,11 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
         raise ConfigurationError(
             [at(read.resolved, ("sweep",), "is missing: it says the space, objectives and trials.")]
         )
-    check_engine(sweep, read.resolved)
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)
-    check_space(sweep, space, read.resolved)
+    if not look:  # who looks samples nothing
+        check_engine(sweep, read.resolved)
+        check_space(sweep, space, read.resolved)
     shelf = Shelf(folder, sweep, space)
     shelf.open(_of_trials(read.resolved), look=look)
     return Search(path=path, settings=tuple(settings), sweep=sweep, space=space, shelf=shelf)

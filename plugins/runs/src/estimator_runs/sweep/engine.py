@@ -132,8 +132,11 @@ def check_space(sweep: Sweep, space: Mapping[str, Any], resolved: Resolved) -> N
     """
     name, args = sweep.sampler.name, sweep.sampler.args
     grid = args.get("search_space", {}) if name == "GridSampler" else {}
+    if extra := sorted(grid.keys() - space.keys()):
+        text = f"search_space has {extra[0]!r}, and the space does not.{nearest(extra[0], space)}"
+        raise ConfigurationError([at(resolved, ("sweep", "sampler"), text)])
     try:
-        for key in grid.keys() & space.keys():
+        for key in grid:
             for value in grid[key]:
                 running(space, Plan(params={key: value}))
         sample(sweep, space, [], {})

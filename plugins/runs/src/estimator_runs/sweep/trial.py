@@ -78,7 +78,7 @@ def _check_parts(hooks: Sequence[object]) -> None:
             raise ArgumentError(
                 f"{type(hook).__name__} has restore_best, which puts the best weights back where training ends, and "
                 "with sweep.every_steps a trial is trained in parts: each would continue from those weights. Leave "
-                "one of both out."
+                "out one of the two."
             )
 
 
