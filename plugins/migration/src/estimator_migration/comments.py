@@ -21,23 +21,14 @@ def own_comments(line: cst.SimpleStatementLine) -> list[cst.EmptyLine]:
 
 def lost_comments(line: cst.SimpleStatementLine, now: Sequence[cst.SimpleStatementLine]) -> list[cst.EmptyLine]:
     """Comments inside a statement, or after it, that what it has become does not have."""
-    found = _comments(line.with_changes(leading_lines=()))
-    for each in now:
-        for comment in _comments(each):
-            if comment in found:
-                found.remove(comment)
-    return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
+    return _lost(line.with_changes(leading_lines=()), now)
 
 
 def lost_in_header(statement: cst.BaseCompoundStatement, now: cst.CSTNode) -> list[cst.EmptyLine]:
     """The same for a statement with a body, except for what its body has."""
     if not isinstance(statement, _WITH_HEADER) or not isinstance(now, _WITH_HEADER):
         return []
-    found = _comments(_header(statement))
-    for comment in _comments(_header(now)):
-        if comment in found:
-            found.remove(comment)
-    return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
+    return _lost(_header(statement), [_header(now)])
 
 
 _WITH_HEADER = cst.FunctionDef | cst.ClassDef | cst.If | cst.For | cst.While | cst.With
@@ -57,6 +48,14 @@ def parted(header: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[c
     if not blank or blank[-1] + 1 == len(header):
         return list(header), []
     return list(header[: blank[-1]]), list(header[blank[-1] :])
+
+
+def _lost(before: cst.CSTNode, now: Sequence[cst.CSTNode]) -> list[cst.EmptyLine]:
+    found = _comments(before)
+    for comment in (each for node in now for each in _comments(node)):
+        if comment in found:
+            found.remove(comment)
+    return [cst.EmptyLine(comment=cst.Comment(comment)) for comment in found]
 
 
 def _comments(node: cst.CSTNode) -> list[str]:

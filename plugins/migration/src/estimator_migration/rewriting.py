@@ -22,10 +22,7 @@ from estimator_migration.resolve import Resolver, is_ours
 from estimator_migration.rows import Row, Verdict, find, table
 
 _REPLACED = (Verdict.SAME, Verdict.RENAMED, Verdict.DIFFERS)
-_NOTED = (Verdict.DIFFERS, Verdict.REWRITE, Verdict.GONE, Verdict.UNKNOWN)
-
-
-_NONE = cst.MaybeSentinel.DEFAULT
+_NO_SEMICOLON = cst.MaybeSentinel.DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +136,7 @@ class _Plan:
         first = min((self.resolver.line(node) for node in self.expressions), default=0)
         lines = (each for each in self.resolver.module.body if isinstance(each, cst.SimpleStatementLine))
         found = (small for line in lines if self.resolver.line(line) < first for small in line.body)
-        return {self.resolver.module.code_for_node(small.with_changes(semicolon=_NONE)) for small in found}
+        return {self.resolver.module.code_for_node(small.with_changes(semicolon=_NO_SEMICOLON)) for small in found}
 
     def _is_base_of_a_function(self, node: cst.CSTNode, row: Row) -> bool:
         """Whether a class derives from a name whose successor is a function."""
@@ -150,9 +147,8 @@ class _Plan:
 
     def _is_hidden(self, node: cst.CSTNode, row: Row) -> bool:
         """Whether the program calls something else as the module of the successor is called."""
-        module = import_line(row.home).split()[1]
-        word = row.place.partition(".")[0]
-        return self.resolver.has_another(node, word, module if " as " in import_line(row.home) else word)
+        line, word = import_line(row.home), row.place.partition(".")[0]
+        return self.resolver.has_another(node, word, line.split()[1] if " as " in line else word)
 
     def _is_unused_now(self, alias: cst.CSTNode) -> bool:
         """Whether an import goes: all that uses it is replaced. One that nothing uses may be for other files."""
@@ -244,7 +240,7 @@ class _Changes(cst.CSTTransformer):
         last = 0
         for old, piece, new in zip(original_node.body, pieces, updated_node.body, strict=True):
             made = [
-                cst.SimpleStatementLine(body=[each.with_changes(semicolon=_NONE)])
+                cst.SimpleStatementLine(body=[each.with_changes(semicolon=_NO_SEMICOLON)])
                 for each in ([new] if piece is None else piece)
             ]
             lines += [self._noted(old, each) if number == 0 else each for number, each in enumerate(made)]
