@@ -81,7 +81,7 @@ def audit(model_dir: Path) -> Audit:
         if not under_way:
             findings += [
                 Finding(kind="results", path=_in(model_dir, path), text="is not what the journal says", mendable=True)
-                for path in differing_results(model_dir, lineage)
+                for path, _ in differing_results(model_dir, lineage)
             ]
     return _audit(str(model_dir), lineage, under_way, findings)
 

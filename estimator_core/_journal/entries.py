@@ -5,6 +5,7 @@ A record is a line of JSON, followed by a line with its SHA-256.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -70,6 +71,11 @@ class Evaluated:
     checkpoint: str = ""
     between: bool = False
     time: float = 0.0
+
+    @functools.cached_property
+    def metrics_text(self) -> str:
+        """The metrics as JSON, made once: each call of a run compares all results with their files."""
+        return json.dumps(self.metrics)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,9 +141,13 @@ def _go_back(lineage: Lineage, step: int) -> None:
     """Drops what was recorded after the step from which a run continues."""
     for later in [saved for saved in lineage.saved if saved > step]:
         _retire(lineage, later)
-    lineage.evaluations = {key: one for key, one in lineage.evaluations.items() if one.step <= step}
-    kept = {file: tuple(one for one in told if one.step <= step) for file, told in lineage.marks.items()}
-    lineage.marks = {file: told for file, told in kept.items() if told}
+    for late in [key for key, one in lineage.evaluations.items() if one.step > step]:
+        del lineage.evaluations[late]
+    for late in {file for file, told in lineage.marks.items() for one in told if one.step > step}:
+        if kept := tuple(one for one in lineage.marks[late] if one.step <= step):
+            lineage.marks[late] = kept
+        else:
+            del lineage.marks[late]
 
 
 def _retire(lineage: Lineage, step: int) -> None:

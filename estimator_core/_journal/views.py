@@ -30,9 +30,10 @@ def event_files(root: Path) -> Iterator[tuple[str, int]]:
     """The event files that runs with a journal wrote below a model_dir, each with the epoch in its name."""
     for directory, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not (Path(directory) == root and name in _NOT_OURS))
+        inside = os.path.join(directory, "")  # joined once: a directory may hold thousands of files
         for name in sorted(files):
             if match := _EVENT_FILE.fullmatch(name):
-                yield os.path.join(directory, name), int(match[1])
+                yield inside + name, int(match[1])
 
 
 def sync_event_files(root: Path, entries: Iterable[Entry]) -> None:
@@ -69,12 +70,16 @@ def trim_event_files(root: Path, lineage: Lineage, *, before: int, ended: bool) 
         ended: whether the run before has ended by itself. If not, it may only be frozen, with bytes in its memory: each
             of its files is replaced by a copy, however long it is.
     """
-    counted = {os.path.join(root, told.directory, told.name): told.size for told in lineage.segments}
-    for path, epoch in event_files(root):  # a directory may hold hundreds
-        if epoch >= before - 1 or _size_of(path) > counted.get(path, 0):
+    inside = {name: os.path.join(root, name, "") for name in {directory for directory, _ in lineage.marks}}
+    counted = {inside[directory] + name: told[-1].size for (directory, name), told in lineage.marks.items()}
+    sizes: dict[str, int] = {}
+    for path, epoch in event_files(root):  # one look at each: every call leaves one
+        sizes[path] = _size_of(path)
+        if epoch >= before - 1 or sizes[path] > counted.get(path, 0):
             _trim(root, lineage, Path(path), epoch, before=before, ended=ended)
+            sizes[path] = _size_of(path)
     for path, size in counted.items():
-        found = _size_of(path)
+        found = sizes[path] if path in sizes else _size_of(path)
         if found < size:
             _log.error("%s has %d bytes; the journal counts %d: points of it are lost.", path, found, size)
 
@@ -90,13 +95,13 @@ def trim_leftovers(root: Path, lineage: Lineage) -> None:
         return
     before = lineage.epoch + 1
     for folder in (name for name in os.listdir(root) if re.match(r"eval(_|$)", name)):
-        for found in list(os.scandir(root / folder)) if (root / folder).is_dir() else ():
-            with contextlib.suppress(FileNotFoundError):
-                told = lineage.marks.get((folder, found.name))
-                if told and found.stat().st_size <= told[-1].size:
-                    continue  # almost all
-                if match := _EVENT_FILE.fullmatch(found.name):
-                    _trim(root, lineage, Path(found.path), int(match[1]), before=before, ended=True, sure=True)
+        inside = os.path.join(root, folder, "")
+        for name in os.listdir(inside) if os.path.isdir(inside) else ():
+            told = lineage.marks.get((folder, name))
+            if told and _size_of(inside + name) <= told[-1].size:
+                continue  # almost all
+            if match := _EVENT_FILE.fullmatch(name):
+                _trim(root, lineage, Path(inside + name), int(match[1]), before=before, ended=True, sure=True)
 
 
 def is_written(path: Path) -> bool:
@@ -152,15 +157,10 @@ def _counted(root: Path, lineage: Lineage, path: Path) -> int:
 
 def results_line(root: Path, result: Evaluated) -> str:
     """The line of `metrics.jsonl` for an evaluation."""
-    where = os.path.join(root, result.checkpoint) if result.checkpoint else None
-    record = {
-        "global_step": result.step,
-        "metrics": result.metrics,
-        "checkpoint_path": where,
-        "wall_time": result.time,
-        **({"between_checkpoints": True} if result.between else {}),
-    }
-    return json.dumps(record) + "\n"
+    where = json.dumps(os.path.join(root, result.checkpoint) if result.checkpoint else None)
+    between = ', "between_checkpoints": true' if result.between else ""
+    told = f'"global_step": {result.step}, "metrics": {result.metrics_text}, "checkpoint_path": {where}'
+    return f'{{{told}, "wall_time": {json.dumps(result.time)}{between}}}\n'
 
 
 def results_dir(root: Path, name: str) -> Path:
@@ -183,11 +183,7 @@ def names_of_evaluations(root: Path, lineage: Lineage) -> list[str]:
 
 def write_results_files(root: Path, lineage: Lineage) -> None:
     """Rewrites each `metrics.jsonl` that is not what the journal says."""
-    differing = differing_results(root, lineage)
-    for name in names_of_evaluations(root, lineage):
-        path, text = results_dir(root, name) / METRICS_FILE, results_file(root, lineage, name)
-        if path not in differing:
-            continue
+    for path, text in differing_results(root, lineage):
         if not text:
             path.unlink(missing_ok=True)
             continue
@@ -197,10 +193,12 @@ def write_results_files(root: Path, lineage: Lineage) -> None:
         draft.replace(path)
 
 
-def differing_results(root: Path, lineage: Lineage) -> list[Path]:
-    """The `metrics.jsonl` that are not what the journal says."""
-    files = {name: results_dir(root, name) / METRICS_FILE for name in names_of_evaluations(root, lineage)}
-    return [path for name, path in files.items() if not _same_results(path, results_file(root, lineage, name))]
+def differing_results(root: Path, lineage: Lineage) -> Iterator[tuple[Path, str]]:
+    """Each `metrics.jsonl` that is not what the journal says, with what belongs in it."""
+    for name in names_of_evaluations(root, lineage):
+        path, text = results_dir(root, name) / METRICS_FILE, results_file(root, lineage, name)
+        if not _same_results(path, text):
+            yield path, text
 
 
 def _same_results(path: Path, text: str) -> bool:
@@ -208,7 +206,10 @@ def _same_results(path: Path, text: str) -> bool:
     if not text and not path.exists():
         return True
     try:
-        return _by_step(path.read_text()) == _by_step(text)
+        found = path.read_text()
+        if sorted(found.splitlines()) == sorted(text.splitlines()):
+            return True  # almost always, and nothing is parsed
+        return _by_step(found) == _by_step(text)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
 

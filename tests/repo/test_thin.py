@@ -29,7 +29,7 @@ BUDGETS = {
     "_cluster": 458,  # every environment read and refused by name
     "_export": 646,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1650,  # global batches, the contract with the data, byte order, masks, exact columns, wide ids
-    "_journal": 802,  # a store that never answers, the ends of killed calls, their evaluations, hundreds of event files
+    "_journal": 811,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
     "_loop": 4524,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
     "_model": 1218,  # programs that Estimators and variables share, slots without one, two adapters for one module
