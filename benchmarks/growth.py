@@ -1,5 +1,6 @@
 """How cost grows: a step by variables, features, hooks and rows of an embedding table, a batch of an evaluation by
-metrics, a round by EvalSpecs, an epoch by rows, a job by processes, the first step of a process by installed packages.
+metrics, a round by EvalSpecs, an epoch by rows, a round by the calls before it, a job by processes, the first step of a
+process by installed packages.
 
     uv run python benchmarks/growth.py [--only NAME ...] [--sizes N ...] [--rounds 5] [--steps 200] [--json FILE]
 
@@ -119,6 +120,19 @@ def epoch(rows: int) -> Work:
     return lambda: trained.train(input_fn, hooks=[Finished()])
 
 
+def call_after(rounds: int) -> Work:
+    """A call of `train` and one of `evaluate`, a step each, in a model_dir that so many such rounds have written."""
+    trained = estimator(model_of(2))
+
+    def run() -> None:
+        trained.train(lambda: batches(1), steps=1)
+        trained.evaluate(lambda: batches(1), steps=1)
+
+    for _ in range(rounds):
+        run()
+    return run
+
+
 def embedding(steps: int, rows: int) -> Work:
     """A call of `train` that looks up 1,024 ids a step in a table of so many rows of 16 numbers."""
     import estimator_canned_tabular as tab
@@ -184,6 +198,7 @@ CURVES: dict[str, Curve] = {
     "embedding rows": Curve(sizes=(10_000, 100_000, 1_000_000), work=lambda size, steps: embedding(steps, size)),
     "EvalSpecs": Curve(sizes=(1, 5, 20), work=lambda size, steps: rounds_of_specs(size), by_step=False),
     "rows": Curve(sizes=(10_000, 100_000, 1_000_000), work=lambda size, steps: epoch(size), by_step=False),
+    "calls": Curve(sizes=(10, 100, 1000), work=lambda size, steps: call_after(size), by_step=False),
     "processes": Curve(sizes=(1, 2, 4), work=lambda size, steps: job(size), by_step=False),
     "plugins": Curve(sizes=(10, 100, 400), work=lambda size, steps: beside_packages(size), by_step=False),
 }
