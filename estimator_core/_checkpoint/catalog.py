@@ -17,10 +17,11 @@ from pathlib import Path
 
 from estimator_core._checkpoint.files import read_regular
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
-from estimator_core._journal import Saved, lineage_of
-from estimator_core._paths import is_url, located
+from estimator_core._journal import Saved, lineage_of, read_lineage
+from estimator_core._paths import expanded, is_url, located
 from estimator_core._plugins import Plugins
-from estimator_core._storage.opening import at_url
+from estimator_core._storage.contract import StorageGoneError
+from estimator_core._storage.opening import at_url, open_storage
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
 CHECKPOINTS_DIR = "checkpoints"
@@ -39,8 +40,8 @@ _WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6
 
 
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
-    """The directory that holds the checkpoints of a model_dir."""
-    return Path(model_dir) / CHECKPOINTS_DIR
+    """The directory that holds the checkpoints of a model_dir, with `~` expanded."""
+    return Path(os.path.expanduser(model_dir)) / CHECKPOINTS_DIR
 
 
 def arrays_dir(checkpoint: Path, process: int) -> Path:
@@ -142,7 +143,7 @@ class Listed:
 def listed(model_dir: str | os.PathLike[str]) -> list[Listed]:
     """The checkpoints that should be there, oldest step first."""
     root = checkpoints_dir(model_dir)
-    lineage = lineage_of(model_dir)
+    lineage = lineage_of(root.parent)
     if lineage is None:
         found = (_by_manifest(root / str(step), step) for step in named_steps(root))
         return [one for one in found if one is not None]
@@ -157,19 +158,33 @@ def unnamed(model_dir: str | os.PathLike[str]) -> list[Path]:
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the checkpoints that count, oldest step first. Their arrays are not checked."""
-    return [str(one.path) for one in listed(model_dir) if not one.problem]
+    """Paths of the checkpoints that count, oldest step first. Their arrays are not checked.
+
+    Of a model_dir at a URL, the URLs of those that its journal names.
+    """
+    url = located(model_dir)
+    if not is_url(url):
+        return [str(one.path) for one in listed(model_dir) if not one.problem]
+    try:
+        lineage = read_lineage(open_storage(url, make=False))
+    except StorageGoneError:
+        return []
+    return [f"{url.rstrip('/')}/{CHECKPOINTS_DIR}/{step}" for step in sorted(lineage.saved)]
 
 
 def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
     """The path of the newest checkpoint that counts and whose manifest is intact; None if there is none.
 
+    Of a model_dir at a URL, the URL of the newest one that its journal names.
+
     Example:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
         True
     """
+    if is_url(located(model_dir)):
+        return next(reversed(all_checkpoints(model_dir)), None)
     root = checkpoints_dir(model_dir)
-    lineage = lineage_of(model_dir)
+    lineage = lineage_of(root.parent)
     if lineage is None:
         found = (_by_manifest(root / str(step), step) for step in reversed(named_steps(root)))
     else:
@@ -261,7 +276,7 @@ def _by_manifest(path: Path, step: int) -> Listed | None:
 
 
 def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugins: Plugins | None = None) -> Path:
-    """A path as it is; of a URL, a copy of what it names, which goes when the process ends.
+    """A path, with `~` expanded; of a URL, a copy of what it names, which goes when the process ends.
 
     Args:
         location: a path; or the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
@@ -281,9 +296,9 @@ def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugin
         >>> fetched("runs/one").as_posix()
         'runs/one'
     """
-    text = located(location)
+    text = expanded(os.fspath(location))
     if not is_url(text):
-        return Path(location)
+        return Path(text)
     copy: Path = at_url(text, plugins).fetched(text, plugins, manifests=manifests)
     return copy
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _here(location: str, mend: bool) -> Audit:
-    model_dir = Path(location).absolute()
+    model_dir = Path(os.path.expanduser(location)).absolute()
     found = audit(model_dir)
     if mend and any(finding.mendable for finding in found.findings):
         repair(model_dir)
@@ -39,7 +40,7 @@ def _here(location: str, mend: bool) -> Audit:
 def _at_url(location: str, mend: bool) -> Audit:
     if mend:
         raise ArgumentError(f"--repair mends directories. What a kill has left at {location}, the next run mends.")
-    return audit_in_store(open_storage(location.rstrip("/")), at_url(location, None).faults_in_store)
+    return audit_in_store(open_storage(location.rstrip("/"), make=False), at_url(location, None).faults_in_store)
 
 
 def _text(found: Audit) -> str:

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     parser = _parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(_at_home(sys.argv[1:] if argv is None else argv))
     with contextlib.ExitStack() as effects, _quiet_without_reader():
         effects.callback(_flush)
         if args.version:
@@ -75,6 +75,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0 if args.help else WRONG_USAGE
         return _guarded(args)
     return FAILED  # the reader of our output went away: nothing more to say
+
+
+def _at_home(words: Sequence[str]) -> list[str]:
+    """The words with `~` expanded, which shells leave in `--option=~/path`. What follows `--` is for others."""
+    count = list(words).index("--") if "--" in words else len(words)
+    found = (re.fullmatch(r"(--[a-z0-9-]+=|)(~/.*)", word, re.DOTALL) or word for word in words[:count])
+    own = [one if isinstance(one, str) else one[1] + os.path.expanduser(one[2]) for one in found]
+    return [*own, *words[count:]]
 
 
 def command_names() -> dict[str, str]:

@@ -41,15 +41,16 @@ _TEMPORARY = "temp-"
 
 
 def exports_in(base: str | os.PathLike[str]) -> list[Path]:
-    """The complete exports of a directory, oldest first.
+    """The complete exports of a directory, oldest first, with `~` expanded.
 
     An export's name is ten digits: seconds since the epoch.
     """
+    base = Path(os.path.expanduser(base))
     try:
         names = [name for name in os.listdir(base) if name.isascii() and name.isdigit() and len(name) == 10]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [Path(base) / name for name in sorted(names, key=int)]
+    return [base / name for name in sorted(names, key=int)]
 
 
 def latest_export(base: str | os.PathLike[str]) -> str | None:
@@ -59,11 +60,12 @@ def latest_export(base: str | os.PathLike[str]) -> str | None:
         >>> latest_export("no/such/directory") is None
         True
     """
+    base = Path(os.path.expanduser(base))
     own = exports_in(base)
     if own:
         return str(own[-1])
     try:
-        below = [path for child in Path(base).iterdir() if child.is_dir() for path in exports_in(child)]
+        below = [path for child in base.iterdir() if child.is_dir() for path in exports_in(child)]
     except (FileNotFoundError, NotADirectoryError):
         return None
     return str(max(below, key=lambda path: (int(path.name), path.stat().st_mtime_ns))) if below else None

@@ -8,13 +8,13 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from estimator_core._paths import is_url, located
+from estimator_core._paths import expanded, is_url, located
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
 
 
 def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
-    """A path as it is; of a URL, a copy that goes when the process ends.
+    """A path, with `~` expanded; of a URL, a copy that goes when the process ends.
 
     Args:
         location: a path of this machine, or the URL of a directory.
@@ -29,9 +29,9 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
         >>> local_copy("exports/1700000000").as_posix()
         'exports/1700000000'
     """
-    text = located(location)
+    text = expanded(os.fspath(location))
     if not is_url(text):
-        return Path(location)
+        return Path(text)
     copy: Path = at_url(text, plugins).local_copy(text, plugins)
     return copy
 
@@ -71,7 +71,7 @@ def published_file(location: str | os.PathLike[str], plugins: Plugins | None = N
     """A path to write a file to. Where the location is a URL, the file goes there once the block ends without an error.
 
     Args:
-        location: a path of this machine, which is handed out as it is, or the URL of a file.
+        location: a path of this machine, which is handed out with `~` expanded, or the URL of a file.
         plugins: where the storage of the URL is looked up; default: the installed ones.
 
     Raises:
@@ -86,9 +86,9 @@ def published_file(location: str | os.PathLike[str], plugins: Plugins | None = N
         >>> Path(where, "scores.csv").read_text()
         'score'
     """
-    text = located(location)
+    text = expanded(os.fspath(location))
     if not is_url(text):
-        yield Path(location)
+        yield Path(text)
         return
     published: AbstractContextManager[Path] = at_url(text, plugins).published_file(text, plugins)
     with published as path:

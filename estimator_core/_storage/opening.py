@@ -10,7 +10,7 @@ from typing import Any
 from estimator_core import _moved
 from estimator_core._paths import located, scheme_of
 from estimator_core._plugins import Plugins, plugins_in_use
-from estimator_core._storage.contract import Storage, StorageError
+from estimator_core._storage.contract import Storage, StorageError, StorageGoneError
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
 
@@ -20,17 +20,19 @@ _NO_PLACE = re.compile(r"(?i:file://localhost|[a-z][a-z0-9+.-]*:)/*")
 _OF_FILE = re.compile(r"(?i:file):(?=/)(?://(?i:localhost(?=/))?([^/~]*))?([/~].*|)", re.DOTALL)
 
 
-def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Storage:
+def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None, *, make: bool = True) -> Storage:
     """The storage at a path of this machine, or at a URL.
 
     Args:
-        location: a directory, which is made where it is not there; or `scheme://…`.
+        location: a directory, or `scheme://…`.
         plugins: where a component of kind `storage` named by the scheme is looked up, with `_` for `+`, `-` and `.`;
             it is called with the URL and its plugin's options. Default: the installed ones.
+        make: whether a directory of this machine that is not there is made. Who only reads leaves nothing.
 
     Raises:
         ArgumentError: no installed package serves the scheme; the message names the package that does, and the schemes
             there are. Or the URL names no place, or a file of another host.
+        StorageGoneError: there is no such directory, and it is not to be made.
         StorageError: it cannot be opened.
 
     Example:
@@ -42,6 +44,8 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
     scheme = scheme_of(text)
     if scheme in ("", "file"):
         path = Path(_place(text)).expanduser()
+        if not make and not path.is_dir():
+            raise StorageGoneError(f"There is no directory {path}.")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

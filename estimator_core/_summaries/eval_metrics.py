@@ -16,6 +16,9 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
+from estimator_core._paths import expanded, is_url
+from estimator_core.errors import ArgumentError
+
 FILE_NAME: Final = "metrics.jsonl"
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,9 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
     Returns:
         `{global_step: {metric: value}}`; empty when there is no such directory or nothing was recorded.
 
+    Raises:
+        ArgumentError: it is a URL.
+
     Example:
         >>> read_eval_metrics("no/such/directory")
         {}
@@ -43,7 +49,13 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
 
 def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
     """As `read_eval_metrics`, each with all that was recorded of it."""
-    path = Path(eval_dir) / FILE_NAME
+    where = expanded(os.fspath(eval_dir))
+    if is_url(where):
+        raise ArgumentError(
+            f"eval_dir is {where!r}, but results are read from a directory of this machine. An Estimator of this "
+            "model_dir brings them: read_eval_metrics(estimator.eval_dir())."
+        )
+    path = Path(where) / FILE_NAME
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:

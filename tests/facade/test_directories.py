@@ -89,3 +89,22 @@ def test_the_home_directory_is_one_place(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_directory_with_a_colon_is_no_url(tmp_path: Path) -> None:
     assert ec.RunConfig(model_dir=str(tmp_path / "a:b")).model_dir == str(tmp_path / "a:b")
+
+
+@pytest.mark.parametrize(
+    ("words", "reached"),
+    [
+        (["checkpoints", "~/run"], ["checkpoints", "{}/run"]),
+        (["run", "--model-dir=~/run", "--hparams", "a=~/b"], ["run", "--model-dir={}/run", "--hparams", "a=~/b"]),
+        (["launch", "~run", "--", "--log=~/log", "~/x"], ["launch", "~run", "--", "--log=~/log", "~/x"]),
+    ],
+)
+def test_a_path_of_the_home_directory(
+    words: list[str], reached: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    arrived: list[object] = []
+    monkeypatch.setattr("estimator_core._cli.main._guarded", lambda given: arrived.append(given) or 0)
+    assert main(words) == 0
+    (given,) = arrived
+    assert [given.command, *given.arguments] == [word.format(tmp_path) for word in reached]

@@ -24,10 +24,10 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2649,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
-    "_cli": 652,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
+    "_checkpoint": 2659,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_cli": 658,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
-    "_export": 646,  # words of host transforms, formats that take one export, complex outputs, uneven lists
+    "_export": 648,  # words of host transforms, formats that take one export, complex outputs, uneven lists
     "_inputs": 1650,  # global batches, the contract with the data, byte order, masks, exact columns, wide ids
     "_journal": 811,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
     "_loop": 4524,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
@@ -36,8 +36,8 @@ BUDGETS = {
     "_packs": 635,
     "_plugins": 1724,  # identity by distribution, code named and locked, policies, faults told by name
     "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
-    "_storage": 363,  # file:// in all its forms, files at URLs, for plugins, included
-    "_summaries": 318,  # the lock of an event file included
+    "_storage": 365,  # file:// in all its forms, files at URLs, for plugins, included
+    "_summaries": 326,  # the lock of an event file included
     "flat": 2717,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows
 }
 

@@ -134,6 +134,14 @@ def test_a_place_that_cannot_be_a_directory_is_refused(tmp_path):
         open_storage(tmp_path / "file")
 
 
+@pytest.mark.parametrize("form", ["{}/typed/wrong", "file://{}/typed/wrong"])
+def test_who_only_reads_makes_no_directory(tmp_path, form):
+    with pytest.raises(StorageGoneError, match=f"There is no directory {tmp_path}/typed/wrong"):
+        open_storage(form.format(tmp_path), make=False)
+    assert list(tmp_path.iterdir()) == []
+    assert open_storage(form.format(tmp_path)).url == open_storage(form.format(tmp_path), make=False).url
+
+
 def test_a_file_url_is_a_path(tmp_path):
     storage = open_storage(f"FILE://{tmp_path}/run")
     assert storage.url == str(tmp_path / "run")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_inputs import csv_input_fn
+from estimator_inputs import csv_input_fn, write_tfrecord
+from estimator_inputs.reading.files import find_files
 from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, write_csv, write_files
 
 KINDS = list(WRITERS)
@@ -204,6 +205,16 @@ def test_patterns_that_cannot_be(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=text):
             csv_input_fn(pattern, 1, shuffle=False)  # pyright: ignore[reportArgumentType]
+
+
+def test_files_of_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write_tfrecord("~/two.tfrecord", [b"one"])
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    assert find_files(["~/rows.csv", "~/*.tfrecord"]) == (tmp_path / "rows.csv", tmp_path / "two.tfrecord")
+    (tmp_path / "~$rows.csv").write_text("a\n1\n")
+    assert find_files("~$*.csv") == (Path("~$rows.csv"),)
 
 
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "lz4"])

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import estimator_core as ec
+from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError
+from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError, EstimatorError
 from estimator_core.storage import copied_files, local_copy, open_storage
 from estimator_storage.at_urls.checkpoints import read_here
 from plugins.storage.tests import runs
@@ -186,3 +187,46 @@ def test_a_url_of_no_place_or_of_another_host_is_refused(
         assert main([command, url]) == 2
         assert says in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_checkpoints_are_named_by_their_urls(written: Path) -> None:
+    url = f"file://{written}/url"
+    steps = [checkpoint_step(path) for path in all_checkpoints(url)]
+    assert steps == sorted(read_here(open_storage(url)).saved)
+    assert steps[-1] == 5
+    assert all_checkpoints(f"{url}/")[-1] == ec.latest_checkpoint(url) == f"{url}/checkpoints/5"
+    assert ec.load_variables(f"{url}/checkpoints/5").keys() == {"weights"}
+
+
+#: What reads at a URL, where nothing is.
+READERS: dict[str, Callable[[str], object]] = {
+    "latest_checkpoint": ec.latest_checkpoint,
+    "all_checkpoints": all_checkpoints,
+    "load_variables": ec.load_variables,
+    "local_copy": local_copy,
+    "copied_files": lambda url: copied_files(f"{url}/*.csv"),
+    "checkpoints": lambda url: main(["checkpoints", url]),
+    "audit": lambda url: main(["audit", url]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_who_reads_where_nothing_is_leaves_nothing(
+    reader: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ""
+    try:
+        found = READERS[reader](f"file://{tmp_path}/typed/wrong")
+    except EstimatorError as error:
+        found, told = 1, str(error)
+    assert found in (None, [], 1)
+    assert found != 1 or "There is no directory" in told + capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_at_a_url_are_read_by_its_estimator(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/run"
+    runs.estimator(url).train(runs.batches, max_steps=5).evaluate(runs.held_out)
+    with pytest.raises(ArgumentError, match="An Estimator of this model_dir brings them"):
+        ec.read_eval_metrics(f"{url}/eval")
+    assert list(ec.read_eval_metrics(runs.estimator(url).eval_dir())) == [5]

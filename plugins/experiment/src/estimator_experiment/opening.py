@@ -129,7 +129,7 @@ def _read_record(model_dir: str) -> Any:
         ValueError: it is not JSON.
     """
     path = Path(model_dir) / _RECORD
-    return json.loads(open_storage(model_dir).get(_RECORD) if is_url(model_dir) else path.read_text())
+    return json.loads(open_storage(model_dir, make=False).get(_RECORD) if is_url(model_dir) else path.read_text())
 
 
 def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:

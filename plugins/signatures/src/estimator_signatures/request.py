@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def make_request(
 
 
 def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:
-    assets = {name: Path(path) for name, path in (assets_extra or {}).items()}
+    assets = {name: Path(os.path.expanduser(path)) for name, path in (assets_extra or {}).items()}
     for name, path in assets.items():
         if not path.is_file():
             raise ArgumentError(f"assets_extra: there is no file {path} (for {name!r}).")

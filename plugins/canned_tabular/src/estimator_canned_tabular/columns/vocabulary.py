@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,7 +201,7 @@ def categorical_column_with_vocabulary_file(
         raise ArgumentError(f"vocabulary_file of {key} must be a text file: file_format {file_format!r} is not read.")
     if not vocabulary_file:
         raise ArgumentError(f"Missing vocabulary_file in {key}.")
-    path = Path(vocabulary_file)
+    path = Path(os.path.expanduser(vocabulary_file))
     if not path.is_file():
         raise ArgumentError(f"There is no vocabulary file {str(path)!r} (column {key!r}).")
     if vocabulary_size is not None and vocabulary_size < 1:

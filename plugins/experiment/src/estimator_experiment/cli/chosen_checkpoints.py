@@ -36,10 +36,5 @@ def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
 def _by_step(model_dir: str) -> dict[int, str]:
     """The checkpoints of a run, oldest step first."""
     from estimator_core.checkpoint import all_checkpoints, checkpoint_step
-    from estimator_core.journal import read_lineage
-    from estimator_core.storage import is_url, open_storage
 
-    if not is_url(model_dir):
-        return {checkpoint_step(path): path for path in all_checkpoints(model_dir)}
-    steps = sorted(read_lineage(open_storage(model_dir)).saved)
-    return {step: f"{model_dir.rstrip('/')}/checkpoints/{step}" for step in steps}
+    return {checkpoint_step(path): path for path in all_checkpoints(model_dir)}

@@ -7,7 +7,7 @@ import fnmatch
 from collections.abc import Sequence
 
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import is_url, open_storage
+from estimator_core.storage import StorageGoneError, is_url, open_storage
 from estimator_exporters.scoring.read import check_suffix, here
 
 
@@ -41,8 +41,11 @@ def _listed(url: str) -> list[str]:
     parts = url.split("/")
     first = next((place for place, part in enumerate(parts) if set("*?[") & set(part)), len(parts) - 1)
     base, wanted = "/".join(parts[:first]), parts[first:]
-    with contextlib.closing(open_storage(base)) as storage:
-        keys = [entry.key for entry in storage.list("")]
+    try:
+        with contextlib.closing(open_storage(base, make=False)) as storage:
+            keys = [entry.key for entry in storage.list("")]
+    except StorageGoneError:
+        return []
     return [f"{base}/{key}" for key in keys if _matches(key.split("/"), wanted)]
 
 

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,7 +92,7 @@ def check_suffix(path: str | Path) -> None:
 
 def here(pattern: str) -> list[Path]:
     """The files of a path or a glob pattern, by name."""
-    path = Path(pattern)
+    path = Path(os.path.expanduser(pattern))
     base = Path(path.anchor or ".")
     relative = path.relative_to(base) if path.anchor else path
     if path.is_file():

@@ -27,7 +27,7 @@ class Mirror:
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._storage = open_storage(self._url)
+        self._storage = open_storage(self._url, make=False)
         holder = tempfile.mkdtemp(prefix="estimator-serve-")
         weakref.finalize(self, shutil.rmtree, holder, ignore_errors=True)
         self.directory = Path(holder, self._url.rpartition("/")[2])

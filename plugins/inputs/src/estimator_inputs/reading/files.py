@@ -6,6 +6,7 @@ import bz2
 import glob
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ FilePattern = str | Path | Sequence[str | Path]
 def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
     """The files of a path, a glob pattern (`**` included) or a list of them; those of one pattern sorted, each once.
 
+    A `~` at the beginning is the home directory.
     The files of URLs are copies in a directory that is removed when the process ends.
 
     Raises:
@@ -59,7 +61,8 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
             found.update(dict.fromkeys(_copies(str(pattern))))
             continue
         # a name with a bracket that is a file means that file
-        paths = [Path(pattern)] if Path(pattern).exists() else _matches(str(pattern))
+        here = os.path.expanduser(pattern)
+        paths = [Path(here)] if os.path.exists(here) else _matches(here)
         if not paths:
             raise ArgumentError(f"No file matches {str(pattern)!r}. Look at the path, or at the pattern.")
         for path in paths:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ def write_tfrecord(path: str | Path, records: Iterable[bytes]) -> int:
     Source: `tf.io.TFRecordWriter`.
     """
     count = 0
-    with open(path, "wb") as file:
+    with open(os.path.expanduser(path), "wb") as file:
         for count, record in enumerate(records, start=1):  # noqa: B007
             length = _LENGTH.pack(len(record))
             head = length + _CHECKSUM.pack(masked_crc32c(length))

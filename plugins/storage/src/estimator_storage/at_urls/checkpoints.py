@@ -13,7 +13,14 @@ from estimator_core.checkpoint import manifest_digest, read_checkpoint
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 from estimator_core.journal import Lineage, Saved, lease, read_lineage, refresh
 from estimator_core.plugins import Plugins
-from estimator_core.storage import ObjectMissingError, Storage, StorageDeniedError, is_url, open_storage
+from estimator_core.storage import (
+    ObjectMissingError,
+    Storage,
+    StorageDeniedError,
+    StorageGoneError,
+    is_url,
+    open_storage,
+)
 from estimator_storage.at_urls.directories import download_directory
 from estimator_storage.at_urls.kept_exports import MANIFEST
 from estimator_storage.at_urls.scratch import scratch_directory
@@ -43,7 +50,10 @@ def fetched(location: str, plugins: Plugins | None, *, manifests: bool) -> Path:
     """
     one = _ONE.fullmatch(location.rstrip("/"))
     url = one[1] if one else location.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
-    storage = open_storage(url, plugins)
+    try:
+        storage = open_storage(url, plugins, make=False)
+    except StorageGoneError as error:
+        raise CheckpointNotFoundError(f"There is no checkpoint at {location}. {error}") from None
     lineage = read_here(storage)
     steps = [int(one[2])] if one else sorted(lineage.saved)
     if not steps or not lineage.saved.keys() >= set(steps):

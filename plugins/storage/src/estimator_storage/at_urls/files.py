@@ -18,7 +18,7 @@ _PATTERN = frozenset("*?[")
 def local_copy(url: str, plugins: Plugins | None) -> Path:
     """A copy of a directory, which goes when the process ends; see `estimator_core.storage.local_copy`."""
     url = url.rstrip("/")
-    with contextlib.closing(open_storage(url, plugins)) as storage:
+    with contextlib.closing(open_storage(url, plugins, make=False)) as storage:
         # The last part keeps its name: exports are told apart by it.
         return download_directory(storage, "", Path(scratch_directory("copy"), url.rpartition("/")[2]))
 
@@ -26,7 +26,7 @@ def local_copy(url: str, plugins: Plugins | None) -> Path:
 def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
     """Copies of the files that a URL names, in the order of the keys; see `estimator_core.storage.copied_files`."""
     base, wanted = _split(url)
-    with contextlib.closing(open_storage(base, plugins)) as storage:
+    with contextlib.closing(open_storage(base, plugins, make=False)) as storage:
         found = list(storage.list(""))
         # A name with a bracket that is a file means that file, as at a path.
         entries = [entry for entry in found if entry.key.split("/") == wanted]
