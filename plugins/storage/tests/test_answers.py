@@ -14,6 +14,7 @@ from estimator_core.storage import (
     StorageGoneError,
 )
 from estimator_storage import open_s3, over_obstore
+from estimator_storage.answers import Answer, refusal, refusal_of_new
 from plugins.storage.tests import emulators
 from plugins.storage.tests.man_in_the_middle import man_in_the_middle
 
@@ -149,3 +150,18 @@ def test_the_callers_own_error_is_not_taken_for_the_stores(storage):
         storage.put_stream("new", chunks(), size=20 << 20)
     uploads = emulators.s3_client().list_multipart_uploads(Bucket=BUCKET)
     assert uploads.get("Uploads", []) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (403, "Error performing PUT http://169.254.169.254/latest/api/token in 406us - Forbidden"),
+        (0, "Error performing GET http://metadata.google.internal/computeMetadata/v1/token - timed out"),
+    ],
+)
+def test_missing_credentials_are_not_taken_for_missing_permissions(status: int, text: str) -> None:
+    answer = Answer(status=status, code="", text=text)
+    for error in (refusal("s3://b/k", "read", "s3:GetObject", answer), refusal_of_new("s3://b/k", "s3:Put", answer)):
+        assert isinstance(error, StorageDeniedError)
+        assert "no credentials were found" in str(error)
+        assert "s3:" not in str(error).replace("s3://", "")

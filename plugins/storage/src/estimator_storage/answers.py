@@ -27,6 +27,8 @@ _NOT_ACCEPTED = {
     "AuthenticationFailed",
     "NoAuthenticationInformation",
 }
+#: Where clients look for credentials last: the service of a cloud's machines, which other machines do not reach.
+_METADATA = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)[:/]")
 #: The store certainly did not carry out the request, because of another request for the same key.
 CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
 
@@ -48,7 +50,12 @@ class Answer:
     @property
     def is_sure(self) -> bool:
         """Whether the request was certainly not carried out: it was refused, and not lost, throttled or failed."""
-        return 400 <= self.status < 500 and self.status not in (408, 429)
+        return self.without_credentials or (400 <= self.status < 500 and self.status not in (408, 429))
+
+    @property
+    def without_credentials(self) -> bool:
+        """Whether the store was not asked, because no credentials were found."""
+        return _METADATA.search(self.text) is not None
 
     def describe(self) -> str:
         """The answer for messages: `403 AccessDenied: Access Denied`."""
@@ -77,6 +84,12 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
         answer: the answer of the store.
     """
     said = answer.describe()
+    if answer.without_credentials:
+        return StorageDeniedError(
+            f"{place} could not be {doing}: no credentials were found. The last place that was asked is the metadata "
+            f"service of a cloud's machines ({said}). Set the credentials where the provider's own tools look, such as "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
     if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):
         return StorageGoneError(f"{place}: the bucket or container is not there ({said}). It is not made.")
     if answer.code in _FULL or answer.status == 507:
