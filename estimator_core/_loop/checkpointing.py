@@ -231,8 +231,8 @@ class Checkpointer:
             self._guard(self._evaluations.evaluate)
 
     def _evaluate_between(self) -> None:
-        """Runs the evaluations that belong to this step and not to a save."""
-        if self._evaluations is not None:
+        """Runs the evaluations that belong to this step and not to a save, unless those of its save are owed."""
+        if self._evaluations is not None and self.owed_step != self._run.step:
             self._guard(self._evaluations.evaluate_between, between=True)
 
     def _guard(self, evaluate: Callable[[Run], None], *, between: bool = False) -> None:

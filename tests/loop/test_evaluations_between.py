@@ -137,6 +137,24 @@ def test_an_evaluation_that_was_broken_off_is_made_up_for(make: Any, train_input
     assert recorded(again) == [4, 8, 10, 12, 16, 20, 24]
 
 
+def test_what_is_broken_off_at_a_checkpoint_is_exported_when_it_is_made_up_for(
+    make: Any, train_input: Any, eval_input: Any
+) -> None:
+    train_spec, exporter = ec.TrainSpec(train_input, max_steps=24), Exporter()
+
+    def run(estimator: ec.Estimator, *hooks: ec.Hook) -> None:
+        spec = ec.EvalSpec(eval_input, every_steps=5, exporters=exporter, hooks=hooks)
+        ec.train_and_evaluate(estimator, train_spec, spec)
+
+    with pytest.raises(PreemptedError):
+        run(make(), Interrupts(10))  # step 10 has a checkpoint, and `every_steps` names it
+    assert exporter.calls == []
+    again = make()
+    run(again)
+    assert evaluated(again) == [10, 15, 20, 24]
+    assert exporter.calls == [(10, 10, False), (20, 20, False), (24, 24, True)]
+
+
 def test_nothing_is_traced_again(make: Any, train_input: Any, eval_input: Any) -> None:
     estimator = make()
     ec.train_and_evaluate(estimator, ec.TrainSpec(train_input, max_steps=24), ec.EvalSpec(eval_input, every_steps=1))
