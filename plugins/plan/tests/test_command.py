@@ -8,6 +8,7 @@ import pytest
 
 import estimator_plan.kept_program
 from estimator_core.cli import main
+from estimator_plan import load_preset
 from plugins.plan.tests.lent_cpus import LentCPUs
 
 PROGRAM = Path(__file__).parent / "line_program.py"
@@ -77,11 +78,28 @@ def test_a_step_that_does_not_fit_has_its_own_exit_code(program, capsys, monkeyp
         (["--topology", "cpux1", "--mesh", "data"], "has no known form"),
         (["--topology", "cpux1", "--mesh", "data=2"], "devices"),
         (["--topology", "cpux1", "--batch-size", "0"], "batch_size"),
+        (["--topology", "cpux1", "--search", "--meshes", "-1"], "meshes must not be negative"),
+        (["--topology", "cpux1", "--search", "--dollars", "nan"], "must be finite and not negative"),
+        (["--topology", "cpux1", "--search", "--dollars", "-2"], "must be finite and not negative"),
+        (["--topology", "cpux1", "--search", "--save", "missing/plan.toml"], "there is no directory missing"),
+        (["--topology", "cpux1", "--search", "--save", "."], "choose another name"),
     ],
 )
 def test_refusals(program, capsys, arguments, words):
     assert main(["plan", str(program), *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_plan_is_saved_over_a_plan_and_over_nothing_else(program, capsys):
+    given = "[hparams]\nrate = 0.3\n"
+    Path("line.toml").write_text(given)
+    command = ["plan", str(program), "--topology", "cpux1", "--search", "--meshes", "0", "--save"]
+    assert main([*command, "line.toml"]) == 2
+    assert "line.toml exists and is not a plan" in capsys.readouterr().err
+    assert Path("line.toml").read_text() == given
+    for _ in range(2):
+        assert main([*command, "plan.toml"]) == 0
+    assert load_preset("plan.toml").mesh == {"data": -1}
 
 
 def test_an_empty_input_is_named(program, capsys):

@@ -100,6 +100,15 @@ def test_the_search_ranks_the_presets_by_time_and_memory():
     assert run_with_devices(8, SEARCH, str(ROOT)).endswith("checked")
 
 
+def test_a_preset_is_not_saved_over_another_file(tmp_path):
+    (tmp_path / "line.toml").write_text("[hparams]\n")
+    with pytest.raises(ArgumentError, match="is not a plan"):
+        save_preset(presets()["data"], tmp_path / "line.toml")
+    with pytest.raises(ArgumentError, match="no directory"):
+        save_preset(presets()["data"], tmp_path / "missing" / "plan.toml")
+    assert (tmp_path / "line.toml").read_text() == "[hparams]\n"
+
+
 @pytest.mark.parametrize("name", list(presets()))
 def test_a_saved_preset_reads_back_and_run_config_takes_it(name, tmp_path):
     save_preset(presets(2)[name], tmp_path / "plan.toml")

@@ -152,15 +152,50 @@ def pipeline_presets(stages: int, axes: Mapping[str, int]) -> dict[str, Preset]:
     return {preset.name: preset for preset in found}
 
 
+def check_place(file: str | Path) -> None:
+    """Refuses a file that `save_preset` cannot write, or must not replace.
+
+    Raises:
+        ArgumentError: the directory is missing, or the file holds something other than a plan.
+    """
+    path = Path(file)
+    if not path.absolute().parent.is_dir():
+        raise ArgumentError(f"{path} cannot be written: there is no directory {path.parent}. Make it first.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError):
+        text = None
+    if text == "" or (text is not None and _is_plan(text)):
+        return
+    raise ArgumentError(f"{path} exists and is not a plan that `estimator plan --save` wrote; choose another name.")
+
+
+def _is_plan(text: str) -> bool:
+    try:
+        return {"format", "name", "mesh"} <= tomllib.loads(text).keys()
+    except tomllib.TOMLDecodeError:
+        return False
+
+
 def save_preset(preset: Preset, file: str | Path) -> None:
-    """Writes a preset as TOML, for a person to edit."""
+    """Writes a preset as TOML, for a person to edit.
+
+    Raises:
+        ArgumentError: the file cannot be written, or it holds something other than a plan.
+    """
+    check_place(file)
     lines = [f"format = {_VERSION}", f'name = "{preset.name}"', f'remat = "{preset.remat}"']
     lines += [f"accumulate_steps = {preset.accumulate_steps}", "", "[mesh]"]
     lines += [f"{axis} = {size}" for axis, size in preset.mesh.items()]
     if preset.sharded is not None:
         given = {key: value for key, value in asdict(preset.sharded).items() if value not in (None, ())}
         lines += ["", "[sharded]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
-    Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"{file} cannot be written: {error.strerror}.") from error
 
 
 def load_preset(file: str | Path) -> Preset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -83,7 +84,16 @@ def search_plans(
         accumulate_steps: how many times as many micro-batches as in the RunConfig. More than the first are tried only
             if nothing fits with all of `remats`.
         dollars_per_device_hour: the price of one device.
+
+    Raises:
+        ArgumentError: the number of meshes is negative, or the price is negative or not finite.
     """
+    if meshes < 0:
+        raise ArgumentError(f"meshes must not be negative, given: {meshes}.")
+    if dollars_per_device_hour is not None and not 0 <= dollars_per_device_hour < math.inf:
+        raise ArgumentError(
+            f"The price of a device for an hour must be finite and not negative, given: {dollars_per_device_hour}."
+        )
     parts_of_program = estimator.config.accumulate_steps
     ways = [*((remat, accumulate_steps[0]) for remat in remats), *((remats[-1], n) for n in accumulate_steps[1:])]
     candidates: list[Candidate] = []

@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.config import FullySharded
     from estimator_core.plugins import default_plugins
     from estimator_plan import find_topology, keep_program, parse_mesh, plan_training, report
+    from estimator_plan.preset import check_place
 
     if not args.search and any(each is not None for each in (args.save, args.dollars, args.batch_sizes, args.meshes)):
         raise ArgumentError("--save, --dollars, --batch-sizes and --meshes belong to --search.")
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--batch-size and --batch-sizes exclude each other.")
     if args.search and (args.mesh is not None or args.fully_sharded):
         raise ArgumentError("--search chooses the mesh and what is split: leave out --mesh and --fully-sharded.")
+    if args.save is not None:
+        check_place(args.save)  # before the search, which may take long
     open_program = _program_opener()
     if args.file is None and args.model_dir is None:
         raise ArgumentError("give FILE, or with --model-dir a run whose record names one.")
