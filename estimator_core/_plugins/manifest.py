@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -40,14 +41,18 @@ def require_locked(file: str, present: Iterable[Mapping[str, str]]) -> None:
         listed = json.loads(Path(file).read_text(encoding="utf-8"))["plugins"]
         rows = [{name: str(row[name]) for name in ("distribution", "version", "hash")} for row in listed]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        cure = "`estimator plugins lock` writes one"
+        cure = f"{_command(file)} writes one"
         raise PluginError(f"plugins are locked by {file}, which cannot be read ({error}); {cure}") from error
     found = list(present)
     lines = compare_versions(rows, found, what="the lock")
     lines += [f"{_label(row)} has no file, so nothing proves its code" for row in found if not row["hash"]]
     if lines:
-        cure = "Install what it names, or write it anew with `estimator plugins lock`."
+        cure = f"Install what it names, or write it anew with {_command(file)}."
         raise PluginError("\n  ".join([f"plugins are locked by {file}, and these differ:", *lines]) + f"\n{cure}")
+
+
+def _command(file: str) -> str:
+    return f"`estimator plugins lock {shlex.quote(file)}`"
 
 
 def _changed(name: str, then: Mapping[str, str], now: Mapping[str, str] | None, what: str) -> list[str]:

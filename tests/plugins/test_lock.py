@@ -177,7 +177,7 @@ def test_added_missing_and_upgraded_plugins_are_refused_and_named(site, tmp_path
     assert "the lock was made with gone 1.0, which is not in use here: pip install gone==1.0" in text
     assert "the lock was made with older 1.0; here it is 2.0" in text
     assert "the lock was made without stranger 1.0, which is in use here" in text
-    assert "estimator plugins lock" in text
+    assert f"`estimator plugins lock {lock}`" in text
 
 
 def test_a_plugin_given_in_code_is_locked_too(site, tmp_path):
@@ -202,8 +202,9 @@ def test_a_lock_that_cannot_be_read_locks_everything(site, tmp_path, text):
     file = tmp_path / "lock"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(PluginError, match=r"plugins are locked by .*, which cannot be read"):
+    with pytest.raises(PluginError, match=r"plugins are locked by .*, which cannot be read") as caught:
         site.plugins(lock=str(file)).records()
+    assert f"`estimator plugins lock {file}` writes one" in str(caught.value)
 
 
 def test_a_blocked_plugin_needs_no_place_in_the_lock(site, tmp_path):
