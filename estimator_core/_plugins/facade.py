@@ -27,7 +27,7 @@ from estimator_core._plugins.options import options_of_plugins
 from estimator_core._plugins.plugin_code import import_target
 from estimator_core._plugins.records import Kind, PluginRecord
 from estimator_core._plugins.registry import Registered, Registry, opening_line, with_collisions
-from estimator_core._plugins.run_level import RunLevel, logger, warn_of_options, warn_unmatched
+from estimator_core._plugins.run_level import RunLevel, logger, warn_of_hooks, warn_of_options, warn_unmatched
 from estimator_core._plugins.settings import policy_files, policy_of, resolve_settings
 from estimator_core.errors import ArgumentError, PluginError, PluginLookupError
 
@@ -98,6 +98,7 @@ class Plugins:
         self._loaded: LoadedPlugins | None = None
         self._registry: Registry | None = None
         self._run_level: RunLevel | None = None
+        self._told: set[str] = set()  # the names in `RunConfig.default_hooks` that were warned of
         self._candidates: list[Candidate] = []
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
@@ -306,7 +307,9 @@ class Plugins:
 
     def run_start(self, run: Run) -> None:
         """Tells plugins that a train, evaluate or predict call starts."""
-        self._ready()[2].notify("estimator_run_start", run.config, run=run)
+        loaded, _, run_level = self._ready()
+        warn_of_hooks(run.config.default_hooks, loaded.records, self._told)
+        run_level.notify("estimator_run_start", run.config, run=run)
 
     def run_end(self, run: Run, error: BaseException | None) -> None:
         """Tells plugins that a call ended, and what ended it."""

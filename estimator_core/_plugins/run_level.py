@@ -38,6 +38,23 @@ def warn_of_options(environ: Iterable[str], records: Sequence[PluginRecord]) -> 
             logger.warning("%s (or --plugin-option) sets no option of an installed plugin%s", variable, hint)
 
 
+def warn_of_hooks(default_hooks: bool | Sequence[str], records: Sequence[PluginRecord], told: set[str]) -> None:
+    """Logs the names in `RunConfig.default_hooks` that no plugin has: its hooks join no run.
+
+    Args:
+        default_hooks: the field.
+        records: the plugins, blocked ones too.
+        told: the names that were logged before; the new ones are added.
+    """
+    owners = [record.owner for record in records]
+    for name in () if isinstance(default_hooks, bool) else default_hooks:
+        if name not in told and not any(matches((name,), owner) for owner in owners):
+            told.add(name)
+            close = get_close_matches(name, owners, n=1)
+            hint = hint_for_entry_point(name, records) or (f"; did you mean {close[0]!r}?" if close else "")
+            logger.warning("RunConfig(default_hooks=...) names plugin %r, which is not installed%s", name, hint)
+
+
 class RunLevel:
     """The implementations of the run-level hook specifications, bound to the options of their plugins.
 

@@ -113,6 +113,20 @@ def test_run_config_switches_them_off(site, default_hooks, active):
     assert bool(seen("acme_tracker")) == active
 
 
+def test_a_name_that_no_plugin_has_is_told_once(site, caplog):
+    """A misspelt name switches off every hook: nobody noticed."""
+    site.add("acme-tracker", EVENTS, name="tracker")
+    site.add("blocked", "")
+    plugins = site.plugins(block=["blocked"])
+    for names in (("acme-traker", "blocked"), ("tracker", "Acme_Tracker"), ("acme-traker",)):
+        plugins.run_start(FakeRun(config=RunConfig(model_dir="unused", default_hooks=names)))
+    assert [record.getMessage() for record in caplog.records] == [
+        "RunConfig(default_hooks=...) names plugin 'acme-traker', which is not installed; did you mean 'acme-tracker'?",
+        "RunConfig(default_hooks=...) names plugin 'tracker', which is not installed; "
+        "plugins are named by their distribution: 'acme-tracker'",
+    ]
+
+
 def test_hooks_are_fresh_for_each_run(site):
     site.add("fresh", "from estimator_core.hooks import Hook\n\ndef estimator_run_hooks():\n    return [Hook()]\n")
     plugins = site.plugins()

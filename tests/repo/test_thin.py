@@ -34,7 +34,7 @@ BUDGETS = {
     "_metrics": 449,  # totals that are summed and merged side by side, and traced once, included
     "_model": 1218,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
-    "_plugins": 1727,  # identity by distribution, code named and locked, policies, faults told by name, how to lock anew
+    "_plugins": 1738,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 365,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
