@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -172,6 +173,28 @@ def test_the_directory_of_a_run_may_be_named_by_a_dot(run, capfd, monkeypatch):
 def test_urls_are_refused_by_name(run, words, capfd):
     assert main(["reproduce", *words, "--here"]) == 2
     assert f"{words[-1]} is a URL, and `estimator reproduce` needs directories" in capfd.readouterr().err
+
+
+def test_a_file_is_not_taken_for_a_directory(run, capfd):
+    assert main(["reproduce", "run", "--here", "--output", "line.toml"]) == 2
+    assert "line.toml cannot be a directory of this run: File exists. Give another" in capfd.readouterr().err
+    assert main(["reproduce", "run", "--here", "--output", "line.toml/again"]) == 2
+    assert "again cannot be a directory of this run: Not a directory." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+def test_the_second_run_ends_with_the_command(number, code):
+    """It went on alone, and wrote into a directory that the next start was told to remove."""
+    program = [sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
+    text = (
+        f"import os; from estimator_runs.capsule.reproducing import exit_code; exit_code({program!r}, os.environ, None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.PIPE) as command:
+        assert command.stderr is not None
+        assert command.stderr.readline() == b"runs\n"
+        command.send_signal(number)
+        command.communicate(timeout=60)  # until both have closed it
+    assert command.returncode == code
 
 
 @pytest.mark.slow

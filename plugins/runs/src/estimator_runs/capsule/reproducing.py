@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,9 +62,7 @@ def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence
     _refuse_several(run, newest)
     if newest["seeds"].get(_SEED) is None and not any(text.startswith(f"{_SEED}=") for text in settings):
         raise ArgumentError(f"The seed of {run} was drawn, so no other run has its numbers: set {_SEED} in new runs.")
-    if folder.exists() and any(folder.iterdir()):
-        raise ArgumentError(f"{folder} is not empty. Remove it, or give another directory (--output).")
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_empty(folder)
     new = folder.resolve() / "run"
     python = Path(sys.executable) if here else build_environment(newest["packages"], folder.resolve() / "environment")
     present = {name: value for name, value in os.environ.items() if name not in PLACEMENT}
@@ -97,6 +98,59 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
     )
 
 
+def exit_code(command: Sequence[str], environ: Mapping[str, str], directory: Path | None) -> int:
+    """The exit code of a process that does not outlive this one: SIGTERM and SIGINT to this process kill it.
+
+    What it prints goes to the standard error.
+
+    Args:
+        command: what is run.
+        environ: its environment.
+        directory: where; None: here.
+    """
+    with subprocess.Popen(command, env=environ, cwd=directory, stdout=2) as process, _killed_by_sigterm(process):
+        try:
+            return process.wait()
+        except BaseException:  # KeyboardInterrupt
+            process.kill()
+            raise
+
+
+@contextlib.contextmanager
+def _killed_by_sigterm(process: subprocess.Popen[bytes]) -> Generator[None]:
+    """Within the block, SIGTERM kills a process before it ends this one. Signals reach the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        process.kill()
+        signal.signal(number, before)
+        signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGTERM, end) or signal.SIG_DFL
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _make_empty(folder: Path) -> None:
+    """Makes an empty directory, or takes one that is there.
+
+    Raises:
+        ArgumentError: it is not empty, is a file, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
+    except OSError as error:
+        told = f"{folder} cannot be a directory of this run: {error.strerror}."
+        raise ArgumentError(f"{told} Give another directory (--output).") from error
+    if not empty:
+        raise ArgumentError(f"{folder} is not empty. Remove it, or give another directory (--output).")
+
+
 def _refuse_several(run: Path, capsule: Mapping[str, Any]) -> None:
     processes = capsule["hardware"].get("processes", 1)
     if processes > 1:
@@ -127,9 +181,9 @@ def _run_again(
             "holds none, such as the name of a variable of the environment."
         )
     directory = Path(told["directory"])
-    # -P: the command `estimator` has no directory of modules either. What it prints goes to the standard error.
+    # -P: the command `estimator` has no directory of modules either.
     command = [str(python), "-P", "-c", _MAIN, *words]
-    code = subprocess.run(command, env=environ, cwd=directory if directory.is_dir() else None, stdout=2).returncode
+    code = exit_code(command, environ, directory if directory.is_dir() else None)
     if code:
         raise ArgumentError(f"The program failed with exit code {code} when it was run again: estimator {words}.")
 
