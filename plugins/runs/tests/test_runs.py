@@ -341,6 +341,15 @@ def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
     assert Path("runs/fast/1").is_dir()
 
 
+def test_a_run_that_several_places_name_counts_once(runs, capsys):
+    Path("link").symlink_to(runs / "fast" / "1")
+    places = [Path("runs/slow/../fast/1"), Path("link"), Path("runs/fast")]
+    found = [str(run.path) for run in read_runs(places)]
+    assert found == ["runs/slow/../fast/1", "runs/fast/2", "runs/fast/3"]
+    assert main(["runs", "list", "runs", "absent"]) == 2
+    assert "There is no directory absent." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("place", ["runs/slow", "runs/slow/2/eval", "runs/slow/2"])
 def test_a_directory_that_may_not_be_read_is_named(runs, place, monkeypatch, capsys):
     """Root may read everything, so what the operating system would say is said here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -169,8 +170,8 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
 
 
 def _model_dirs(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
-    """The model_dirs, and a line for each directory below that cannot be looked into."""
-    found: dict[Path, None] = {}
+    """The model_dirs, each once, and a line for each directory below that cannot be looked into."""
+    found: dict[str, Path] = {}
     faults: dict[str, None] = {}
     for place in places:
         try:
@@ -178,10 +179,13 @@ def _model_dirs(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
         except OSError as error:  # it may not be looked into
             raise ArgumentError(f"{place} cannot be read: {error.strerror}.") from error
         if not paths and not told:
+            if not place.exists():
+                raise ArgumentError(f"There is no directory {place}.")
             raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
-        found.update(dict.fromkeys(path.parent for path in paths))
+        for path in paths:  # one that several places lead to has the path of the first
+            found.setdefault(os.path.realpath(path.parent), path.parent)
         faults.update(dict.fromkeys(told))
-    return list(found), list(faults)
+    return list(found.values()), list(faults)
 
 
 def _is_there(path: Path) -> bool:
