@@ -63,6 +63,7 @@ class Resolver:
         targets = AttributeTargets()
         self.module.visit(targets)
         self._attributes = targets.values
+        self._meanings: dict[cst.CSTNode, Resolved | None] = {}
 
     def line(self, node: cst.CSTNode) -> int:
         """The line of a node, from 1."""
@@ -85,8 +86,13 @@ class Resolver:
             return self.resolve(node.body, depth + 1) or self.resolve(node.orelse, depth + 1)
         return None
 
-    def base_classes(self, node: cst.ClassDef) -> list[str]:
-        """Names of all classes that a class derives from, as far as they are known."""
+    def base_classes(self, node: cst.ClassDef, below: tuple[cst.ClassDef, ...] = ()) -> list[str]:
+        """Names of all classes that a class derives from, as far as they are known.
+
+        Args:
+            node: the class.
+            below: classes that derive from it. One of them may have the name of a base.
+        """
         found: list[str] = []
         for base in node.bases:
             resolved = self.resolve(base.value)
@@ -94,8 +100,9 @@ class Resolver:
                 found.append(resolved.name)
             elif isinstance(base.value, cst.Name):
                 for each in self._assignments(base.value):
-                    if isinstance(each, Assignment) and isinstance(each.node, cst.ClassDef) and each.node is not node:
-                        found.extend(self.base_classes(each.node))
+                    other = each.node if isinstance(each, Assignment) else None
+                    if isinstance(other, cst.ClassDef) and other not in (node, *below):
+                        found.extend(self.base_classes(other, (node, *below)))
         return found
 
     def means_one(self, node: cst.Name) -> bool:
@@ -174,7 +181,7 @@ class Resolver:
                 found = Resolved(name=names[0]) if names else None
             elif isinstance(each, Assignment):
                 value = self._assigned(each.node)
-                inner = None if value is None else self.resolve(value, depth + 1)
+                inner = None if value is None else self._meaning(value, depth)
                 found = None if inner is None else Resolved(name=inner.name, alias=inner.name)
             if found is not None and is_ours(found.name):
                 return found
@@ -183,10 +190,17 @@ class Resolver:
     def _attribute(self, node: cst.Attribute, depth: int) -> Resolved | None:
         """What the program assigns to an attribute of that object: `self.tf = tf`."""
         for value in self._attributes.get(dotted_name(node), ()):
-            inner = self.resolve(value, depth + 1)
+            inner = self._meaning(value, depth)
             if inner is not None and is_ours(inner.name):
                 return Resolved(name=inner.name, alias=inner.name)
         return None
+
+    def _meaning(self, value: cst.BaseExpression, depth: int) -> Resolved | None:
+        """What an assigned expression means, looked up once: ten lines `x = f(x)` have billions of ways."""
+        if value not in self._meanings:
+            self._meanings[value] = None  # while it is looked up: through itself it means nothing more
+            self._meanings[value] = self.resolve(value, depth + 1)
+        return self._meanings[value]
 
     def _assigned(self, target: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression that is assigned to a name: `a = x`, `a: T = x`, `a, b = x, y`."""
