@@ -84,4 +84,13 @@ MUTANTS = (
         tests=("test_ids_of_64_bits_and_labels_by_name_stay_what_the_input_yields",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-plan-is-saved-over-any-file",
+        guarantee="rule 258",
+        file="plugins/plan/src/estimator_plan/preset.py",
+        old='if text == "" or (text is not None and _is_plan(text)):',
+        new="if True:",
+        tests=("test_a_plan_is_saved_over_a_plan_and_over_nothing_else",),
+        in_cut=False,
+    ),
 )

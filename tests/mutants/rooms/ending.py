@@ -87,4 +87,13 @@ MUTANTS = (
         tests=("test_what_happens_in_the_last_export_is_told",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-evaluation-between-saves-takes-the-place-of-one-with-exports",
+        guarantee="rule 256",
+        file="estimator_core/_loop/checkpointing.py",
+        old="self._evaluations is not None and self.owed_step != self._run.step:",
+        new="self._evaluations is not None:",
+        tests=("test_what_is_broken_off_at_a_checkpoint_is_exported_when_it_is_made_up_for",),
+        in_cut=False,
+    ),
 )

@@ -191,4 +191,13 @@ MUTANTS = (
         tests=("test_check_ends_with_3_while_a_note_is_left",),
         in_cut=False,
     ),
+    Mutant(
+        name="an-assignment-is-looked-up-each-time",
+        guarantee="rule 257",
+        file="plugins/migration/src/estimator_migration/resolve.py",
+        old="        if value not in self._meanings:",
+        new="        if True:",
+        tests=("test_a_name_that_is_assigned_from_itself_again_and_again_is_looked_up_once",),
+        in_cut=False,
+    ),
 )
