@@ -94,6 +94,34 @@ def test_multi_hot_from_ids_and_names():
         MultiHotLabels(3).apply({"labels": np.array([[0.5]])})
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool, np.float32])
+@pytest.mark.parametrize("names", [None, NAMES])
+def test_multi_hot_labels_stay_as_they_are(names, dtype):
+    hot = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 1]])
+    transform = MultiHotLabels(3, names)
+    found = transform.apply({"labels": hot.astype(dtype)})["labels"]
+    assert (found.tolist(), found.dtype) == (hot.tolist(), np.int32)
+    steps = np.stack([hot, hot[::-1]])
+    np.testing.assert_array_equal(transform.apply({"labels": steps.astype(dtype)})["labels"], steps)
+
+
+def test_as_many_ids_as_classes_are_still_ids():
+    rows = np.array([[0, 1, 2], [1, 0, -1], [-1, -1, -1]])
+    found = MultiHotLabels(3).apply({"labels": rows})["labels"]
+    np.testing.assert_array_equal(found, [[1, 1, 1], [1, 1, 0], [0, 0, 0]])
+
+
+def test_multi_hot_labels_through_the_transforms_of_an_estimator(tmp_path):
+    head = eh.MultiLabelHead(3, classes_for_class_based_metrics=[0, 2])
+    features, ids = points(3)
+    hot = np.eye(3, dtype=np.int64)[ids]
+    estimator = ec.Estimator(model(head), str(tmp_path), label_transforms=head.label_transforms())
+    train = ec.inputs.numpy_input_fn(features, hot, batch_size=20, num_epochs=None, shuffle=True, seed=1)
+    estimator.train(train, steps=60)
+    result = estimator.evaluate(ec.inputs.numpy_input_fn(features, hot, batch_size=20, shuffle=False))
+    assert min(result["auc"], result["auc/class0"], result["auc/class2"]) > 0.95
+
+
 def test_names_inside_a_multi_head():
     transform = ClassNames(["no", "yes"], ["classes"], head="click")
     found = transform.apply({("click", "classes"): np.array([1]), "other/classes": np.array([0])})

@@ -31,6 +31,10 @@ class MultiHotLabels:
         >>> rows = np.array([["red", "sweet"], ["round", ""]])
         >>> transform.apply({"labels": rows})["labels"].tolist()
         [[1, 0, 1], [0, 1, 0]]
+        >>> MultiHotLabels(3).apply({"labels": np.array([[0, 2], [1, -1]])})["labels"].tolist()
+        [[1, 0, 1], [0, 1, 0]]
+        >>> MultiHotLabels(3).apply({"labels": np.array([[1, 0, 1], [0, 1, 0]])})["labels"].tolist()
+        [[1, 0, 1], [0, 1, 0]]
     """
 
     name = "multi_hot_labels"
@@ -56,16 +60,25 @@ class MultiHotLabels:
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         """The labels as int32 [batch, n_classes].
 
-        A row is a list of labels, or a row of an array filled up with "" or -1.
+        A row is a list of labels, or a row of an array filled up with "" or -1. An array [batch, ..., n_classes] of 0
+        and 1 is multi-hot already, as dense labels of tf.estimator are.
 
         Raises:
             ArgumentError: a label that is not in the vocabulary, or an id outside the classes.
         """
+        given = np.asarray(batch[self._feature])
+        if self._is_multi_hot(given):
+            return {**batch, self._feature: given.astype(np.int32)}
         rows = [self._ids(row) for row in batch[self._feature]]
         hot = np.zeros((len(rows), self._n_classes), np.int32)
         for example, ids in enumerate(rows):
             hot[example, ids] = 1
         return {**batch, self._feature: hot}
+
+    def _is_multi_hot(self, labels: np.ndarray[Any, Any]) -> bool:
+        # ids that differ in a row of n_classes reach n_classes - 1, so they are no 0 and 1 where classes are above two
+        wide = labels.ndim > 1 and labels.shape[-1] == self._n_classes and labels.dtype.kind in "biuf"
+        return wide and bool(((labels == 0) | (labels == 1)).all())
 
     def _ids(self, row: Any) -> np.ndarray[Any, Any]:
         single = isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray))
