@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from estimator_core import export
-from estimator_core.errors import InputError
+from estimator_core.errors import ArgumentError, InputError
 from estimator_inputs import csv_input_fn, jsonl_input_fn, parquet_input_fn, tfrecord_input_fn, write_tfrecord
 from plugins.inputs.tests.written import SPEC, example, row_dicts, some_rows, write_examples, write_parquet
 
@@ -148,7 +148,6 @@ def test_jsonl(tmp_path: Path, case: str, at: int) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    import pyarrow as pa
     import pyarrow.parquet
 
     path = tmp_path / "rows.parquet"
@@ -162,7 +161,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert iterator.bad_rows == 1
     (batch,) = parquet_input_fn(path, 4, shuffle=False, column_defaults={"id": -5})()
     assert batch["id"].tolist() == [1, 2, -5, 4]
-    with pytest.raises(InputError, match=r"rows 0 to 3: column 'word' cannot be read as float32"):
+    with pytest.raises(InputError, match=r"rows\.parquet, row 0: column 'word': 'a' is not of type float32"):
         list(parquet_input_fn(path, 3, shuffle=False, column_types={"word": "float32"})())
     write_parquet(tmp_path / "other.parquet", {"word": np.array([b"x"], object)})
     with pytest.raises(InputError, match=r"other\.parquet: column 'id' is missing"):
@@ -170,6 +169,45 @@ def test_parquet(tmp_path: Path) -> None:
     (tmp_path / "none.parquet").write_bytes(b"PAR1 is not enough")
     with pytest.raises(InputError, match=r"none\.parquet: its footer cannot be read as Parquet"):
         parquet_input_fn(tmp_path / "none.parquet", 3, shuffle=False)
+
+
+def test_values_of_parquet_that_a_type_does_not_hold_are_bad_rows(tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    table = {"id": ["1", "n/a", "3", None], "x": [1.0, 2.0, 3.5, 4.0], "few": [["1"], ["2"], ["3"], ["4"]]}
+    pa.parquet.write_table(pa.table(table), path)
+    types = {"id": "int32", "x": "int32", "few": "float32"}
+    with pytest.raises(InputError, match=r"rows\.parquet, row 1: column 'id': 'n/a' is not of type int32\. Correct"):
+        list(parquet_input_fn(path, 3, shuffle=False, column_types=types)())
+    for defaults, kept in ((None, [1]), ({"id": -5}, [1, -5])):
+        iterator = parquet_input_fn(
+            path, 3, shuffle=False, column_types=types, column_defaults=defaults, on_error="skip"
+        )()
+        (batch,) = iterator
+        assert batch["id"].tolist() == kept
+        assert iterator.bad_rows == 4 - len(kept)
+
+
+@pytest.mark.parametrize("column", [[{"a": 1}], [[[1], [2, 3]]], [[{"a": 1}]]], ids=["struct", "lists", "structs"])
+def test_columns_of_parquet_that_are_no_arrays_are_refused_at_once(tmp_path: Path, column: list[object]) -> None:
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"id": [1], "deep": column}), path)
+    with pytest.raises(ArgumentError, match=r"rows\.parquet: column 'deep' holds .*: leave it out with select_columns"):
+        parquet_input_fn(path, 1, shuffle=False)
+    (batch,) = parquet_input_fn(path, 1, shuffle=False, select_columns=["id"])()
+    assert batch["id"].tolist() == [1]
+
+
+def test_a_missing_list_of_one_size_in_parquet_is_not_called_damage(tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"x": pa.array([[1, 2], None], pa.list_(pa.int32(), 2))}), path)
+    with pytest.raises(InputError, match=r"A list of one size lacks its value: write the column as lists of any size"):
+        list(parquet_input_fn(path, 1, shuffle=False)())
 
 
 BAD_EXAMPLES = {

@@ -16,12 +16,14 @@ from estimator_inputs.reading.ragged import Columns
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import alike, inferred
+from estimator_inputs.table.types import alike, inferred, item_type
 
 #: The most rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
 #: Bytes of a column that are read ahead. Without a limit a whole row group would be read.
 _BUFFER = 1 << 18
+_DAMAGED = "The file is damaged: write it again."
+_MISSING_LIST = "A list of one size lacks its value: write the column as lists of any size, or leave such rows out."
 
 
 def parquet_input_fn(
@@ -81,8 +83,20 @@ def parquet_input_fn(
     schema = chosen_columns(
         found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
+    _check_readable(arrow, schema, files[0])
     kept = {name: arrow[name] for name, kind in schema.types.items() if kind.listed or name not in (column_types or ())}
     return FileInput(files, ParquetKind(schema, files[0], kept), plan)
+
+
+def _check_readable(arrow: Mapping[str, Any], schema: TableSchema, where: Path) -> None:
+    """Refuses columns of structs, maps, and lists of lists of any size."""
+    import pyarrow as pa
+
+    for name in schema.types:
+        if pa.types.is_nested(item_type(arrow[name])):
+            raise ArgumentError(
+                f"{where}: column {name!r} holds {arrow[name]}: leave it out with select_columns, or make columns of it."
+            )
 
 
 class ParquetKind:
@@ -184,4 +198,10 @@ def _clean(what: str) -> Generator[None]:
     except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError, TypeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{what}: {str(error).strip()}. The file is damaged: write it again.") from error
+        told = str(error).strip()
+        raise InputError(f"{what}: {told}. {_MISSING_LIST if _of_lists(told) else _DAMAGED}") from error
+
+
+def _of_lists(told: str) -> bool:
+    """Whether Arrow, which writes lists of one size without a value, refuses to read them."""
+    return "all lists to be of size" in told

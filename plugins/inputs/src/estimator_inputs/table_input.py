@@ -13,7 +13,7 @@ from estimator_core.inputs import ArrayInput, numpy_input_fn
 from estimator_inputs.reading.ragged import Ragged
 from estimator_inputs.table.arrays import plain_array, to_column
 from estimator_inputs.table.rounding import rounded_rows
-from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word
+from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word, item_type
 
 
 def table_input_fn(
@@ -196,10 +196,5 @@ def _is_plain(arrow: Any) -> bool:
     """Whether they are numbers, words, lists of these, or lists of one size, which may be nested."""
     import pyarrow as pa
 
-    types = pa.types
-    outer = arrow
-    while types.is_fixed_size_list(arrow):
-        arrow = arrow.value_type
-    if arrow is outer and (types.is_list(arrow) or types.is_large_list(arrow)):
-        arrow = arrow.value_type
-    return not types.is_nested(arrow) and (is_word(arrow) or inferred(arrow).dtype != STRING)
+    item = item_type(arrow)
+    return not pa.types.is_nested(item) and (is_word(item) or inferred(item).dtype != STRING)

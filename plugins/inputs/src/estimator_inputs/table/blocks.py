@@ -10,6 +10,7 @@ import numpy as np
 from estimator_inputs.reading.blocks import BadRow, Block
 from estimator_inputs.reading.ragged import Column, take
 from estimator_inputs.table.arrays import to_column
+from estimator_inputs.table.casts import castable, shown
 from estimator_inputs.table.rounding import rounded_rows
 from estimator_inputs.table.types import ColumnType
 
@@ -37,15 +38,24 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
         where: names file and line or record of a row.
         first: the number of the first row in the file.
     """
+    import pyarrow as pa
+
     columns: dict[str, Column] = {}
     faults: dict[int, object] = {}
     for name, kind in types.items():
-        columns[name], missing = to_column(table.column(name), kind)
+        array = table.column(name)
+        try:
+            columns[name], missing = to_column(array, kind)
+        except pa.ArrowInvalid:
+            array, wrong = castable(array, kind)
+            columns[name], missing = to_column(array, kind)
+            for row, value in wrong.items():
+                faults.setdefault(row, f"column {name!r}: {shown(value)} is not of type {kind.name}")
         if missing is not None:
             for row in np.flatnonzero(missing).tolist():
                 faults.setdefault(row, f"column {name!r}: no value, and no default (column_defaults)")
         if kind.exact:
-            for row, number in rounded_rows(table.column(name), kind.dtype):
+            for row, number in rounded_rows(array, kind.dtype):
                 faults.setdefault(row, f"column {name!r}: {kind.dtype} does not hold {number} exactly ({_CURE})")
         if kind.vocabulary is not None:
             for row, unknown in kind.vocabulary.unknown(columns[name], f"column {name!r}: "):

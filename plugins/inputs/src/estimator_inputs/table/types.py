@@ -167,6 +167,17 @@ def inferred(arrow: Any) -> ColumnType:
     return ColumnType(dtype=STRING)
 
 
+def item_type(arrow: Any) -> Any:
+    """The type of the items of lists, and of nested lists of one size. Lists of any size may not be nested."""
+    import pyarrow as pa
+
+    outer = arrow
+    while pa.types.is_fixed_size_list(arrow):
+        arrow = arrow.value_type
+    one_level = arrow is outer and (pa.types.is_list(arrow) or pa.types.is_large_list(arrow))
+    return arrow.value_type if one_level else arrow
+
+
 def is_word(arrow: Any) -> bool:
     """Whether the values of an Arrow type are words or bytes."""
     import pyarrow as pa

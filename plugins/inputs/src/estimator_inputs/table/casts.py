@@ -1,0 +1,51 @@
+"""Rows of an Arrow array that another type does not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimator_inputs.table.arrays import to_column
+from estimator_inputs.table.types import ColumnType
+
+_SHOWN = 100
+
+
+def castable(array: Any, kind: ColumnType) -> tuple[Any, dict[int, object]]:
+    """An array without the values that cannot be cast, and these by row.
+
+    Args:
+        array: an array or chunked array.
+        kind: the type that it becomes.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> array, wrong = castable(pa.array(["1", "n/a"]), ColumnType(dtype=np.dtype(np.int32)))
+        >>> (array.to_pylist(), wrong)
+        (['1', None], {1: 'n/a'})
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wrong = [row for row in range(len(array)) if not _holds(array.slice(row, 1), kind)]
+    gone = np.zeros(len(array), bool)
+    gone[wrong] = True
+    kept = pc.if_else(pa.array(gone), pa.scalar(None, array.type), array)
+    return kept, {row: array[row].as_py() for row in wrong}
+
+
+def shown(value: object) -> str:
+    """A value in a message; a long one is cut."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _holds(row: Any, kind: ColumnType) -> bool:
+    import pyarrow as pa
+
+    try:
+        to_column(row, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
