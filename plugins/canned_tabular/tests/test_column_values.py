@@ -176,3 +176,23 @@ def test_a_number_of_a_sequence_must_be_finite():
     assert replaced.host_numbers(steps)[1].tolist() == [2, 2]
     shorter = {"s": np.array([[1.0], [2.0, 3.0]], object)}
     assert tab.sequence_numeric_column("s", default_value=np.nan).host_numbers(shorter)[1].tolist() == [1, 2]
+
+
+def lists(*rows):
+    """Rows of different lengths."""
+    found = np.empty(len(rows), object)
+    found[:] = rows
+    return found
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.array([1.0, 2.0], np.float32), np.array([[1.0], [2.0]]), lists([1.0], [2.0, 3.0])],
+    ids=["one_an_example", "one_place", "lists"],
+)
+def test_each_value_needs_a_weight(weights):
+    column = tab.weighted_categorical_column(WORDS, "w")
+    with pytest.raises(tab.FeatureColumnError, match="Feature 'w' has 1 weights in row 0 of the batch, fewer than 'c'"):
+        column.host_ids({"c": np.array([["R", "G"], ["B", ""]]), "w": weights})
+    found = column.host_ids({"c": np.array([["R", ""], ["B", ""]]), "w": weights})
+    assert found.weights[:, 0].tolist() == [1.0, 2.0]

@@ -148,6 +148,7 @@ def test_jsonl(tmp_path: Path, case: str, at: int) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
+    import pyarrow as pa
     import pyarrow.parquet
 
     path = tmp_path / "rows.parquet"
@@ -172,6 +173,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_values_of_parquet_that_a_type_does_not_hold_are_bad_rows(tmp_path: Path) -> None:
+    import pyarrow as pa
     import pyarrow.parquet
 
     path = tmp_path / "rows.parquet"
@@ -191,6 +193,7 @@ def test_values_of_parquet_that_a_type_does_not_hold_are_bad_rows(tmp_path: Path
 
 @pytest.mark.parametrize("column", [[{"a": 1}], [[[1], [2, 3]]], [[{"a": 1}]]], ids=["struct", "lists", "structs"])
 def test_columns_of_parquet_that_are_no_arrays_are_refused_at_once(tmp_path: Path, column: list[object]) -> None:
+    import pyarrow as pa
     import pyarrow.parquet
 
     path = tmp_path / "rows.parquet"
@@ -202,6 +205,7 @@ def test_columns_of_parquet_that_are_no_arrays_are_refused_at_once(tmp_path: Pat
 
 
 def test_a_missing_list_of_one_size_in_parquet_is_not_called_damage(tmp_path: Path) -> None:
+    import pyarrow as pa
     import pyarrow.parquet
 
     path = tmp_path / "rows.parquet"

@@ -93,9 +93,10 @@ def _check_readable(arrow: Mapping[str, Any], schema: TableSchema, where: Path) 
     import pyarrow as pa
 
     for name in schema.types:
-        if pa.types.is_nested(item_type(arrow[name])):
+        held = arrow[name]
+        if pa.types.is_nested(item_type(held)):
             raise ArgumentError(
-                f"{where}: column {name!r} holds {arrow[name]}: leave it out with select_columns, or make columns of it."
+                f"{where}: column {name!r} holds {held}: leave it out with select_columns, or make columns of it."
             )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from estimator_canned_tabular.columns.checks import check_key, check_no_missing_bucket
 from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
+from estimator_canned_tabular.errors import FeatureColumnError
 from estimator_canned_tabular.host.values import check_finite, numbers_of
 from estimator_core.errors import ArgumentError
 from estimator_core.export import VarLenFeature
@@ -48,12 +49,31 @@ class WeightedCategoricalColumn:
         """The ids of the column, with weights.
 
         Raises:
-            FeatureColumnError: the weight of a value is missing or infinite.
+            FeatureColumnError: the weight of a value is missing or not finite.
         """
         found: HostIds = self.categorical_column.host_ids(batch)
-        weights = numbers_of(batch, self.weight_feature_key, self.name, found.ids.shape[1])
-        check_finite(weights, found.ids != -1, self.weight_feature_key, "the weight of a value")
+        width, used = found.ids.shape[1], found.ids != -1
+        weights = numbers_of(batch, self.weight_feature_key, self.name, width)
+        check_finite(weights, used, self.weight_feature_key, "the weight of a value")
+        if not _fills(batch[self.weight_feature_key], width):
+            given = numbers_of(batch, self.weight_feature_key, self.name, width, missing=np.nan)
+            self._check_complete(used & np.isnan(given))
         return found._replace(weights=weights)
+
+    def _check_complete(self, lacking: np.ndarray) -> None:
+        if lacking.any():
+            row, place = np.argwhere(lacking)[0].tolist()
+            raise FeatureColumnError(
+                f"Feature {self.weight_feature_key!r} has {place} weights in row {row} of the batch, fewer than "
+                f"{self.categorical_column.name!r} has values. Give each value a weight."
+            )
+
+
+def _fills(weights: np.ndarray, width: int) -> bool:
+    """Whether each place of a row has a number, as in most arrays."""
+    if weights.dtype == object:
+        return False
+    return (1 if weights.ndim == 1 else weights.shape[1]) >= width
 
 
 def weighted_categorical_column(

@@ -103,7 +103,8 @@ def numbers_of(
         raise FeatureColumnError(f"Feature {key!r} of column {column!r} must hold numbers: {error}.") from error
     found = numbers.shape[1]
     if found > width:
-        if (numbers[:, width:] != missing).any():
+        rest = numbers[:, width:]
+        if ((rest != missing) if missing == missing else (rest != 0) & ~np.isnan(rest)).any():
             raise FeatureColumnError(f"Feature {key!r} of column {column!r} has {found} values, more than {width}.")
         return numbers[:, :width]
     return np.pad(numbers, ((0, 0), (0, width - found)), constant_values=missing)
