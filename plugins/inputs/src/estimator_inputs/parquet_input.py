@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
@@ -83,21 +83,8 @@ def parquet_input_fn(
     schema = chosen_columns(
         found, select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
     )
-    _check_readable(arrow, schema, files[0])
     kept = {name: arrow[name] for name, kind in schema.types.items() if kind.listed or name not in (column_types or ())}
     return FileInput(files, ParquetKind(schema, files[0], kept), plan)
-
-
-def _check_readable(arrow: Mapping[str, Any], schema: TableSchema, where: Path) -> None:
-    """Refuses columns of structs, maps, and lists of lists of any size."""
-    import pyarrow as pa
-
-    for name in schema.types:
-        held = arrow[name]
-        if pa.types.is_nested(item_type(held)):
-            raise ArgumentError(
-                f"{where}: column {name!r} holds {held}: leave it out with select_columns, or make columns of it."
-            )
 
 
 class ParquetKind:
@@ -141,6 +128,7 @@ class ParquetKind:
         import pyarrow as pa
 
         first, batch = piece.content
+        _check_readable(piece.path, batch.schema, self._schema.types)
         for name, arrow in self._arrow.items():
             other = batch.schema.field(name).type
             if not alike(arrow, other):
@@ -171,6 +159,18 @@ class ParquetKind:
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as own:
                 return f"column {name!r} cannot be read as {kind.name}: {own}"
         return str(error)
+
+
+def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
+    """Refuses structs, maps, and lists of lists of any size, which become no array."""
+    import pyarrow as pa
+
+    for name in names:
+        held = arrow.field(name).type
+        if pa.types.is_nested(item_type(held)):
+            raise InputError(
+                f"{path}: column {name!r} holds {held}: leave it out with select_columns, or make columns of it."
+            )
 
 
 def _opened(path: Path) -> Any:
