@@ -65,6 +65,10 @@ def test_every_name_is_described_and_works():
         ("accumulate", "needs a number of steps, accumulate=4"),
         ("accumulate=1.5", "needs a number of steps"),
         ("accumulate=0", "needs a number of steps"),
+        ("accumulate=nan", "needs a number of steps"),
+        ("accumulate=inf", "needs a number of steps"),
+        ("clip_by_global_norm=nan", "'clip_by_global_norm' needs a number above 0; given: nan"),
+        ("clip_by_value=-1", "'clip_by_value' needs a number above 0; given: -1"),
         ("ema_of_weights=2", "decay must be between 0 and 1"),
     ],
 )

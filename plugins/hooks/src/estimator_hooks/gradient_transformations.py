@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, Final
@@ -79,7 +80,7 @@ def with_transformations(optimizer: Transformation, transformations: str | Itera
     if _AROUND not in given:
         return chained
     (steps,) = given[_AROUND] or (0.0,)
-    if steps < 1 or steps != int(steps):
+    if not (1 <= steps < math.inf) or steps != int(steps):
         raise ArgumentError(
             f"Gradient transformation 'accumulate' needs a number of steps, accumulate=4; given: {steps:g}"
         )
@@ -97,6 +98,8 @@ def _parse(item: str) -> tuple[str, list[float]]:
 
 
 def _make(factory: Callable[..., Any], name: str, arguments: list[float]) -> Any:
+    if name in _BEFORE and not all(0 < number < math.inf for number in arguments):
+        raise ArgumentError(f"Gradient transformation {name!r} needs a number above 0; given: {arguments[0]:g}")
     try:
         return factory(*arguments)
     except TypeError:
