@@ -173,6 +173,11 @@ def test_bad_names_are_refused(name):
         eh.BinaryClassHead(name=name)
 
 
+def test_one_threshold_is_a_list():
+    with pytest.raises(ArgumentError, match=r"thresholds must be a list, such as \[0\.3, 0\.5\]\. Given: 0\.5"):
+        eh.BinaryClassHead(thresholds=0.5)
+
+
 def test_multi_head_keys_select_predictions():
     head = eh.MultiHead([eh.BinaryClassHead(name="a"), eh.RegressionHead(name="b")])
     logits = np.array([[1.0, 2.0]])

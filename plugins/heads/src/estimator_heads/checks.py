@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -166,8 +166,10 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
     """Thresholds as a tuple.
 
     Raises:
-        ArgumentError: one lies outside (0, 1).
+        ArgumentError: one lies outside (0, 1), or they are no list.
     """
+    if thresholds is not None and not isinstance(thresholds, Iterable):
+        raise ArgumentError(f"thresholds must be a list, such as [0.3, 0.5]. Given: {thresholds!r}.")
     values = tuple(float(threshold) for threshold in thresholds or ())
     if any(not 0.0 < value < 1.0 for value in values):
         raise ArgumentError(f"thresholds must be in (0, 1) range. Given: {values}.")

@@ -69,9 +69,10 @@ class ClassLabels:
         if found.dtype.kind in "SU":
             names = [name for name in np.unique(texts_of(found)).tolist() if name]
             if len(names) != self.n_classes:
+                other = f"n_classes={len(names)}, or " if len(names) > 1 else ""
                 raise InputError(
                     f"hold {len(names)} different texts ({_list(names)}), and n_classes is {self.n_classes}. Give "
-                    f"n_classes={len(names)}, or all classes as label_vocabulary=[...], in the order of their ids."
+                    f"{other}all classes as label_vocabulary=[...], in the order of their ids."
                 )
             return names
         if found.dtype.kind not in "iuf" or len(found) != self.n_classes or not np.isfinite(found).all():
