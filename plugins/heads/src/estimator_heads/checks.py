@@ -166,7 +166,7 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
     """Thresholds as a tuple.
 
     Raises:
-        ArgumentError: one lies outside (0, 1), or they are no list.
+        ArgumentError: one lies outside (0, 1), or it is not a list.
     """
     if thresholds is not None and not isinstance(thresholds, Iterable):
         raise ArgumentError(f"thresholds must be a list, such as [0.3, 0.5]. Given: {thresholds!r}.")

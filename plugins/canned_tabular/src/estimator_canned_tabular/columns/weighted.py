@@ -52,12 +52,12 @@ class WeightedCategoricalColumn:
             FeatureColumnError: the weight of a value is missing or not finite.
         """
         found: HostIds = self.categorical_column.host_ids(batch)
-        width, used = found.ids.shape[1], found.ids != -1
+        width = found.ids.shape[1]
         weights = numbers_of(batch, self.weight_feature_key, self.name, width)
-        check_finite(weights, used, self.weight_feature_key, "the weight of a value")
+        check_finite(weights, found.ids != -1, self.weight_feature_key, "the weight of a value")
         if not _fills(batch[self.weight_feature_key], width):
             given = numbers_of(batch, self.weight_feature_key, self.name, width, missing=np.nan)
-            self._check_complete(used & np.isnan(given))
+            self._check_complete((found.ids != -1) & np.isnan(given))
         return found._replace(weights=weights)
 
     def _check_complete(self, lacking: np.ndarray) -> None:

@@ -26,12 +26,11 @@ def castable(array: Any, kind: ColumnType) -> tuple[Any, dict[int, object]]:
         (['1', None], {1: 'n/a'})
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     wrong = [row for row in range(len(array)) if not _holds(array.slice(row, 1), kind)]
     gone = np.zeros(len(array), bool)
     gone[wrong] = True
-    kept = pc.if_else(pa.array(gone), pa.scalar(None, array.type), array)
+    kept = array.take(pa.array(np.arange(len(array)), mask=gone))
     return kept, {row: array[row].as_py() for row in wrong}
 
 
