@@ -15,6 +15,7 @@ from estimator_core.errors import ArgumentError
 from estimator_experiment.program import load_module
 from estimator_runs import batch_sizes, data_curve, extrapolate, rate_range, read_rows
 from estimator_runs.budget import data, sizes
+from estimator_runs.budget.rates import steepest
 
 
 @pytest.fixture
@@ -49,6 +50,34 @@ def test_the_range_of_rates_is_that_of_a_loop_by_hand(line):
     assert not Path("unused").exists()
 
 
+def test_noise_of_the_first_batches_suggests_no_rate():
+    """The loss falls from 1 to 0 about the rate 0.01. The first two batches differ more than that by their data."""
+    rates, random = np.geomspace(1e-6, 1.0, 50), np.random.default_rng(0)
+    true = 1 / (1 + (rates / 0.01) ** 2)
+    for _ in range(50):
+        raw = true + 0.3 * random.normal(size=50)
+        raw[:2] = 1.8, 0.4
+        mean, losses = 0.0, []
+        for step, loss in enumerate(raw):
+            mean = 0.9 * mean + 0.1 * loss
+            losses.append(mean / (1 - 0.9 ** (step + 1)))
+        assert 1e-3 < steepest(rates, losses) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "end", "said"),
+    [("1e-6", "1e-3", "highest", "a higher --high"), ("0.1", "1", "lowest", "a lower --low")],
+)
+def test_a_rate_at_an_end_of_the_range_is_told(line, capsys, low, high, end, said):
+    words = ["budget", "rate", "line.toml", "--low", low, "--high", high, "--steps", "20"]
+    words += ["--set", "inputs.train.args.batch_size=32"]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert f"This is at the {end} end of what this test can suggest: try {said}." in told
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["at_end"] == end
+
+
 @pytest.mark.slow
 def test_sizes_double_until_one_does_not_fit(line):
     found = batch_sizes(estimator(line), line.batches(8), largest=64)
@@ -77,6 +106,13 @@ def test_a_size_for_which_the_memory_runs_out_does_not_fit(line, monkeypatch, ca
     assert (found[-1].memory is None) == (where == "_needed")
     assert main(["budget", "batch", "line.toml", "--largest", "64"]) == 0
     assert "does not fit" in capsys.readouterr().out
+
+
+def test_no_size_above_the_largest_is_tried(line, capsys):
+    with pytest.raises(ArgumentError, match="have 8 examples, and no size above 4 is to be tried"):
+        batch_sizes(estimator(line), line.batches(8), largest=4)
+    assert main(["budget", "batch", "line.toml", "--largest", "7"]) == 2
+    assert "--largest 8" in capsys.readouterr().err
 
 
 def test_what_cannot_be_tried_is_named(line):

@@ -26,6 +26,8 @@ class RateRange:
         rates: the rate of each step.
         losses: its smoothed loss, before the step.
         suggested: the rate at which the loss falls fastest; None: it does not fall.
+        at_end: "lowest" or "highest" if it falls fastest at the beginning or at the end of what can be suggested, so
+            that a better rate may be outside of the range; else "".
         diverged: the rate at which the loss was four times its minimum, or not finite; None: it never was.
     """
 
@@ -33,6 +35,7 @@ class RateRange:
     losses: Sequence[float]
     suggested: float | None
     diverged: float | None
+    at_end: str = ""
 
 
 def rate_range(
@@ -82,7 +85,10 @@ def rate_range(
                 break
             rates.append(float(rate))
             losses.append(smooth)
-    return RateRange(rates=rates, losses=losses, suggested=steepest(rates, losses), diverged=diverged)
+    suggested = steepest(rates, losses)
+    return RateRange(
+        rates=rates, losses=losses, suggested=suggested, diverged=diverged, at_end=_at_end(rates, suggested, diverged)
+    )
 
 
 def with_rate(state: Any, name: str, rate: float) -> Any:
@@ -127,13 +133,40 @@ def _check_kept(state: Any, name: str, rate: float) -> None:
 def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
     """The rate before the minimum at which the loss falls fastest by the logarithm of the rate; None: it never falls.
 
+    The first tenth is a warm-up: its averages are of few batches, and differ as the data of these do. For the same
+    reason the fall is that of a tenth before the rate and a tenth after it.
+
     Example:
-        >>> steepest([0.001, 0.01, 0.1, 1.0, 10.0], [1.0, 0.9, 0.5, 0.4, 2.0])
+        >>> steepest([0.001, 0.01, 0.1, 1.0, 10.0], [1.0, 0.9, 0.5, 0.3, 2.0])
         0.1
     """
+    first, width = _first(len(losses)), _width(len(losses))
     if len(losses) < 3:
         return None
-    end = max(3, int(np.argmin(losses)) + 1)
-    slopes = np.gradient(np.asarray(losses[:end]), np.log(np.asarray(rates[:end])))
+    values, logs = np.asarray(losses), np.log(np.asarray(rates))
+    end = max(first + 2, first - width + int(np.argmin(values[first - width :])) + 1)
+    places = np.arange(first, min(end, len(losses)))
+    after = np.minimum(places + width, len(losses) - 1)
+    before = np.maximum(after - 2 * width, 0)
+    slopes = (values[after] - values[before]) / (logs[after] - logs[before])
     place = int(np.argmin(slopes))
-    return float(rates[place]) if slopes[place] < 0 else None
+    return float(rates[places[place]]) if slopes[place] < 0 else None
+
+
+def _width(count: int) -> int:
+    """A tenth of the steps: the warm-up, and half of the range over which a fall is measured."""
+    return max(1, count // 10)
+
+
+def _first(count: int) -> int:
+    """The place of the first rate that can be suggested."""
+    return (count // 10) + _width(count)
+
+
+def _at_end(rates: Sequence[float], suggested: float | None, diverged: float | None) -> str:
+    """Whether the suggested rate is at an end of the range; where the loss diverged, the range has no upper end."""
+    if suggested is None:
+        return ""
+    if suggested <= rates[_first(len(rates))]:
+        return "lowest"
+    return "highest" if diverged is None and suggested >= rates[-1 - _width(len(rates))] else ""

@@ -63,7 +63,8 @@ def batch_sizes(
         The sizes, ascending; if the last one does not fit, it has no time.
 
     Raises:
-        ArgumentError: the step cannot be made outside a training call.
+        ArgumentError: the step cannot be made outside a training call, or the batches of the input are larger than
+            `largest`.
     """
     limit = free_memory() if memory is None else memory
     found: list[BatchSize] = []
@@ -72,7 +73,12 @@ def batch_sizes(
         if batch is None:
             raise ArgumentError("The training input is empty: batch sizes need the rows of one batch.")
         size = batch.size
-        while size <= max(largest, batch.size):
+        if size > largest:
+            raise ArgumentError(
+                f"The batches of the training input have {size} examples, and no size above {largest} is to be tried. "
+                f"Make the batches of the input smaller, or allow larger ones: --largest {size} (largest={size})."
+            )
+        while size <= largest:
             one = member.estimator
             step = trace_step(one.model_fn, one.config, batch, jax.devices()[:1], batch_size=size)
             needed, seconds = None, None

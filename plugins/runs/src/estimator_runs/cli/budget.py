@@ -94,6 +94,9 @@ def _rate(args: argparse.Namespace, experiment: Any) -> int:
         shown = np.unique(np.linspace(0, len(found.rates) - 1, 12).astype(int)) if found.rates else []
         print(table([(number(found.rates[n]), number(found.losses[n])) for n in shown], ("rate", "smoothed loss")))
         print(f"\nsuggested  {'none: the loss does not fall' if found.suggested is None else number(found.suggested)}")
+        if found.at_end:
+            option = {"lowest": "a lower --low", "highest": "a higher --high"}[found.at_end]
+            print(f"           This is at the {found.at_end} end of what this test can suggest: try {option}.")
         print(f"diverged   {'not up to the last rate' if found.diverged is None else 'at ' + number(found.diverged)}")
     points = [(float(np.log10(rate)), loss) for rate, loss in zip(found.rates, found.losses, strict=True)]
     _write(args, "Learning rates", "decimal logarithm of the rate", "smoothed loss", points)
