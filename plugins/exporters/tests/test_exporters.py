@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
 from estimator_core.testing import ExporterSuite
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
+from estimator_exporters.exporters.records import write_record
 from estimator_testing.exporter_suite import FakeExporting
 
 
@@ -96,6 +100,19 @@ def test_a_name_given_to_the_exporter_wins(tmp_path):
     exporter = BestExporter("best", nothing, eval_name="val")
     exporter.used_in(None)
     assert course(exporter, tmp_path, [100.0, 10.0]) == [False, True]
+
+
+def test_drafts_of_processes_that_are_gone_are_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    folder = tmp_path / "export" / "best"
+    folder.mkdir(parents=True)
+    left = folder / f".best.json.{gone.pid}"
+    kept = [folder / f".best.json.{os.getppid()}", folder / ".best.json.mine", folder / f".other.json.{gone.pid}"]
+    for path in (left, *kept):
+        path.write_text("{")
+    write_record(folder / "best.json", {"exports": []})
+    assert sorted(folder.iterdir()) == sorted([folder / "best.json", *kept])
 
 
 def test_a_damaged_memory_is_made_good_by_the_record(tmp_path):
