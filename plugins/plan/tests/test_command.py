@@ -8,29 +8,25 @@ import pytest
 
 import estimator_plan.kept_program
 from estimator_core.cli import main
+from estimator_core.plugins import Plugins, default_plugins
 from estimator_plan import load_preset
 from plugins.plan.tests.lent_cpus import LentCPUs
 
 PROGRAM = Path(__file__).parent / "line_program.py"
 
 
-class Backends:
-    """The part of `Plugins` that the command asks."""
-
-    def __init__(self, backend):
-        self.backend = backend
-
-    def get(self, kind, name):
-        assert kind == "backend"
-        return lambda: self.backend
-
-    def names(self, kind):
-        return ("lent_cpus",)
+def lend(monkeypatch, backend):
+    """Makes a backend the only one. Methods change, and no function that a module could keep by its name."""
+    get, names = Plugins.get, Plugins.names
+    monkeypatch.setattr(
+        Plugins, "get", lambda self, kind, name: (lambda: backend) if kind == "backend" else get(self, kind, name)
+    )
+    monkeypatch.setattr(Plugins, "names", lambda self, kind: ("lent_cpus",) if kind == "backend" else names(self, kind))
 
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs()))
+    lend(monkeypatch, LentCPUs())
     path = tmp_path / "planned_line.py"
     path.write_text(PROGRAM.read_text())
     monkeypatch.chdir(tmp_path)
@@ -52,6 +48,15 @@ def test_prints_tables_and_writes_nothing(program, capsys, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["planned_line.py"]
 
 
+def test_a_lent_backend_hides_no_other_component(program):
+    """A module that is first imported now keeps `default_plugins` after the test."""
+    import estimator_core.plugins
+
+    assert estimator_core.plugins.default_plugins is default_plugins
+    assert default_plugins().names("backend") == ("lent_cpus",)
+    assert "lent_cpus" not in default_plugins().names("command")
+
+
 def test_prints_json(program, capsys):
     assert main(["plan", str(program), "--topology", "lostx8", "--batch-size", "32", "--fully-sharded", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
@@ -65,7 +70,7 @@ def test_mesh_and_settings_count(program, capsys):
 
 
 def test_a_step_that_does_not_fit_has_its_own_exit_code(program, capsys, monkeypatch):
-    monkeypatch.setattr("estimator_core.plugins.default_plugins", lambda: Backends(LentCPUs(memory_bytes=16)))
+    lend(monkeypatch, LentCPUs(memory_bytes=16))
     assert main(["plan", str(program), "--topology", "cpux1"]) == 3
     assert "DOES NOT FIT" in capsys.readouterr().out
 
