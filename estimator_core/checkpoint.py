@@ -9,6 +9,7 @@ from estimator_core._checkpoint.catalog import (
     manifest_digest,
     resolve_checkpoint,
 )
+from estimator_core._checkpoint.lock import is_held
 from estimator_core._checkpoint.manifest import read_manifest
 from estimator_core._checkpoint.read import list_variables, load_variables, read_checkpoint
 from estimator_core._checkpoint.restore import restore
@@ -26,6 +27,7 @@ __all__ = [
     "being_written",
     "checkpoint_step",
     "committed_steps",
+    "is_held",
     "latest_checkpoint",
     "leave_away",
     "list_variables",

@@ -7,8 +7,11 @@ import shutil
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
+import optax
 import pytest
 
+import estimator_core as ec
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
 from estimator_core.summaries import append_eval_metrics
@@ -192,6 +195,38 @@ def test_only_runs_that_have_ended_are_removed(runs, capsys):
     assert main(["runs", "rm", "runs"]) == 2
     assert main(["runs", "rm", "runs/fast/1", "runs/cut", "--force"]) == 0
     assert len(read_runs([runs])) == 5
+
+
+def test_a_run_with_a_torn_record_is_removed_by_force(runs, capsys):
+    Path("runs/fast/1/run.json").write_text('{"hpar')
+    assert main(["runs", "rm", "runs/fast/1"]) == 2
+    assert "--force removes it if no process trains there." in capsys.readouterr().err
+    assert main(["runs", "rm", "runs/fast/1", "--force"]) == 0
+    assert not Path("runs/fast/1").exists()
+    Path("empty").mkdir()
+    assert main(["runs", "rm", "empty", "--force"]) == 2
+    assert Path("empty").is_dir()
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_no_run_in_which_a_process_trains_is_removed(runs, capsys, torn):
+    leave("runs/cut", [1.0], seed=1, rate=0.1, ended=False)
+    codes = []
+
+    def input_fn():
+        if torn:
+            Path("runs/cut/run.json").write_text("")
+        codes.append(main(["runs", "rm", "runs/cut", "runs/fast/1", "--force"]))
+        return ec.inputs.numpy_input_fn({"x": np.ones(1)}, np.ones(1), batch_size=1, shuffle=False)()
+
+    def model_fn(features, labels, mode):
+        return ec.EstimatorSpec(mode, loss=ec.get_variable("w", ()) ** 2, train_op=optax.sgd(0.1))
+
+    ec.Estimator(model_fn, config=ec.RunConfig("runs/cut", default_hooks=False)).train(input_fn, steps=1)
+    assert codes == [2]
+    assert "A process trains in runs/cut, and would write there again. Stop it first." in capsys.readouterr().err
+    assert Path("runs/fast/1").is_dir()
+    assert main(["runs", "rm", "runs/cut", "--force"]) == 0
 
 
 def test_what_another_user_owns_is_refused_in_one_line(runs, capsys, monkeypatch):

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from estimator_core.checkpoint import is_held
 from estimator_core.errors import ArgumentError
 from estimator_experiment.cli.json_text import json_text
 from estimator_experiment.cli.run_report import fitted, table
@@ -124,21 +125,41 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
                 f"{place} is a symbolic link, and only whole runs are removed. Remove the run it leads to, "
                 f"{shlex.quote(str(place.resolve()))}, and then the link."
             )
-    runs = [read_run(place) for place in places]
-    working = [str(run.path) for run in runs if "ended" not in run.record]
+    working = [place for place in places if not _has_ended(place, force=args.force)]
     if working and not args.force:
         raise ArgumentError(
-            f"{', '.join(working)} has not ended by itself: it works still, or was cut short and can continue. --force "
-            "removes it all the same."
+            f"{', '.join(map(str, working))} has not ended by itself: it works still, or was cut short and can "
+            "continue. --force removes it if no process trains there."
         )
-    for run in runs:
+    if held := [str(place) for place in working if is_held(place)]:
+        raise ArgumentError(
+            f"A process trains in {', '.join(held)}, and would write there again. Stop it first. If you are sure that "
+            f"it is gone, delete {held[0]}/run.lock."
+        )
+    for place in places:
         try:
-            shutil.rmtree(run.path)
+            shutil.rmtree(place)
         except OSError as error:
-            told = f"{run.path} cannot be removed as a whole: {error.filename}: {error.strerror}."
+            told = f"{place} cannot be removed as a whole: {error.filename}: {error.strerror}."
             raise ArgumentError(told) from error
-        print(f"removed {run.path}")
+        print(f"removed {place}")
     return 0
+
+
+def _has_ended(place: Path, *, force: bool) -> bool:
+    """Whether a run has ended by itself. With `force`, one whose record cannot be read has not.
+
+    Raises:
+        ArgumentError: the directory holds no run, or without `force` one that cannot be read.
+    """
+    try:
+        return "ended" in read_run(place).record
+    except ArgumentError as error:
+        if not (place / "run.json").is_file():
+            raise
+        if force:
+            return False
+        raise ArgumentError(f"{error}. --force removes it if no process trains there.") from error
 
 
 def _read(places: Sequence[Path]) -> list[RunRecord]:
