@@ -101,6 +101,11 @@ def test_the_same_weights_bit_for_bit(run, capfd):
     assert "run-reproduced is not empty. Remove it" in capfd.readouterr().err
 
 
+def test_a_quiet_command_runs_quietly_again(run, capfd):
+    assert main(["reproduce", "run", "--here", "-q"]) == 0
+    assert capfd.readouterr() == ("The weights of step 20 are equal, bit for bit.\n", "")
+
+
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[] if kind == "data" else [pytest.mark.slow]) for kind in CHANGES]
 )

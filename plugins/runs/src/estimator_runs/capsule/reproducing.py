@@ -41,7 +41,9 @@ class Reproduced:
     differences: tuple[Difference, ...]
 
 
-def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence[str] = ()) -> Reproduced:
+def reproduce(
+    run: Path, folder: Path, *, here: bool = False, settings: Sequence[str] = (), quiet: bool = False
+) -> Reproduced:
     """Runs a run of `estimator run` again, in an environment like its own, and compares the weights.
 
     Args:
@@ -49,6 +51,7 @@ def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence
         folder: an empty directory, or none yet: `run` in it is the new model_dir, `environment` the environment.
         here: whether the present environment is taken.
         settings: more texts of `--set`, to see what they change.
+        quiet: whether the second run shows warnings and errors only.
 
     Raises:
         ArgumentError: the run has no record, no seed or no checkpoint, or was one of several processes; the folder is
@@ -67,7 +70,7 @@ def reproduce(run: Path, folder: Path, *, here: bool = False, settings: Sequence
     python = Path(sys.executable) if here else build_environment(newest["packages"], folder.resolve() / "environment")
     present = {name: value for name, value in os.environ.items() if name not in PLACEMENT}
     environ = present if here else environment_again({**newest["flags"], **newest["seeds"]}, os.environ)
-    _run_again(python, newest, new, settings, {**environ, LAST_STEP: str(max(checkpoints))})
+    _run_again(python, newest, new, settings, {**environ, LAST_STEP: str(max(checkpoints))}, quiet)
     return compare(starts, checkpoints, new)
 
 
@@ -98,17 +101,16 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
     )
 
 
-def exit_code(command: Sequence[str], environ: Mapping[str, str], directory: Path | None) -> int:
+def exit_code(command: Sequence[str], environ: Mapping[str, str], directory: Path | None, *, output: int = 2) -> int:
     """The exit code of a process that does not outlive this one: SIGTERM and SIGINT to this process kill it.
-
-    What it prints goes to the standard error.
 
     Args:
         command: what is run.
         environ: its environment.
         directory: where; None: here.
+        output: where what it prints goes, as for `Popen`; by default to the standard error.
     """
-    with subprocess.Popen(command, env=environ, cwd=directory, stdout=2) as process, _killed_by_sigterm(process):
+    with subprocess.Popen(command, env=environ, cwd=directory, stdout=output) as process, _killed_by_sigterm(process):
         try:
             return process.wait()
         except BaseException:  # KeyboardInterrupt
@@ -162,7 +164,12 @@ def _refuse_several(run: Path, capsule: Mapping[str, Any]) -> None:
 
 
 def _run_again(
-    python: Path, capsule: Mapping[str, Any], model_dir: Path, settings: Sequence[str], environ: Mapping[str, str]
+    python: Path,
+    capsule: Mapping[str, Any],
+    model_dir: Path,
+    settings: Sequence[str],
+    environ: Mapping[str, str],
+    quiet: bool,
 ) -> None:
     """Runs the program of a record as a process.
 
@@ -172,9 +179,10 @@ def _run_again(
         model_dir: where it writes.
         settings: more texts of `--set`.
         environ: its environment.
+        quiet: whether it shows warnings and errors only.
     """
     told = capsule["command"]
-    words = _words(told["words"], model_dir, settings)
+    words = [*_words(told["words"], model_dir, settings), *(["--quiet"] if quiet else [])]
     if any("***" in word for word in words):
         raise ArgumentError(
             f"The run was started with a secret that its record does not hold: {words}. Run it with a setting that "
@@ -183,7 +191,8 @@ def _run_again(
     directory = Path(told["directory"])
     # -P: the command `estimator` has no directory of modules either.
     command = [str(python), "-P", "-c", _MAIN, *words]
-    code = exit_code(command, environ, directory if directory.is_dir() else None)
+    output = subprocess.DEVNULL if quiet else 2
+    code = exit_code(command, environ, directory if directory.is_dir() else None, output=output)
     if code:
         raise ArgumentError(f"The program failed with exit code {code} when it was run again: estimator {words}.")
 

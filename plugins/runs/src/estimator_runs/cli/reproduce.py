@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    import os
     from dataclasses import asdict
 
     from estimator_core.errors import ArgumentError
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     model_dir = Path(args.run)
     whole = model_dir.resolve()  # "." has no name
     folder = Path(args.output) if args.output else whole.parent / f"{whole.name}-reproduced"
-    found = reproduce(model_dir, folder, here=args.here, settings=args.settings)
+    quiet = os.environ.get("ESTIMATOR_QUIET") == "1"  # -q, here or before the name of the command
+    found = reproduce(model_dir, folder, here=args.here, settings=args.settings, quiet=quiet)
     if args.json:
         print(json_text(asdict(found)))
         return 0 if found.weights is None else 1
