@@ -160,6 +160,36 @@ def test_sigterm_is_passed_on_and_the_job_can_go_on(tmp_path: Path) -> None:
     assert "starting all processes again" not in said
 
 
+def test_a_second_signal_kills_those_that_do_not_end(tmp_path: Path) -> None:
+    """The test ends long before the grace does."""
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: None)\n"
+        "print(os.getpid(), flush=True)\n"
+        "while True: time.sleep(1)"
+    )
+    words = ["launch", "--processes", "2", "--evaluator", "--grace-secs", "1000", *python(code)]
+    command = [sys.executable, "-m", "estimator_core._cli.main", *words]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stderr is not None
+    pids = [int(child.stdout.readline().split()[1]) for _ in range(3)]
+    child.terminate()
+    said = next(line for line in child.stderr if "SIGTERM" in line)
+    assert "this waits up to 1000 s for them. A second signal kills them at once." in said
+    assert all(runs(pid) for pid in pids)
+
+    def all_ended() -> bool:  # a signal that comes together with the first counts as the first
+        if ended := not any(runs(pid) for pid in pids):
+            return ended
+        child.send_signal(signal.SIGINT)
+        return False
+
+    until(all_ended)
+    child.communicate(timeout=60)
+    assert child.returncode == 75
+
+
 def test_sigterm_during_the_submission_ends_the_job(tmp_path: Path) -> None:
     class TerminatedAtSubmission(LocalLauncher):
         def submit(self, plan: Plan) -> str:

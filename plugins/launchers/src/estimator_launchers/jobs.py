@@ -20,6 +20,8 @@ from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.following import follow_file
 
+#: Tells a supervisor to end the processes of its job by force at once. SIGTERM, however often, asks them to end.
+KILL_SIGNAL = signal.SIGUSR1
 #: The supervisors of this process: a later `status` waits for each that has ended.
 _SUPERVISORS: list[subprocess.Popen[bytes]] = []
 
@@ -129,6 +131,12 @@ class SupervisedJobs:
             if time.monotonic() > deadline:
                 return  # the supervisor ends the processes by force after the job's own grace
             time.sleep(0.1)
+
+    def kill(self, job_id: str) -> None:
+        """Has the supervisor end the processes by force at once. Only for one that handles KILL_SIGNAL."""
+        state = self._state(job_id)
+        if state is not None and not self.status(job_id).ended:
+            _send(int(state["pid"]), KILL_SIGNAL)
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
         """Follows the log of a process."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _POLL_SECS = 0.2
 _STOP_AGAIN_SECS = 5.0
+_SAME_SIGNAL_SECS = 0.25  # terminals and those who start this both pass a signal on
 
 
 def find_launcher(name: str) -> Launcher:
@@ -74,7 +75,8 @@ def submit_and_follow(
     """Submits a plan, shows what its processes write until they end, and returns how the job ended.
 
     SIGTERM and SIGINT are noted from before the submission: whenever they arrive, the processes are asked to end. A
-    second one during the submission ends this process.
+    second one during the submission ends this process. A second one later kills the processes, if the launcher has a
+    method `kill(job_id)`.
 
     Args:
         launcher: the launcher of the plan.
@@ -85,23 +87,27 @@ def submit_and_follow(
     Raises:
         LaunchError: the job cannot be started.
     """
-    asked = threading.Event()
-    with _Signals(asked) as signals:
+    with _Signals(_waits(launcher, plan.job)) as signals:
         job_id = launcher.submit(plan)
         signals.submitted = True
         submitted(job_id)
-        return _follow(launcher, job_id, plan.job, asked, _Show(write or _to_stdout))
+        return _follow(launcher, job_id, plan.job, signals, _Show(write or _to_stdout))
 
 
 def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
     """Shows what the processes of a submitted job write until it ends; returns how it ended."""
-    asked = threading.Event()
-    with _Signals(asked) as signals:
+    with _Signals(_waits(launcher, job)) as signals:
         signals.submitted = True
-        return _follow(launcher, job_id, job, asked, _Show(write or _to_stdout))
+        return _follow(launcher, job_id, job, signals, _Show(write or _to_stdout))
 
 
-def _follow(launcher: Launcher, job_id: str, job: JobSpec, asked: threading.Event, show: _Show) -> JobStatus:
+def _waits(launcher: Launcher, job: JobSpec) -> str:
+    """What the first signal says."""
+    waits = f"the processes save and stop; this waits up to {job.grace_secs:g} s for them"
+    return f"{waits}. A second signal kills them at once." if hasattr(launcher, "kill") else f"{waits}."
+
+
+def _follow(launcher: Launcher, job_id: str, job: JobSpec, signals: _Signals, show: _Show) -> JobStatus:
     width = len(str(job.processes - 1))
     readers = [
         threading.Thread(target=show.all, args=(f"[{process:>{width}}] ", launcher, job_id, process), daemon=True)
@@ -115,7 +121,10 @@ def _follow(launcher: Launcher, job_id: str, job: JobSpec, asked: threading.Even
     status = launcher.status(job_id)
     stopper: threading.Thread | None = None
     while not status.ended:
-        if asked.is_set() and stopper is None:
+        if signals.again.is_set():
+            signals.again.clear()
+            getattr(launcher, "kill", lambda _: None)(job_id)
+        if signals.asked.is_set() and stopper is None:
             stopper = threading.Thread(target=_stop, args=(launcher, job_id, job.grace_secs), daemon=True)
             stopper.start()
         time.sleep(_POLL_SECS)
@@ -138,10 +147,17 @@ def _stop(launcher: Launcher, job_id: str, grace_secs: float) -> None:
 
 
 class _Signals:
-    """SIGTERM and SIGINT set an event while this is open. Outside of the main thread they are not handled here."""
+    """SIGTERM and SIGINT set an event while this is open, and a later one another event.
 
-    def __init__(self, asked: threading.Event) -> None:
-        self._asked = asked
+    Outside of the main thread they are not handled here.
+
+    Args:
+        said: what the first one says.
+    """
+
+    def __init__(self, said: str) -> None:
+        self.asked, self.again = threading.Event(), threading.Event()
+        self._said, self._time = said, 0.0
         self._previous: dict[int, Any] = {}
         self.submitted = False
 
@@ -156,11 +172,18 @@ class _Signals:
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._asked.is_set() and not self.submitted:  # the engine does not answer
+        if not self.asked.is_set():
+            self._time = time.monotonic()
+            self.asked.set()
+            with suppress(OSError):
+                os.write(2, f"estimator launch: {signal.Signals(number).name}: {self._said}\n".encode())
+        elif self.submitted:
+            if time.monotonic() - self._time > _SAME_SIGNAL_SECS:
+                self.again.set()
+        else:  # the engine does not answer
             os.write(2, b"estimator launch: the submission is given up; the engine may have taken the job.\n")
             self.__exit__()
             signal.raise_signal(number)
-        self._asked.set()
 
 
 class _Show:

@@ -60,6 +60,10 @@ class LocalLauncher:
         """Sends SIGTERM to the supervisor, which passes it on; waits for the end."""
         self._jobs.stop(job_id, grace_secs)
 
+    def kill(self, job_id: str) -> None:
+        """Ends the processes by force at once."""
+        self._jobs.kill(job_id)
+
     def logs(self, job_id: str, process: int) -> Iterator[str]:
         """Follows the log of a process."""
         return self._jobs.logs(job_id, process)

@@ -18,7 +18,7 @@ from pathlib import Path
 from estimator_launchers.contract import JobSpec, JobStatus
 from estimator_launchers.environment import cards_here, evaluator_environment, trainer_environment
 from estimator_launchers.family import Family
-from estimator_launchers.jobs import JobFolder
+from estimator_launchers.jobs import KILL_SIGNAL, JobFolder
 from estimator_launchers.outcome import RESUMABLE, can_go_on, in_words, outcome
 
 _POLL_SECS = 0.05
@@ -81,6 +81,11 @@ class Group:
             child.terminate()
         self._kill_at = now + self._grace_secs
 
+    def kill(self) -> None:
+        """Ends all by force at once."""
+        for _, child in self._alive():
+            child.kill()
+
     def _end(self, index: int, status: int) -> str:
         if index == self._evaluator:
             return f"the evaluator on {socket.gethostname()} has ended: {in_words(status)}"
@@ -102,7 +107,7 @@ class Supervisor:
         self._folder, self._parent = JobFolder(folder), parent
         self._job = JobSpec.from_json((folder / "job.json").read_text())
         self._cards = cards_here()
-        self._stopping = self._asked = False
+        self._stopping = self._asked = self._killing = False
         self._restarts, self._count = 0, self._job.processes
         self._evaluator: Group | None = None
         self._evaluator_failed = 0
@@ -111,6 +116,7 @@ class Supervisor:
         """Starts the processes, restarts them if that continues the run, and returns the final status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop())
+        signal.signal(KILL_SIGNAL, lambda *_: self._kill())
         if self._job.evaluator:
             self._evaluator = self._started_evaluator()
         while True:
@@ -154,6 +160,9 @@ class Supervisor:
                 self._asked = True
                 for group in filter(None, (trainers, self._evaluator)):
                     group.ask_to_end(now)
+            if self._killing:
+                for group in filter(None, (trainers, self._evaluator)):
+                    group.kill()
             trainers.poll(now)
             if self._evaluator is not None and self._look_at(self._evaluator, now):
                 self._asked = True
@@ -194,6 +203,8 @@ class Supervisor:
             if self._stopping and not self._asked:
                 self._asked = True
                 self._evaluator.ask_to_end(time.monotonic())
+            if self._killing:
+                self._evaluator.kill()
             self._look_at(self._evaluator, time.monotonic())
             time.sleep(_POLL_SECS)
         return status or outcome([code for _, code in self._evaluator.ended])
@@ -223,6 +234,9 @@ class Supervisor:
 
     def _stop(self) -> None:
         self._stopping = True
+
+    def _kill(self) -> None:
+        self._stopping = self._killing = True
 
 
 def free_port(host: str = "127.0.0.1") -> int:
