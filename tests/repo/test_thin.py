@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 365,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2717,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, quick rows
+    "flat": 2719,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, rows, locks
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
