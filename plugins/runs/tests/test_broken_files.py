@@ -283,6 +283,21 @@ def test_a_setting_becomes_what_the_file_says(folder):
     assert (whole, type(whole)) == (64, int)  # the program may hold a whole number too
 
 
+def test_a_setting_that_nearly_has_the_name_of_a_hyperparameter_is_refused(folder, capsys):
+    """Else a typing error would leave the value of the file in force."""
+    (folder / "line.toml").write_text(TOML)
+    assert main(["run", "line.toml", "--model-dir", "run", "--set", "hparams.rte=1"]) == 2
+    told = "[hparams] has no such hyperparameter. Did you mean 'rate'? If it is a new one, write it into the file."
+    assert f"--set: hparams.rte: {told}" in capsys.readouterr().err
+    assert not (folder / "run").exists()
+    new = read_configuration(folder / "line.toml", ["hparams.momentum=0.9"]).configuration.hparams
+    assert new == {"rate": 0.3, "momentum": 0.9}
+    values = "population={seeds = 2, values = {'hparams.rates' = [0, 9]}}"
+    assert read_configuration(folder / "line.toml", ["hparams.rates=1", values]).configuration.hparams["rates"] == 1
+    (folder / "line.toml").write_text(TOML.replace("[hparams]\nrate = 0.3\n", ""))
+    assert read_configuration(folder / "line.toml", ["hparams.rate=1"]).configuration.hparams == {"rate": 1}
+
+
 @pytest.mark.parametrize("ending", ["toml", "yaml"])
 def test_a_file_that_is_nested_too_deeply(folder, capsys, ending):
     text = "hparams{end} = {value}" if ending == "toml" else "hparams:\n  rate: {value}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from estimator_core.errors import ArgumentError
 from estimator_experiment.hparams import HParams
 from estimator_runs.configuration.layers import Layer, Origin, Resolved, name_of, paths_of
-from estimator_runs.configuration.problems import ConfigurationError, Problem
+from estimator_runs.configuration.problems import ConfigurationError, Problem, nearest
 
 _SET = Origin(source="--set", directory=Path())
 
@@ -43,11 +43,15 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
         files: what the files say.
 
     Raises:
-        ConfigurationError: a hyperparameter has another type.
+        ConfigurationError: a hyperparameter has another type, or a new name that nearly is one of the files.
     """
+    settings = list(settings)
     known = files.values.get("hparams", {})
     known = known if isinstance(known, Mapping) else {}
-    whole_only = "program" not in files.values
+    whole_only = not any("program" in layer.values for layer in (files, *settings))
+    names = (
+        {*known, *_searched([files.values, *(layer.values for layer in settings)])} if known and whole_only else None
+    )
     problems: list[Problem] = []
     typed: list[Layer] = []
     for layer in settings:
@@ -56,6 +60,10 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
             typed.append(layer)
             continue
         found = dict(given)
+        for name in sorted(found.keys() - names) if names is not None else ():
+            if hint := nearest(name, sorted(known)):
+                text = f"[hparams] has no such hyperparameter.{hint} If it is a new one, write it into the file."
+                problems.append(Problem(origin=layer.whole, key=name_of(("hparams", name)), text=text))
         for name in found.keys() & known.keys():
             try:
                 found[name] = _of_type(name, known[name], found[name], whole_only=whole_only)
@@ -65,6 +73,14 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
     if problems:
         raise ConfigurationError(problems)
     return typed
+
+
+def _searched(values: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The hyperparameters that a sweep or a population sets."""
+    tables = [one.get(name) for one in values for name in ("sweep", "population")]
+    spaces = [table.get(key) for table in tables if isinstance(table, Mapping) for key in ("space", "values")]
+    keys = [str(key) for space in spaces if isinstance(space, Mapping) for key in space]
+    return {key.removeprefix("hparams.") for key in keys}
 
 
 def _of_type(name: str, first: Any, value: Any, *, whole_only: bool) -> Any:
