@@ -95,6 +95,15 @@ def test_a_named_evaluation_has_its_own_record(tmp_path):
     assert course(exporter, tmp_path, [100.0, 10.0], eval_name="val") == [False, True]
 
 
+def test_in_the_next_training_it_reads_the_record_of_the_evaluation_there(tmp_path):
+    record(tmp_path / "eval_old", 1, loss=0.0)
+    record(tmp_path / "eval_new", 1, loss=50.0)
+    exporter = BestExporter("best", nothing)
+    exporter.used_in("old")
+    exporter.used_in("new")
+    assert course(exporter, tmp_path, [100.0, 10.0], eval_name="new") == [False, True]
+
+
 def test_a_name_given_to_the_exporter_wins(tmp_path):
     record(tmp_path / "eval_val", 1, loss=50.0)
     exporter = BestExporter("best", nothing, eval_name="val")

@@ -1,5 +1,6 @@
 """Exporters in train_and_evaluate: however training ends, in the background, in a named evaluation."""
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_no_step_is_exported_twice_and_the_final_call_adds_nothing(tmp_path):
     steps = [ec.export.load(path).manifest["global_step"] for path in found]
     assert steps == [2, 4]
     assert exports == [str(found[-1])]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_run_that_starts_anew_in_its_directory_is_exported_too(tmp_path, background):
+    """In a notebook, the exporters live on while the directory is deleted."""
+    kept = [LatestExporter("latest", receiver_fn, background=background), FinalExporter("final", receiver_fn)]
+    for _ in range(2):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        _, (_, exports) = run(tmp_path / "run", max_steps=2, exporters=kept)
+        assert [ec.export.load(path).manifest["global_step"] for path in exports] == [2, 2]
 
 
 def test_background_exports_hold_what_was_evaluated(tmp_path):

@@ -58,7 +58,8 @@ class SavedModelWriter:
         self._format = format
         self._background = background
         self._pending: tuple[_Pending, Callable[[str], None]] | None = None
-        self._written: tuple[str, str] | None = None
+        #: The newest export: its directory, its checkpoint, and when that was written.
+        self._written: tuple[str, str, int] | None = None
 
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
@@ -73,7 +74,8 @@ class SavedModelWriter:
             checkpoint_path: the checkpoint of that state.
             done: called with the path once the export is complete.
         """
-        if self._written == (export_path, checkpoint_path):
+        asked = export_path, checkpoint_path, _written_at(checkpoint_path)
+        if self._written == asked:
             return None
         self.wait()  # one at a time: an export that is due while another is being written holds up the training
         arguments = {"assets_extra": self._assets_extra, "checkpoint_path": checkpoint_path, "format": self._format}
@@ -83,7 +85,7 @@ class SavedModelWriter:
                 done(path)
             self._collect(export_path)
 
-        self._written = (export_path, checkpoint_path)
+        self._written = asked
         existing = made_from(checkpoint_path, export_path, self._format)
         if existing is not None:
             finish(existing)
@@ -119,6 +121,14 @@ class SavedModelWriter:
     def _collect(self, export_path: str) -> None:
         for deleted in collect_garbage(export_path, self._keep):
             _log.info("Exporter %s deleted %s (exports_to_keep=%s).", self.name, deleted, self._keep)
+
+
+def _written_at(checkpoint_path: str) -> int:
+    """When a checkpoint was written: a run that starts anew in its directory writes another one of the same path."""
+    try:
+        return Path(checkpoint_path, "manifest.json").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def made_from(checkpoint_path: str, export_path: str, format: str) -> str | None:

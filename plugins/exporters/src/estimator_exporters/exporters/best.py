@@ -98,12 +98,12 @@ class BestExporter(WritingExporter):
             SavedModelWriter(name, serving_input_receiver_fn, exports_to_keep=exports_to_keep)  # the same checks
         self._compare = compare_fn
         self._eval_name = eval_name
+        self._used_in: str | None = None
         self._best_to_keep = exports_to_keep if keep == "best" else None
 
     def used_in(self, eval_name: str | None) -> None:
-        """Notes the name of the evaluation that uses this exporter."""
-        if self._eval_name is None:
-            self._eval_name = eval_name
+        """Notes the name of the evaluation that uses this exporter now."""
+        self._used_in = eval_name
 
     def export(
         self,
@@ -166,7 +166,8 @@ class BestExporter(WritingExporter):
         self, estimator: Any, current: Mapping[str, Any], *, with_checkpoint: bool
     ) -> list[Mapping[str, Any]]:
         """The results on record but the current one."""
-        recorded = ec.read_eval_metrics(estimator.eval_dir(self._eval_name), with_checkpoint=with_checkpoint)
+        name = self._used_in if self._eval_name is None else self._eval_name
+        recorded = ec.read_eval_metrics(estimator.eval_dir(name), with_checkpoint=with_checkpoint)
         step = current.get("global_step")
         return [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
 
