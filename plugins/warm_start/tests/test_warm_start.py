@@ -161,6 +161,45 @@ def test_a_vocabulary_moves_rows_by_token(tmp_path):
     assert values["table"].T.tolist() == [[4, 5], [9, 9], [0, 1], [9, 9]]
 
 
+def test_rows_of_new_tokens_change_no_other_row():
+    """Rows are moved as numbers of the variable, whatever the backup_initializer returns."""
+    info = VocabInfo(["b", "c"], 2, 0, ["a", "b"], backup_initializer=lambda *_: np.ones((2, 1), np.float64))
+    specs = {"table": make_spec("table", (2, 1))}
+    settings = WarmStartSettings("old", None, {"table": info})
+    values, _ = start(settings, specs, lambda path: {"table": np.array([[0.5], [0.25]], np.float32)})
+    assert values["table"].dtype == np.float32
+    assert values["table"].tolist() == [[0.25], [1]]
+
+    for wrong, message in ((np.ones((2, 1), int), "int64"), (np.ones(2), r"\[2\]\) of its backup_initializer")):
+        another = dataclasses.replace(info, backup_initializer=lambda *_, wrong=wrong: wrong)
+        with pytest.raises(VariableError, match=message):
+            start(WarmStartSettings("old", None, {"table": another}), specs, lambda path: {"table": np.ones((2, 1))})
+
+
+def test_a_vocabulary_does_not_convert_numbers_of_another_kind():
+    specs = {"table": make_spec("table", (2, 1), dtype="int32", trainable=False)}
+    settings = WarmStartSettings("old", None, {"table": VocabInfo(["a", "b"], 2, 0, ["a", "b"])})
+    with pytest.raises(VariableError, match="numbers of another kind are not converted"):
+        start(settings, specs, lambda path: {"table": np.full((2, 1), 0.5, np.float32)})
+
+
+def test_tokens_of_lists_are_those_of_files(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("10\n20\n")
+    for listed in ([20, 10], [b"20", b"10"], np.array([20, 10]), np.array(["20", "10"])):
+        info = VocabInfo(listed, 2, 0, path)
+        assert info.remap(np.array([[1.0], [2.0]]), (2, 1), np.zeros((2, 1))).tolist() == [[2], [1]]
+    path.write_bytes("\u00e4\n\u00f6\n".encode("latin-1"))
+    with pytest.raises(ArgumentError, match=r"vocab\.txt' is not UTF-8 text"):
+        VocabInfo(["10", "20"], 2, 0, path).remap(np.zeros((2, 1)), (2, 1), np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("chosen", [None, []])
+def test_settings_that_choose_nothing_are_told_so(chosen):
+    with pytest.raises(VariableError, match="chooses no variable"):
+        start(WarmStartSettings("old", chosen))
+
+
 def test_only_the_part_of_a_vocabulary_that_was_used_counts():
     info = VocabInfo(["a", "b", "c"], 2, 0, ["c", "b", "a"], old_vocab_size=2)
     moved = info.remap(np.array([[1.0], [2.0]]), (2, 1), np.zeros((2, 1)))
@@ -184,6 +223,7 @@ def test_tokens_are_lines_and_nothing_else(tmp_path):
         ({"old_vocab_size": 5}, VariableError, "old_vocab_size is 5, but old_vocab has 3 tokens"),
         ({"num_oov_buckets": 2}, VariableError, r"its axis 0 must be 5"),
         ({"old_vocab": list("abcdefgh")}, VariableError, "Axis 0 must have room"),
+        ({"backup_initializer": 0.5}, ArgumentTypeError, r"backup_initializer=0.5\): give a function"),
         ({"old_vocab": "nowhere.txt"}, ArgumentError, "no vocabulary file 'nowhere.txt'"),
     ],
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
-from estimator_core.model import InitialValue, VariableSpec
+from estimator_core.model import InitialValue, VariableSpec, check_value
 from estimator_warm_start.checkpoint_values import CheckpointReader, fitted, missing_tensor, near
 from estimator_warm_start.load_report import LoadedVariable, LoadReport
 from estimator_warm_start.vocabulary import VocabInfo
@@ -112,6 +112,12 @@ def warm_start(
         else:
             values[path], remark = _value(settings, spec, tensor, tensors, checkpoint, key)
             rows.append(LoadedVariable(**row, loaded=True, reason=remark))
+    if not chosen:
+        raise VariableError(
+            f"The warm start from {checkpoint} would load nothing: vars_to_warm_start={settings.vars_to_warm_start!r} "
+            "chooses no variable. Give a regular expression, such as '.*', names in var_name_to_vocab_info, or leave "
+            "warm_start_from out."
+        )
     if not values:
         raise VariableError(
             f"The warm start from {checkpoint} would load nothing: no variable of the model "
@@ -173,7 +179,11 @@ def _value(
         return fitted(spec, tensor, tensors, checkpoint)
     if tensor not in tensors:
         raise missing_tensor(tensor, spec.name, checkpoint, tensors)
+    old = tensors[tensor]
+    of_its_kind = np.broadcast_to(np.zeros((), old.dtype), spec.shape)  # its shape is for the vocabularies to say
+    check_value(spec, of_its_kind, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
     backup = np.zeros(spec.shape, spec.dtype)
     if vocabulary.backup_initializer is not None:
         backup = np.asarray(vocabulary.backup_initializer(key(spec.name), spec.shape, spec.dtype))
-    return vocabulary.remap(tensors[tensor], spec.shape, backup).astype(spec.dtype), "vocabulary remapped"
+        check_value(spec, backup, "the value", "of its backup_initializer")
+    return vocabulary.remap(old, spec.shape, backup.astype(spec.dtype)), "vocabulary remapped"

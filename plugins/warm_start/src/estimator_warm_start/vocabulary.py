@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimator_core.errors import ArgumentError, VariableError
+from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
 
 #: The tokens in the order of their ids, or a text file with one a line.
-Vocabulary: TypeAlias = "str | os.PathLike[str] | Sequence[str]"
+Vocabulary: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Sequence[int]"
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class VocabInfo:
     """How the rows (or columns) of a variable belong to tokens, now and in the checkpoint.
 
     Args:
-        new_vocab: the tokens of the new variable: a text file with one a line, or a list.
+        new_vocab: the tokens of the new variable: a text file with one a line, or a list of text, bytes or integers.
         new_vocab_size: how many of them are used.
         num_oov_buckets: rows for other tokens, after those rows.
         old_vocab: the tokens of the checkpoint's variable.
@@ -53,6 +53,11 @@ class VocabInfo:
         if self.axis not in (0, 1):
             raise ArgumentError(
                 f"VocabInfo(axis={self.axis!r}): the axis of the vocabulary is 0 (rows) or 1 (columns)."
+            )
+        if self.backup_initializer is not None and not callable(self.backup_initializer):
+            raise ArgumentTypeError(
+                f"VocabInfo(backup_initializer={self.backup_initializer!r}): give a function of (key, shape, dtype), "
+                "such as jax.nn.initializers.normal(), or None for zeros."
             )
         if (
             self.new_vocab_size < 1
@@ -119,10 +124,18 @@ class VocabInfo:
 
 def _tokens(vocabulary: Vocabulary) -> list[str]:
     if not isinstance(vocabulary, str | os.PathLike):
-        return list(vocabulary)
+        return [_token(token) for token in vocabulary]
     path = Path(vocabulary)
     if not path.is_file():
         raise ArgumentError(f"VocabInfo: there is no vocabulary file {str(path)!r}.")
-    # Not splitlines: vocabularies hold tokens that splitlines takes for line ends.
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        return [line.rstrip("\r\n") for line in lines]
+    try:
+        # Not splitlines: vocabularies hold tokens that splitlines takes for line ends.
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            return [line.rstrip("\r\n") for line in lines]
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"VocabInfo: the vocabulary file {str(path)!r} is not UTF-8 text: {error}.") from error
+
+
+def _token(token: object) -> str:
+    """A token of a list as a line of a file has it: text, its bytes, or a number of a vocabulary of integers."""
+    return token.decode() if isinstance(token, bytes) else str(token)
