@@ -50,6 +50,17 @@ def test_the_worst_slice_comes_first_whichever_way_a_metric_is_good():
         assert order == ["all", "sex=male", "sex=(missing)", "sex=female"]
 
 
+@pytest.mark.parametrize("metric", ["mae", "RMSE", "val/mape", "binary_crossentropy"])
+def test_the_worst_slice_of_an_error_comes_first_and_is_red(metric):
+    rows = [
+        row(of, 10, 0.5, 0.5) | {"metrics": {metric: value}, "intervals": {metric: [value - 0.1, value + 0.1]}}
+        for of, value in (({}, 0.5), ({"city": "good"}, 0.2), ({"city": "bad"}, 0.9))
+    ]
+    text = SliceSection().body(ReportSource(model_dir=Path("runs/x"), evaluation="", results={5: {"slices": rows}}))
+    assert re.findall(r"<td>(city=[^<]*)</td>", text) == ["city=bad", "city=good"]
+    assert re.findall(r'<tr class="bad"><td>([^<]+)</td>', text) == ["city=bad"]
+
+
 def test_a_slice_is_red_only_if_its_whole_interval_is_worse():
     marked = re.findall(r'<tr class="bad"><td>([^<]+)</td>', body(SliceSection()))
     assert marked == ["sex=male"]

@@ -10,9 +10,8 @@ from typing import Any
 
 from estimator_report.charts import interval_chart, line_chart
 from estimator_report.contract import ReportSource
+from estimator_report.directions import less_is_better
 
-#: Metrics of which less is better; for all others more is assumed to be better.
-_ERRORS = ("loss", "error", "perplexity", "brier")
 #: Metrics that describe the data, not the quality of the model.
 _OF_DATA = ("label/mean", "prediction/mean", "accuracy_baseline")
 _MOST_IN_CHART, _MOST_LINES, _MOST_METRICS = 15, 5, 6
@@ -38,7 +37,7 @@ class SliceSection:
         return told + "".join(self._metric(name, rows, source) for name in chosen)
 
     def _metric(self, name: str, rows: Sequence[Row], source: ReportSource) -> str:
-        sign = -1.0 if any(word in name for word in _ERRORS) else 1.0
+        sign = -1.0 if less_is_better(name) else 1.0
         whole = float(rows[0]["metrics"][name])
         of_all, *named = by_name(rows).items()
         ranked = sorted(named, key=lambda pair: _rank(sign * float(pair[1]["metrics"][name])))
