@@ -1,5 +1,7 @@
 """Doors and edges: keys of every form, padding, host transforms, growth, refusals, `train_and_evaluate`."""
 
+from types import SimpleNamespace
+
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -9,7 +11,8 @@ import estimator_core as ec
 from estimator_core import metrics
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_slices import SliceHook, rows_of
-from estimator_slices.keys import KeyReader
+from estimator_slices.hook import _own_rows
+from estimator_slices.keys import Drawn, KeyReader
 
 
 def model_fn(features, labels, mode):
@@ -224,3 +227,25 @@ def test_examples_of_one_unit_are_in_one_group():
     drawn = reader.read({"key": users, "user": users.astype(str)}, None)
     assert all(len(set(drawn.groups[users == user])) == 1 for user in range(30))
     assert len(set(drawn.groups)) == 7
+
+
+def drawn_rows(count):
+    return Drawn([[["a"]]], [np.zeros(count, np.int32)], np.zeros(count, np.int32), np.ones(count, bool))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "total", "size", "own"),
+    [
+        (10, 20, 20, list(range(10))),  # arrays: each of two processes draws its half
+        (20, 20, 20, []),  # files: each draws all, and the half of the other is left out afterwards
+        (3, 20, 3, []),  # the last batch of files, padded
+        (10, 20, 10, []),  # the same, with as many rows as each process has of it
+        (3, 3, 3, []),  # too few to divide
+        (20, None, 20, None),  # the input divides itself
+    ],
+)
+def test_which_rows_of_a_batch_were_drawn_here(drawn, total, size, own):
+    run = SimpleNamespace(
+        batch=SimpleNamespace(total=total, size=size), input_rows=lambda total: np.arange(total)[: total // 2]
+    )
+    assert _own_rows(run, drawn_rows(drawn)) == own

@@ -91,7 +91,7 @@ class SliceHook(Hook):
         drawn = self._drawn.popleft() if self._drawn else None
         batch = run.state, run.batch.features, run.batch.labels, run.batch.weights
         rows = next(leaf.shape[0] for leaf in jax.tree.leaves(batch[1:]) if np.ndim(leaf))
-        keys = global_keys(drawn, run.input_part, rows, _own_rows(run))
+        keys = global_keys(drawn, run.input_part, rows, _own_rows(run, drawn))
         self._tally.add(self._program(run), run.batch_metrics, batch, keys)
 
     def end(self, run: Run) -> None:
@@ -121,14 +121,14 @@ class SliceHook(Hook):
         return Tally(self.crossings, groups=self._groups, most=self._most, level=self._level)
 
 
-def _own_rows(run: Run) -> list[int] | None:
+def _own_rows(run: Run, drawn: Drawn | None) -> list[int] | None:
     """The rows drawn here of a batch that is dealt out, empty if each process draws all; for other batches None."""
     total = run.batch.total
     if total is None:
         return None
-    own = run.input_rows(total)
     # If each process draws only its own rows, no row is padding.
-    return own.tolist() if len(own) < total == run.batch.size else []
+    draws_all = drawn is None or len(drawn.real) == total or run.batch.size != total
+    return [] if draws_all else run.input_rows(total).tolist()
 
 
 def _add_numbers(run: Run, of_slice: str, row: SliceRow) -> None:
