@@ -11,7 +11,7 @@ from explained_program import LABELS, ROWS, input_fn, model_fn, trained
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError, InputError
-from estimator_explain import Importance, permutation_importance
+from estimator_explain import Importance, integrated_gradients, permutation_importance
 from estimator_explain.importance import less_is_better
 from estimator_explain.rows import read_rows
 
@@ -236,6 +236,15 @@ def test_features_without_names_are_refused(estimator):
 def test_an_empty_input_is_refused(estimator):
     with pytest.raises(ArgumentError, match="The input is empty"):
         permutation_importance(estimator, lambda: iter(()))
+
+
+def test_several_processes_are_refused_before_they_connect(tmp_path):
+    """As in a program below `estimator launch`: nobody has connected yet, so jax still knows of one process."""
+    config = ec.RunConfig(processes=ec.Processes("localhost:1", count=2, index=0))
+    estimator = ec.Estimator(model_fn, str(tmp_path), config)
+    for explain in (permutation_importance, integrated_gradients):
+        with pytest.raises(ArgumentError, match=r"in one process; .*JAX_NUM_PROCESSES=1 or RunConfig\(processes=None"):
+            explain(estimator, input_fn())
 
 
 def test_one_repetition_has_no_interval():

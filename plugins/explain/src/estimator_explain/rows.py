@@ -54,8 +54,11 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         ArgumentError: the input is empty, its features are not a flat dict, the shapes of a column differ from batch to
             batch, or there are several processes.
     """
-    if jax.process_count() > 1:
-        raise ArgumentError("Explanations are computed in one process; this program runs in several.")
+    if _in_several_processes(estimator):
+        raise ArgumentError(
+            "Explanations are computed in one process; this program runs in several. Explain the model_dir in a "
+            "process of its own, where JAX_NUM_PROCESSES=1 or RunConfig(processes=None) says that it is alone."
+        )
     features, labels = _Seen(), _Seen()
     seen = with_transforms(input_fn, features=[features], labels=[labels])
     source = open_input(seen, mode="eval", params=estimator.params, config=estimator.config)
@@ -81,6 +84,12 @@ def read_rows(estimator: Estimator, input_fn: Callable[..., Any], limit: int) ->
         labels=given if by_name or given is None else given[_LABELS],
         batch_size=min(batch_size, drawn, limit),
     )
+
+
+def _in_several_processes(estimator: Estimator) -> bool:
+    """Whether the estimator is one of several, or becomes one when it connects; jax is not asked before that."""
+    group = estimator.config.process_group
+    return (group is not None and group.count > 1) or (jax.distributed.is_initialized() and jax.process_count() > 1)
 
 
 class _Seen:
