@@ -101,6 +101,52 @@ def test_dropout_layers_have_masks_of_their_own_that_change_with_the_step(runner
     np.testing.assert_array_equal(again[0], masks[3])
 
 
+class Stacked(nnx.Module):
+    """Layers in one scan, as Flax describes it: their parameters and random streams are stacked."""
+
+    def __init__(self, rngs):
+        @nnx.split_rngs(splits=3)
+        @nnx.vmap(in_axes=(0,), out_axes=0)
+        def make(rngs):
+            return nnx.Dropout(0.5, rngs=rngs)
+
+        self.layers = make(rngs)
+
+    def __call__(self, x):
+        @nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+        def masks(x, layer):
+            return x, layer(x)
+
+        return masks(x, self.layers)[1]
+
+
+def test_stacked_dropout_layers_have_masks_of_their_own(runner):
+    ones = np.ones((64, 4), np.float32)
+    run = runner(lambda x: module(Stacked, name="net")(x)).start(ones)
+    masks = [*run.step(ones, step=0), *run.step(ones, step=1)]
+    assert len({np.asarray(mask).tobytes() for mask in masks}) == 6
+    np.testing.assert_array_equal(run.step(ones, step=1), masks[3:])
+    np.testing.assert_array_equal(run.step(ones, mode="eval"), np.ones((3, 64, 4)))
+
+
+class Attending(nnx.Module):
+    def __init__(self, said, rngs):
+        self.attention = nnx.MultiHeadAttention(1, 4, dropout_rate=0.5, deterministic=said, decode=False, rngs=rngs)
+
+    def __call__(self, x):
+        return self.attention(x)
+
+
+@pytest.mark.parametrize("said", [None, False, True])
+def test_a_layer_that_says_neither_way_is_random_in_training_alone(runner, said):
+    """Attention of Flax refuses to run where nobody has called `train()` or `eval()`."""
+    x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
+    run = runner(lambda x: module(lambda rngs: Attending(said, rngs), name="net")(x)).start(x)
+    first, second = (np.asarray(run.step(x, step=step)) for step in (0, 1))
+    assert np.array_equal(first, second) == (said is True)
+    np.testing.assert_array_equal(*(np.asarray(run.step(x, mode="eval", step=step)) for step in (0, 1)))
+
+
 @pytest.mark.parametrize("mode", ["eval", "infer"])
 def test_outside_training_it_is_deterministic_and_uses_the_running_statistics(runner, batch, mode):
     run = runner(network).start(batch)

@@ -26,13 +26,18 @@ class NnxAdapter:
         return isinstance(module, sys.modules["flax.nnx"].Module)
 
     def bind(self, binding: Binding) -> Any:
-        """The module of this trace, with the values of the scope; in EVAL and PREDICT its `eval()` has been called."""
+        """The module of this trace, with the values of the scope.
+
+        In EVAL and PREDICT its `eval()` has been called. In TRAIN, layers are random unless they say otherwise.
+        """
         from flax import nnx
 
         with nnx.use_eager_sharding(False):
             bound = _BoundModule(binding)
         if binding.scope.mode != "train":
             bound.module.eval()
+        else:
+            _train_where_nothing_is_said(bound.module)
         binding.scope.at_close(bound.collect)
         return bound.module
 
@@ -126,7 +131,7 @@ class _BoundModule:
             if owner is not None:
                 self._share(name, original, variable, owner[1])
             elif isinstance(variable, nnx.RngKey):
-                variable.set_value(self.binding.key(name))
+                variable.set_value(_key_like(variable.get_value(), self.binding.key(name)))
             elif isinstance(variable, nnx.RngCount):
                 variable.set_value(variable.get_value() * 0)
             elif _is_stored(variable):
@@ -183,6 +188,22 @@ class _BoundModule:
         for one in value if isinstance(value, tuple) else (value,):
             if hasattr(one, "shape"):
                 self.binding.tensor(name, one)
+
+
+def _train_where_nothing_is_said(module: Any) -> None:
+    """Makes layers random that say neither way, such as attention; what a layer says itself is kept."""
+    from flax import nnx
+
+    for _, layer in nnx.iter_modules(module):
+        if vars(layer).get("deterministic", False) is None:
+            layer.deterministic = False
+
+
+def _key_like(held: Any, key: Any) -> Any:
+    """The key of a stream, or, for layers that are stacked (`nnx.split_rngs`), one of it for each."""
+    import jax
+
+    return jax.random.split(key, held.shape) if held.shape else key
 
 
 def _variables(module: Any) -> dict[str, nnx.Variable[Any]]:
