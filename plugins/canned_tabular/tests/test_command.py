@@ -306,6 +306,15 @@ def test_an_explanation_needs_its_package(people, tmp_path, capsys, monkeypatch)
     monkeypatch.setitem(sys.modules, "estimator_explain", None)
     assert command(people, tmp_path, "--explain") == 2
     assert "--explain needs estimator-explain: pip install estimator-explain" in capsys.readouterr().err
+
+
+def test_explanations_of_several_processes_are_refused_before_the_training(people, tmp_path, monkeypatch, capsys):
+    told = {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert command(people, tmp_path, "--explain") == 2
+    assert "--explain computes in one process, and 2 train together here" in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
     assert not (tmp_path / "model").exists()
 
 

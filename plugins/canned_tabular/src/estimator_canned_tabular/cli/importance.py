@@ -7,22 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator_core.checkpoint import checkpoint_step
+from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentError
 
 if TYPE_CHECKING:
     from estimator_core.estimator import Estimator
 
 
-def check_installed() -> None:
-    """Refuses `--explain` before any work is done if estimator-explain is not installed.
+def check_possible() -> None:
+    """Refuses `--explain` before any work is done where it cannot be.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: estimator-explain is not installed, or several processes train together.
     """
     try:
         import estimator_explain  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
         raise ArgumentError("--explain needs estimator-explain: pip install estimator-explain") from None
+    group = RunConfig().process_group
+    if group is not None and group.count > 1:
+        raise ArgumentError(
+            f"--explain computes in one process, and {group.count} train together here. Leave --explain out, or train "
+            "in one process."
+        )
 
 
 def explained(

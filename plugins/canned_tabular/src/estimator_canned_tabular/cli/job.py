@@ -18,7 +18,7 @@ from estimator_canned_tabular.cli import features
 from estimator_canned_tabular.cli.baselines import Tally, tallied
 from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.described import described
-from estimator_canned_tabular.cli.importance import check_installed, explained
+from estimator_canned_tabular.cli.importance import check_possible, explained
 from estimator_canned_tabular.cli.models import model_fn_of
 from estimator_canned_tabular.cli.parts import EVERY, Part, Parts, whole
 from estimator_canned_tabular.cli.recipe import Recipe
@@ -66,7 +66,7 @@ class Job:
             PluginLookupError: no package brings the format of the export.
         """
         if args.explain:
-            check_installed()
+            check_possible()
         form = CsvForm.of(args)
         if args.shuffle_rows < 1:
             raise ArgumentError(f"--shuffle-rows should be positive, given: {args.shuffle_rows}.")
