@@ -192,11 +192,12 @@ class _BoundModule:
 
 def _train_where_nothing_is_said(module: Any) -> None:
     """Makes layers random that say neither way, such as attention; what a layer says itself is kept."""
-    from flax import nnx
+    module.set_attributes(_says_neither_way, deterministic=False, raise_if_not_found=False)
 
-    for _, layer in nnx.iter_modules(module):
-        if vars(layer).get("deterministic", False) is None:
-            layer.deterministic = False
+
+def _says_neither_way(path: tuple[Any, ...], layer: Any) -> bool:
+    """A filter of Flax."""
+    return vars(layer).get("deterministic", False) is None
 
 
 def _key_like(held: Any, key: Any) -> Any:
