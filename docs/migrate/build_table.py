@@ -12,6 +12,8 @@ HEAD = """# Every name
 What becomes of each name of TensorFlow that `estimator migrate check` knows. `python docs/migrate/build_table.py`
 writes this page from the data. `tf.compat.v1.x` stands as `tf.x`, `tf_slim` as `tf.contrib.slim`; `X()` is an
 instance of X, `any` an object of unknown class; `hook`, `listener` and `optimizer` are methods of classes of your own.
+Where a name is renamed in part, `rewrite` changes the forms whose successor is exact, and `check` says of each use
+whether it is one.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -10,6 +11,18 @@ from estimator_migration.rows import Row
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def called(call: cst.Call, row: Row) -> cst.BaseExpression:
+    """What a call becomes whose function is the successor already."""
+    if row.uncalled:
+        return call.func.with_changes(lpar=[*call.lpar, *call.func.lpar], rpar=[*call.func.rpar, *call.rpar])
+    done = call.with_changes(args=successors(call.args, row))
+    if not row.around:
+        return done
+    inner = cst.Arg(done.with_changes(lpar=(), rpar=()))
+    function = cst.parse_expression(replace(row, home=row.around).place)
+    return cst.Call(func=function, args=[inner], lpar=call.lpar, rpar=call.rpar)
 
 
 def successors(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
@@ -36,6 +49,8 @@ def _renamed(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
         word = "" if argument.keyword is None else argument.keyword.value
         if word not in row.arguments:
             kept.append(argument)
+        elif row.arguments[word] == "/":
+            kept.append(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
         elif row.arguments[word]:
             kept.append(argument.with_changes(keyword=cst.Name(row.arguments[word])))
     if kept and len(kept) < len(args):

@@ -10,6 +10,7 @@ import libcst as cst
 from libcst import matchers
 
 from estimator_migration.canonical import canonical
+from estimator_migration.forms import judged
 from estimator_migration.resolve import CHOSEN_AT_RUN_TIME, Resolved, Resolver, is_ours
 from estimator_migration.rows import Row, Verdict, find, table
 
@@ -97,6 +98,7 @@ class _Finder(cst.CSTVisitor):
 
     def add(self, node: cst.CSTNode, row: Row, written: str, rest: str = "") -> None:
         place = self.resolver.positions[node].start
+        row = judged(self.resolver, node, row, rest)
         self.found.append(Use(line=place.line, column=place.column + 1, written=written, row=row, node=node, rest=rest))
 
     def visit_Import(self, node: cst.Import) -> bool:
@@ -142,6 +144,8 @@ class _Finder(cst.CSTVisitor):
             self._look(node)
         resolved = self.resolver.resolve(node.func)
         row = self._row(resolved) if resolved is not None and is_ours(resolved.name) else None
+        if row is not None and row.of_forms and judged(self.resolver, node.func, row).verdict is Verdict.REWRITE:
+            return True
         for argument in node.args if row is not None else ():
             word = "" if argument.keyword is None else argument.keyword.value
             if row is not None and word in row.arguments:
@@ -196,6 +200,8 @@ class _Finder(cst.CSTVisitor):
         first = _first(node)
         base = self.resolver.resolve(first) if isinstance(first, cst.Name) else None
         said = None if base is None else find(base.name)
+        if said is row and row.bare == "value" and first is node:
+            return True
         if said is None or said.verdict not in _MECHANICAL or row.verdict not in _MECHANICAL:
             return said is row and row.name == "tf" and first is node
         rest = row.name.removeprefix(said.name)
@@ -213,11 +219,9 @@ class _Finder(cst.CSTVisitor):
 
 
 def _argument(row: Row, word: str, new: str) -> Row:
-    return Row(
-        name=f"{row.name}({word}=)",
-        verdict=Verdict.RENAMED,
-        how=f"The argument is called {new}=." if new else "Leave the argument out.",
-    )
+    by_place = "The argument stands without its name."
+    how = by_place if new == "/" else f"The argument is called {new}=." if new else "Leave the argument out."
+    return Row(name=f"{row.name}({word}=)", verdict=Verdict.RENAMED, how=how)
 
 
 _MODULE = "A module: import what is used from where it is now."

@@ -112,6 +112,12 @@ class Resolver:
             isinstance(found[0], Assignment) and isinstance(self._assigned(found[0].node), cst.IfExp)
         )
 
+    def written(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """What a name stands for, if the program assigns it once; any other expression itself."""
+        assigned = self._assignments(node) if isinstance(node, cst.Name) and self.means_one(node) else []
+        value = self._assigned(assigned[0].node) if assigned and isinstance(assigned[0], Assignment) else None
+        return node if value is None else value
+
     def has_another(self, node: cst.CSTNode, name: str, module: str) -> bool:
         """Whether a name may mean something else than a module of the whole file where an expression stands."""
         scope = self._scopes.get(node)

@@ -13,7 +13,7 @@ import libcst as cst
 from libcst import matchers
 
 from estimator_migration.assigning import dotted_name
-from estimator_migration.call_arguments import successors
+from estimator_migration.call_arguments import called
 from estimator_migration.canonical import canonical
 from estimator_migration.checking import Use, uses
 from estimator_migration.comments import lost_comments, lost_in_header, own_comments, parted, with_lines, with_notes
@@ -73,6 +73,7 @@ class _Plan:
     def __init__(self, resolver: Resolver, found: Sequence[Use]) -> None:
         self.resolver = resolver
         self.expressions: dict[cst.CSTNode, str] = {}
+        self.forms: dict[cst.CSTNode, Row] = {}
         self.calls: dict[cst.CSTNode, Row] = {}
         self.imports: dict[cst.CSTNode, Row] = {}
         self.notes: dict[cst.CSTNode, list[str]] = {}
@@ -111,7 +112,8 @@ class _Plan:
         if self._is_base_of_a_function(node, row) or self._is_hidden(node, row):
             return False
         self.expressions[node] = row.place + use.rest
-        self.needed.add(import_line(row.home))
+        self.forms[node] = row
+        self.needed |= {import_line(home) for home in (row.home, row.around) if home}
         return True
 
     def _called(self, function: cst.BaseExpression) -> Row | None:
@@ -129,6 +131,8 @@ class _Plan:
             return None
         name = canonical(resolved.name)
         row = table().get(name) if "()" in name else None if is_method else find(resolved.name)
+        if row is not None and row.of_forms:
+            return self.forms.get(function)
         return row if row is not None and row.name == name and row.home and row.verdict in _REPLACED else None
 
     def _imported_already(self) -> set[str]:
@@ -147,8 +151,11 @@ class _Plan:
 
     def _is_hidden(self, node: cst.CSTNode, row: Row) -> bool:
         """Whether the program calls something else as the module of the successor is called."""
-        line, word = import_line(row.home), row.place.partition(".")[0]
-        return self.resolver.has_another(node, word, line.split()[1] if " as " in line else word)
+        for home in filter(None, (row.home, row.around)):
+            line, word = import_line(home), replace(row, home=home).place.partition(".")[0]
+            if self.resolver.has_another(node, word, line.split()[1] if " as " in line else word):
+                return True
+        return False
 
     def _is_unused_now(self, alias: cst.CSTNode) -> bool:
         """Whether an import goes: all that uses it is replaced. One that nothing uses may be for other files."""
@@ -220,7 +227,7 @@ class _Changes(cst.CSTTransformer):
             return cst.parse_expression(place).with_changes(**kept)
         row = self.plan.calls.get(original_node)
         if row is not None:
-            return updated.with_changes(args=successors(updated.args, row))
+            return called(updated, row)
         if isinstance(original_node, cst.BaseCompoundStatement) and isinstance(updated, cst.CSTNode):
             above = [*self._above.get(original_node, ()), *lost_in_header(original_node, updated)]
             return self._noted(original_node, with_lines(updated, above))

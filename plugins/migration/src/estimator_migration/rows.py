@@ -18,6 +18,7 @@ class Verdict(StrEnum):
 
     SAME = "the same"
     RENAMED = "renamed"
+    PARTLY = "renamed in part"
     DIFFERS = "behaves differently"
     REWRITE = "rewrite by hand"
     GONE = "no successor"
@@ -27,6 +28,7 @@ class Verdict(StrEnum):
 _SHORT = {
     "same": Verdict.SAME,
     "renamed": Verdict.RENAMED,
+    "partly": Verdict.PARTLY,
     "differs": Verdict.DIFFERS,
     "rewrite": Verdict.REWRITE,
     "gone": Verdict.GONE,
@@ -42,12 +44,18 @@ class Row:
         verdict: what becomes of it.
         home: `module:name` of its successor, or "".
         how: the difference, or what to write or use instead.
-        arguments: keyword arguments with another name there; an empty name leaves the argument out.
+        arguments: keyword arguments with another name there; an empty name leaves the argument out, and `/` has it by
+            its place.
         places: the positional arguments, in their order. One that ends in `=` stands elsewhere in the successor,
             so a rewritten call has it by keyword.
         defaults: arguments of the successor that TensorFlow has with another default, and its default.
         gives: the class of the result of a call, or "".
         module: whether it is a module of other names. The row does not describe those names.
+        takes: for a name with an exact successor in some calls: the arguments of those calls, and what each must be.
+        bare: what the name itself has an exact successor as: a `value`, a `function` that is handed on, or "".
+        settled: for a name that behaves differently: the argument with which it does not, or `matrix`.
+        around: `module:name` of a function around the successor's call.
+        uncalled: whether the successor is what a call returns.
     """
 
     name: str
@@ -59,6 +67,16 @@ class Row:
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
     gives: str = ""
     module: bool = False
+    takes: Mapping[str, str] = field(default_factory=dict[str, str])
+    bare: str = ""
+    settled: str = ""
+    around: str = ""
+    uncalled: bool = False
+
+    @property
+    def of_forms(self) -> bool:
+        """Whether the verdict of a use depends on its form."""
+        return bool(self.takes or self.bare)
 
     @property
     def place(self) -> str:
@@ -118,9 +136,20 @@ def _rows(file: Mapping[str, Any]) -> list[Row]:
                     defaults=group.get("defaults", {}),
                     gives=group.get("gives", "").replace("*", last),
                     module=name == "." or group.get("only_module", False),
+                    takes=_kinds(group.get("takes", "")),
+                    bare=group.get("bare", ""),
+                    settled=group.get("settled", ""),
+                    around=group.get("around", ""),
+                    uncalled=group.get("uncalled", False),
                 )
             )
     return found
+
+
+def _kinds(text: str) -> dict[str, str]:
+    """`x:array name:name` by argument."""
+    pairs = (each.partition(":") for each in text.split())
+    return {name: kind or "any" for name, _, kind in pairs}
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from estimator_migration.rows import Verdict
 _COLOURS = {
     Verdict.SAME: "#d8f0d8",
     Verdict.RENAMED: "#e4f0d0",
+    Verdict.PARTLY: "#f0f2d0",
     Verdict.DIFFERS: "#fdf3c8",
     Verdict.REWRITE: "#fde0c0",
     Verdict.GONE: "#f8d0d0",

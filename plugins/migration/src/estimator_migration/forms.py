@@ -1,0 +1,122 @@
+"""Rows that hold for some forms of a name: whether the one that a program writes has an exact successor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import libcst as cst
+from libcst import matchers
+
+from estimator_migration.assigning import dotted_name
+from estimator_migration.resolve import Resolver
+from estimator_migration.rows import Row, Verdict
+from estimator_migration.written import fits
+
+_INITIALIZERS = "jax.nn.initializers"
+
+
+def judged(resolver: Resolver, node: cst.CSTNode, row: Row, rest: str = "") -> Row:
+    """The row with the verdict of one use. A row that holds for all forms stays as it is.
+
+    Args:
+        resolver: the program.
+        node: the use.
+        row: the row of its name.
+        rest: what the program takes of the name, such as `.max`.
+    """
+    if not row.of_forms:
+        return row
+    if rest or not _is_exact(resolver, node, row):
+        return replace(row, verdict=Verdict.REWRITE)
+    if row.verdict is Verdict.DIFFERS and not _is_settled(resolver, node, row):
+        return row
+    return replace(row, verdict=Verdict.RENAMED, how="")
+
+
+def given(args: Sequence[cst.Arg], row: Row) -> Mapping[str, cst.BaseExpression] | None:
+    """The arguments of a call by their names there; None if they are not known."""
+    found: dict[str, cst.BaseExpression] = {}
+    for place, argument in enumerate(args):
+        if argument.star or (argument.keyword is None and place >= len(row.places)):
+            return None
+        word = row.places[place].rstrip("=") if argument.keyword is None else argument.keyword.value
+        found[word] = argument.value
+    return found
+
+
+def _is_exact(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
+    if isinstance(node, cst.ImportAlias):
+        return row.bare == "value"
+    if not isinstance(node, cst.Name | cst.Attribute) or not dotted_name(node) or resolver.resolve(node) is None:
+        return False
+    parent = resolver.parents.get(node)
+    if not isinstance(parent, cst.Call) or parent.func is not node:
+        return _is_exact_alone(resolver, node, row)
+    if isinstance(node, cst.Name) or not row.takes:
+        return False
+    arguments = given(parent.args, row)
+    if arguments is None or not _keep_their_order(parent.args, row):
+        return False
+    fitting = all(name in row.takes and fits(row.takes[name], resolver, name, arguments) for name in arguments)
+    return fitting and not (row.home.startswith(_INITIALIZERS) and _is_taken_apart(resolver, parent))
+
+
+def _is_exact_alone(resolver: Resolver, node: cst.BaseExpression, row: Row) -> bool:
+    """Whether a name that is not called has an exact successor: a dtype, or a function that is handed on."""
+    parent = resolver.parents.get(node)
+    if row.bare == "function":
+        around = resolver.parents[parent] if isinstance(parent, cst.Arg) else None
+        if isinstance(around, cst.Call):  # partial may add arguments
+            return not resolver.module.code_for_node(around.func).endswith("partial")
+        return isinstance(parent, cst.Param)
+    if row.bare != "value" or isinstance(parent, cst.Attribute):
+        return False
+    # A dtype here equals that of an array, but it is not the same object and has another hash.
+    if isinstance(parent, cst.ComparisonTarget | cst.Comparison):
+        around = resolver.parents[parent] if isinstance(parent, cst.ComparisonTarget) else parent
+        operators = [each.operator for each in around.comparisons]
+        return not any(isinstance(each, cst.Is | cst.IsNot) for each in operators)
+    is_key = isinstance(parent, cst.DictElement) and parent.key is node
+    is_member = isinstance(parent, cst.Element) and isinstance(resolver.parents[parent], cst.Set)
+    return not (is_key or is_member or isinstance(parent, cst.Index) or _is_taken_apart(resolver, node))
+
+
+def _is_taken_apart(resolver: Resolver, node: cst.CSTNode) -> bool:
+    """Whether the program calls an expression or has an attribute of it, itself or by the name that it gets."""
+    parent = resolver.parents.get(node)
+    if isinstance(parent, cst.Attribute) or (isinstance(parent, cst.Call) and parent.func is node):
+        return True
+    if not isinstance(parent, cst.Assign | cst.Param):
+        return False
+    named = [parent.name] if isinstance(parent, cst.Param) else [each.target for each in parent.targets]
+    targets = {resolver.module.code_for_node(each) for each in named}
+    opened = matchers.findall(resolver.module, matchers.Attribute() | matchers.Call())
+    inner = (each.value if isinstance(each, cst.Attribute) else cst.ensure_type(each, cst.Call).func for each in opened)
+    return any(resolver.module.code_for_node(each) in targets for each in inner)
+
+
+def _keep_their_order(args: Sequence[cst.Arg], row: Row) -> bool:
+    """Whether keywords that the successor does not have stand where it has the arguments."""
+    names = [place.rstrip("=") for place in row.places]
+    for place, argument in enumerate(args):
+        word = "" if argument.keyword is None else argument.keyword.value
+        if row.arguments.get(word) == "/" and names.index(word) != place:
+            return False
+    return True
+
+
+def _is_settled(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
+    """Whether the use shows that what differs does not matter for it."""
+    call = resolver.parents.get(node)
+    if not row.settled or not isinstance(call, cst.Call) or call.func is not node:
+        return False
+    if row.settled != "matrix":
+        return row.settled in (given(call.args, row) or {})
+    around = resolver.parents.get(resolver.parents[call])
+    shapes = [
+        each.value
+        for place, each in enumerate(around.args if isinstance(around, cst.Call) else ())
+        if (place == 1 if each.keyword is None else each.keyword.value == "shape")
+    ]
+    return any(isinstance(each, cst.List | cst.Tuple) and len(each.elements) > 1 for each in shapes)
