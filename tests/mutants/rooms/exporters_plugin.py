@@ -65,7 +65,7 @@ MUTANTS = (
         name="an-exporter-does-not-know-its-evaluation",
         guarantee="fault 6",
         file=_ROOM + "exporters/best.py",
-        old="if self._eval_name is None:\n            self._eval_name = eval_name",
+        old="self._used_in = eval_name",
         new="pass",
         tests=("test_a_named_evaluation_has_its_own_record",),
     ),

@@ -112,4 +112,13 @@ MUTANTS = (
         new="        if False:\n",
         tests=("test_a_metric_that_is_replaced_is_named",),
     ),
+    Mutant(
+        name="multi-hot-labels-are-taken-for-ids",
+        guarantee="rule 259",
+        file="plugins/heads/src/estimator_heads/transforms/multi_hot.py",
+        old="        if self._is_multi_hot(given):",
+        new="        if False:",
+        tests=("test_multi_hot_labels_stay_as_they_are",),
+        in_cut=False,
+    ),
 )

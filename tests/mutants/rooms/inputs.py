@@ -551,4 +551,13 @@ MUTANTS = (
         tests=("test_a_number_of_a_sequence_must_be_finite",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-value-that-does-not-fit-is-taken-for-a-missing-one",
+        guarantee="rule 262",
+        file="plugins/inputs/src/estimator_inputs/table/blocks.py",
+        old="for row, value in wrong.items():",
+        new="for row, value in ():",
+        tests=("test_values_of_parquet_that_a_type_does_not_hold_are_bad_rows",),
+        in_cut=False,
+    ),
 )

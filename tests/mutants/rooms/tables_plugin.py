@@ -92,4 +92,13 @@ MUTANTS = (
         tests=("test_an_admitted_id_is_read_as_it_is_stored",),
         in_cut=False,
     ),
+    Mutant(
+        name="values-without-a-weight-weigh-nothing",
+        guarantee="rule 260",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/weighted.py",
+        old="        if lacking.any():",
+        new="        if False:",
+        tests=("test_each_value_needs_a_weight",),
+        in_cut=False,
+    ),
 )
