@@ -13,12 +13,13 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,18 +151,27 @@ def walk(walked: Sequence[Step], folder: Path, env: dict[str, str]) -> float:
         parts.append(f"{{ {step.command}\n}} > {shlex.quote(str(folder / '.said' / str(number)))} 2>&1")
     parts.append("wait; date +%s.%N")
     (folder / ".said" / "script.sh").write_text("date +%s.%N\n" + "\n".join(parts), encoding="utf-8")
-    done = subprocess.run(
-        ["bash", str(folder / ".said" / "script.sh")], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env
-    )
-    if done.returncode:
+    with subprocess.Popen(
+        ["bash", str(folder / ".said" / "script.sh")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        start_new_session=True,
+    ) as shell:
+        printed, errors = shell.communicate()
+    with suppress(ProcessLookupError):
+        os.killpg(shell.pid, signal.SIGKILL)  # what a killed server has left, as `npx` leaves its own
+    if shell.returncode:
         last = int((folder / ".said" / "last").read_text())
         said = (folder / ".said" / str(last)).read_text(encoding="utf-8")
-        raise RuntimeError(f"status {done.returncode} of `{walked[last].command}`:\n{said}{done.stderr}")
+        raise RuntimeError(f"status {shell.returncode} of `{walked[last].command}`:\n{said}{errors}")
     for number, step in enumerate(walked):
         said = (folder / ".said" / str(number)).read_text(encoding="utf-8")
         for line in missing(step.shown, said):
             raise RuntimeError(f"`{step.command}` does not print {line!r}, but:\n{said}")
-    began, ended = map(float, done.stdout.split())
+    began, ended = map(float, printed.split())
     return ended - began
 
 
