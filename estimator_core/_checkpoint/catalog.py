@@ -166,7 +166,8 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
     if not is_url(url):
         return [str(one.path) for one in listed(model_dir) if not one.problem]
     try:
-        lineage = read_lineage(open_storage(url, make=False))
+        with contextlib.closing(open_storage(url, make=False)) as storage:
+            lineage = read_lineage(storage)
     except StorageGoneError:
         return []
     return [f"{url.rstrip('/')}/{CHECKPOINTS_DIR}/{step}" for step in sorted(lineage.saved)]

@@ -218,7 +218,8 @@ def test_a_missing_list_of_one_size_in_parquet_is_not_called_damage(tmp_path: Pa
 
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(pa.table({"x": pa.array([[1, 2], None], pa.list_(pa.int32(), 2))}), path)
-    with pytest.raises(InputError, match=r"A list of one size lacks its value: write the column as lists of any size"):
+    unread = "A list of one size lacks its value: write the column as lists of any size"  # pyarrow 25 cannot read it
+    with pytest.raises(InputError, match=f"{unread}|row 1: column 'x': no value"):
         list(parquet_input_fn(path, 1, shuffle=False)())
 
 

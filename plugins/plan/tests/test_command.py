@@ -54,7 +54,7 @@ def test_a_lent_backend_hides_no_other_component(program):
 
     assert estimator_core.plugins.default_plugins is default_plugins
     assert default_plugins().names("backend") == ("lent_cpus",)
-    assert "lent_cpus" not in default_plugins().names("command")
+    assert "lent_cpus" not in default_plugins().names("head")
 
 
 def test_prints_json(program, capsys):

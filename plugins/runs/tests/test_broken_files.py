@@ -290,8 +290,9 @@ def test_a_setting_that_nearly_has_the_name_of_a_hyperparameter_is_refused(folde
     told = "[hparams] has no such hyperparameter. Did you mean 'rate'? If it is a new one, write it into the file."
     assert f"--set: hparams.rte: {told}" in capsys.readouterr().err
     assert not (folder / "run").exists()
-    new = read_configuration(folder / "line.toml", ["hparams.momentum=0.9"]).configuration.hparams
-    assert new == {"rate": 0.3, "momentum": 0.9}
+    for name in ("momentum", "rate_decay", "rate2"):
+        new = read_configuration(folder / "line.toml", [f"hparams.{name}=0.9"]).configuration.hparams
+        assert new == {"rate": 0.3, name: 0.9}
     values = "population={seeds = 2, values = {'hparams.rates' = [0, 9]}}"
     assert read_configuration(folder / "line.toml", ["hparams.rates=1", values]).configuration.hparams["rates"] == 1
     (folder / "line.toml").write_text(TOML.replace("[hparams]\nrate = 0.3\n", ""))

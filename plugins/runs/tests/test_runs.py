@@ -208,13 +208,13 @@ def test_a_run_with_a_torn_record_is_removed_by_force(runs, capsys):
     assert Path("empty").is_dir()
 
 
-@pytest.mark.parametrize("torn", [False, True])
-def test_no_run_in_which_a_process_trains_is_removed(runs, capsys, torn):
-    leave("runs/cut", [1.0], seed=1, rate=0.1, ended=False)
+@pytest.mark.parametrize("record", ["torn", "cut short", "ended"])
+def test_no_run_in_which_a_process_trains_is_removed(runs, capsys, record):
+    leave("runs/cut", [1.0], seed=1, rate=0.1, ended=record == "ended")
     codes = []
 
     def input_fn():
-        if torn:
+        if record == "torn":
             Path("runs/cut/run.json").write_text("")
         codes.append(main(["runs", "rm", "runs/cut", "runs/fast/1", "--force"]))
         return ec.inputs.numpy_input_fn({"x": np.ones(1)}, np.ones(1), batch_size=1, shuffle=False)()

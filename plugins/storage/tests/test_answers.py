@@ -153,15 +153,28 @@ def test_the_callers_own_error_is_not_taken_for_the_stores(storage):
 
 
 @pytest.mark.parametrize(
-    ("status", "text"),
+    ("status", "text", "place", "kind", "named"),
     [
-        (403, "Error performing PUT http://169.254.169.254/latest/api/token in 406us - Forbidden"),
-        (0, "Error performing GET http://metadata.google.internal/computeMetadata/v1/token - timed out"),
+        (
+            403,
+            "PUT http://169.254.169.254/latest/api/token",
+            "s3://b/k",
+            StorageDeniedError,
+            "AWS_ACCESS_KEY",
+        ),
+        (0, "GET http://metadata.google.internal/v1/token - timed out", "gs://b/k", StorageError, "GOOGLE_APPLICATION"),
+        (503, "GET http://169.254.170.2/v2 - Unavailable", "az://b/k", StorageError, "AZURE_STORAGE_ACCOUNT_KEY"),
     ],
 )
-def test_missing_credentials_are_not_taken_for_missing_permissions(status: int, text: str) -> None:
+def test_missing_credentials_are_not_taken_for_missing_permissions(status, text, place, kind, named):
     answer = Answer(status=status, code="", text=text)
-    for error in (refusal("s3://b/k", "read", "s3:GetObject", answer), refusal_of_new("s3://b/k", "s3:Put", answer)):
-        assert isinstance(error, StorageDeniedError)
+    for error in (refusal(place, "read", "the right to read", answer), refusal_of_new(place, "the right", answer)):
+        assert type(error) is kind
         assert "no credentials were found" in str(error)
-        assert "s3:" not in str(error).replace("s3://", "")
+        assert named in str(error)
+        assert "the right" not in str(error)
+
+
+def test_a_store_in_the_network_of_a_machine_is_a_store():
+    answer = Answer(status=404, code="NoSuchKey", text="GET http://169.254.10.1:9000/b/k - Not Found")
+    assert type(refusal("s3://b/k", "read", "s3:GetObject", answer)) is ObjectMissingError

@@ -57,11 +57,11 @@ class StallWatchdogHook(Hook):
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
         """Notes that a step is done."""
         wait_for_step(out)
-        now = time.monotonic()
-        if self._stalled:
-            self._stalled = False
-            _log.warning("StallWatchdogHook: step %d finished after %.0f seconds.", step, now - self._beat[1])
+        now, before = time.monotonic(), self._beat[1]
         self._beat, self._started = (step, now), True
+        if self._stalled:
+            self._stalled = False  # after the new beat: the thread would tell the old one again
+            _log.warning("StallWatchdogHook: step %d finished after %.0f seconds.", step, now - before)
 
     def end(self, run: Run) -> None:
         """Stops watching."""

@@ -91,23 +91,30 @@ def submit_and_follow(
         job_id = launcher.submit(plan)
         signals.submitted = True
         submitted(job_id)
-        return _follow(launcher, job_id, plan.job, signals, _Show(write or _to_stdout))
+        return _follow(launcher, job_id, plan.job, signals.asked, _Show(write or _to_stdout), signals.again)
 
 
 def follow(launcher: Launcher, job_id: str, job: JobSpec, *, write: Callable[[str], Any] | None = None) -> JobStatus:
     """Shows what the processes of a submitted job write until it ends; returns how it ended."""
     with _Signals(_waits(launcher, job)) as signals:
         signals.submitted = True
-        return _follow(launcher, job_id, job, signals, _Show(write or _to_stdout))
+        return _follow(launcher, job_id, job, signals.asked, _Show(write or _to_stdout), signals.again)
 
 
 def _waits(launcher: Launcher, job: JobSpec) -> str:
     """What the first signal says."""
     waits = f"the processes save and stop; this waits up to {job.grace_secs:g} s for them"
-    return f"{waits}. A second signal kills them at once." if hasattr(launcher, "kill") else f"{waits}."
+    return f"{waits}. A second signal kills them at once" if hasattr(launcher, "kill") else waits
 
 
-def _follow(launcher: Launcher, job_id: str, job: JobSpec, signals: _Signals, show: _Show) -> JobStatus:
+def _follow(
+    launcher: Launcher,
+    job_id: str,
+    job: JobSpec,
+    asked: threading.Event,
+    show: _Show,
+    again: threading.Event | None = None,
+) -> JobStatus:
     width = len(str(job.processes - 1))
     readers = [
         threading.Thread(target=show.all, args=(f"[{process:>{width}}] ", launcher, job_id, process), daemon=True)
@@ -121,10 +128,10 @@ def _follow(launcher: Launcher, job_id: str, job: JobSpec, signals: _Signals, sh
     status = launcher.status(job_id)
     stopper: threading.Thread | None = None
     while not status.ended:
-        if signals.again.is_set():
-            signals.again.clear()
+        if again is not None and again.is_set():
+            again.clear()
             getattr(launcher, "kill", lambda _: None)(job_id)
-        if signals.asked.is_set() and stopper is None:
+        if asked.is_set() and stopper is None:
             stopper = threading.Thread(target=_stop, args=(launcher, job_id, job.grace_secs), daemon=True)
             stopper.start()
         time.sleep(_POLL_SECS)
@@ -175,8 +182,9 @@ class _Signals:
         if not self.asked.is_set():
             self._time = time.monotonic()
             self.asked.set()
+            said = self._said if self.submitted else "the job is submitted first, and then asked to end"
             with suppress(OSError):
-                os.write(2, f"estimator launch: {signal.Signals(number).name}: {self._said}\n".encode())
+                os.write(2, f"estimator launch: {signal.Signals(number).name}: {said}.\n".encode())
         elif self.submitted:
             if time.monotonic() - self._time > _SAME_SIGNAL_SECS:
                 self.again.set()

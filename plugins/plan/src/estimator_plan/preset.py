@@ -161,10 +161,10 @@ def check_place(file: str | Path) -> None:
     path = Path(file)
     if not path.absolute().parent.is_dir():
         raise ArgumentError(f"{path} cannot be written: there is no directory {path.parent}. Make it first.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else None  # a pipe would wait for a writer
     except (OSError, UnicodeDecodeError):
         text = None
     if text == "" or (text is not None and _is_plan(text)):

@@ -28,7 +28,13 @@ _NOT_ACCEPTED = {
     "NoAuthenticationInformation",
 }
 #: Where clients look for credentials last: the service of a cloud's machines, which other machines do not reach.
-_METADATA = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)[:/]")
+_METADATA = re.compile(r"//(169\.254\.(169\.254|170\.\d+)|metadata\.google\.internal)[:/]")
+_CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "AZURE_STORAGE_ACCOUNT_KEY",
+    "abfss": "AZURE_STORAGE_ACCOUNT_KEY",
+}
 #: The store certainly did not carry out the request, because of another request for the same key.
 CONFLICTS = {"ConditionalRequestConflict", "OperationAborted"}
 
@@ -54,7 +60,7 @@ class Answer:
 
     @property
     def without_credentials(self) -> bool:
-        """Whether the store was not asked, because no credentials were found."""
+        """Whether the store was not asked, because the metadata service, which comes last, had no credentials."""
         return _METADATA.search(self.text) is not None
 
     def describe(self) -> str:
@@ -85,10 +91,11 @@ def refusal(place: str, doing: str, permission: str, answer: Answer) -> StorageE
     """
     said = answer.describe()
     if answer.without_credentials:
-        return StorageDeniedError(
-            f"{place} could not be {doing}: no credentials were found. The last place that was asked is the metadata "
-            f"service of a cloud's machines ({said}). Set the credentials where the provider's own tools look, such as "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        named = _CREDENTIALS.get(place.partition(":")[0], "environment variables")
+        passing = answer.status in (0, 408, 429) or answer.status >= 500  # on a machine of a cloud it may answer later
+        return (StorageError if passing else StorageDeniedError)(
+            f"{place} could not be {doing}: no credentials were found. The metadata service of a cloud's machines was "
+            f"asked last ({said}). Elsewhere, set them where the provider's own tools look, such as {named}."
         )
     if answer.code in _GONE or (answer.status == 404 and doing in ("written", "listed")):
         return StorageGoneError(f"{place}: the bucket or container is not there ({said}). It is not made.")

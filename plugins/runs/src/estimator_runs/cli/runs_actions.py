@@ -119,6 +119,7 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
 
 def rm_(args: argparse.Namespace, places: list[Path]) -> int:
     """Removes runs: only model_dirs, never a directory that merely holds some."""
+    places = list(dict.fromkeys(places))
     for place in places:
         if place.is_symlink():
             raise ArgumentError(
@@ -131,7 +132,7 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
             f"{', '.join(map(str, working))} has not ended by itself: it works still, or was cut short and can "
             "continue. --force removes it if no process trains there."
         )
-    if held := [str(place) for place in working if is_held(place)]:
+    if held := [str(place) for place in places if is_held(place)]:
         raise ArgumentError(
             f"A process trains in {', '.join(held)}, and would write there again. Stop it first. If you are sure that "
             f"it is gone, delete {held[0]}/run.lock."

@@ -61,7 +61,7 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
             continue
         found = dict(given)
         for name in sorted(found.keys() - names) if names is not None else ():
-            if hint := nearest(name, sorted(known)):
+            if (hint := nearest(name, sorted(known))) and not _is_another(name, known):
                 text = f"[hparams] has no such hyperparameter.{hint} If it is a new one, write it into the file."
                 problems.append(Problem(origin=layer.whole, key=name_of(("hparams", name)), text=text))
         for name in found.keys() & known.keys():
@@ -73,6 +73,12 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
     if problems:
         raise ConfigurationError(problems)
     return typed
+
+
+def _is_another(name: str, known: Iterable[str]) -> bool:
+    """Whether a name is near another one and still none of its misspellings: `hidden2` and `rate_decay`."""
+    letters = name.rstrip("0123456789")
+    return any(name.startswith(f"{one}_") or letters == str(one).rstrip("0123456789") for one in known)
 
 
 def _searched(values: Sequence[Mapping[str, Any]]) -> set[str]:
