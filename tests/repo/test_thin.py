@@ -24,7 +24,7 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2659,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_checkpoint": 2660,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 658,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 648,  # words of host transforms, formats that take one export, complex outputs, uneven lists

@@ -76,7 +76,7 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
 
 
 def _is_another(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is near another one and still none of its misspellings: `hidden2` and `rate_decay`."""
+    """Whether a name is near another one and does not misspell it, as `hidden2` and `rate_decay`."""
     letters = name.rstrip("0123456789")
     return any(name.startswith(f"{one}_") or letters == str(one).rstrip("0123456789") for one in known)
 
