@@ -192,7 +192,8 @@ def test_the_second_run_ends_with_the_command(number, code):
     """It went on alone, and wrote into a directory that the next start was told to remove."""
     program = [sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
     text = (
-        f"import os; from estimator_runs.capsule.reproducing import exit_code; exit_code({program!r}, os.environ, None)"
+        "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # it may be ignored here
+        f"from estimator_runs.capsule.reproducing import exit_code; exit_code({program!r}, os.environ, None)"
     )
     with subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.PIPE) as command:
         assert command.stderr is not None

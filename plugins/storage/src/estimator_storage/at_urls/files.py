@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from estimator_core.plugins import Plugins
-from estimator_core.storage import ObjectMissingError, open_storage
+from estimator_core.storage import ObjectMissingError, Storage, StorageGoneError, open_storage
 from estimator_storage.at_urls.directories import download_directory, download_file, upload_file
 from estimator_storage.at_urls.scratch import scratch_directory
 
@@ -18,7 +18,7 @@ _PATTERN = frozenset("*?[")
 def local_copy(url: str, plugins: Plugins | None) -> Path:
     """A copy of a directory, which goes when the process ends; see `estimator_core.storage.local_copy`."""
     url = url.rstrip("/")
-    with contextlib.closing(open_storage(url, plugins, make=False)) as storage:
+    with contextlib.closing(_readable(url, plugins, f"There is nothing at {url}.")) as storage:
         # The last part keeps its name: exports are told apart by it.
         return download_directory(storage, "", Path(scratch_directory("copy"), url.rpartition("/")[2]))
 
@@ -26,7 +26,7 @@ def local_copy(url: str, plugins: Plugins | None) -> Path:
 def copied_files(url: str, plugins: Plugins | None) -> list[Path]:
     """Copies of the files that a URL names, in the order of the keys; see `estimator_core.storage.copied_files`."""
     base, wanted = _split(url)
-    with contextlib.closing(open_storage(base, plugins, make=False)) as storage:
+    with contextlib.closing(_readable(base, plugins, f"No file matches {url}.")) as storage:
         found = list(storage.list(""))
         # A name with a bracket that is a file means that file, as at a path.
         entries = [entry for entry in found if entry.key.split("/") == wanted]
@@ -48,6 +48,18 @@ def published_file(url: str, plugins: Plugins | None) -> Generator[Path]:
         yield path
         upload_file(storage, name, path, size=path.stat().st_size)
         path.unlink()
+
+
+def _readable(url: str, plugins: Plugins | None, missing: str) -> Storage:
+    """The storage of a URL, to read.
+
+    Raises:
+        ObjectMissingError: it is a directory of this machine that is not there.
+    """
+    try:
+        return open_storage(url, plugins, make=False)
+    except StorageGoneError as error:
+        raise ObjectMissingError(f"{missing} {error}") from None
 
 
 def _split(location: str) -> tuple[str, list[str]]:
