@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
-from libcst import matchers
 
 from estimator_migration.assigning import dotted_name
 from estimator_migration.resolve import Resolver
 from estimator_migration.rows import Row, Verdict
+from estimator_migration.uses_of_values import OpenedValues
 from estimator_migration.written import fits
 
 _INITIALIZERS = "jax.nn.initializers"
@@ -59,7 +59,7 @@ def _is_exact(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
     if arguments is None or not _keep_their_order(parent.args, row):
         return False
     fitting = all(name in row.takes and fits(row.takes[name], resolver, name, arguments) for name in arguments)
-    return fitting and not (row.home.startswith(_INITIALIZERS) and _is_taken_apart(resolver, parent))
+    return fitting and not (row.home.startswith(_INITIALIZERS) and OpenedValues(resolver).has(parent))
 
 
 def _is_exact_alone(resolver: Resolver, node: cst.BaseExpression, row: Row) -> bool:
@@ -70,30 +70,8 @@ def _is_exact_alone(resolver: Resolver, node: cst.BaseExpression, row: Row) -> b
         if isinstance(around, cst.Call):  # partial may add arguments
             return not resolver.module.code_for_node(around.func).endswith("partial")
         return isinstance(parent, cst.Param)
-    if row.bare != "value" or isinstance(parent, cst.Attribute):
-        return False
     # A dtype here equals that of an array, but it is not the same object and has another hash.
-    if isinstance(parent, cst.ComparisonTarget | cst.Comparison):
-        around = resolver.parents[parent] if isinstance(parent, cst.ComparisonTarget) else parent
-        operators = [each.operator for each in around.comparisons]
-        return not any(isinstance(each, cst.Is | cst.IsNot) for each in operators)
-    is_key = isinstance(parent, cst.DictElement) and parent.key is node
-    is_member = isinstance(parent, cst.Element) and isinstance(resolver.parents[parent], cst.Set)
-    return not (is_key or is_member or isinstance(parent, cst.Index) or _is_taken_apart(resolver, node))
-
-
-def _is_taken_apart(resolver: Resolver, node: cst.CSTNode) -> bool:
-    """Whether the program calls an expression or has an attribute of it, itself or by the name that it gets."""
-    parent = resolver.parents.get(node)
-    if isinstance(parent, cst.Attribute) or (isinstance(parent, cst.Call) and parent.func is node):
-        return True
-    if not isinstance(parent, cst.Assign | cst.Param):
-        return False
-    named = [parent.name] if isinstance(parent, cst.Param) else [each.target for each in parent.targets]
-    targets = {resolver.module.code_for_node(each) for each in named}
-    opened = matchers.findall(resolver.module, matchers.Attribute() | matchers.Call())
-    inner = (each.value if isinstance(each, cst.Attribute) else cst.ensure_type(each, cst.Call).func for each in opened)
-    return any(resolver.module.code_for_node(each) in targets for each in inner)
+    return row.bare == "value" and not OpenedValues(resolver).has(node)
 
 
 def _keep_their_order(args: Sequence[cst.Arg], row: Row) -> bool:

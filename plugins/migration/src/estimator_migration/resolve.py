@@ -168,6 +168,25 @@ class Resolver:
             for access in each.references
         ]
 
+    @functools.cached_property
+    def names(self) -> Mapping[str, list[cst.Name]]:
+        """The names of the program where they stand by themselves."""
+        found: dict[str, list[cst.Name]] = {}
+        for each in matchers.findall(self.module, matchers.Name()):
+            name, parent = cst.ensure_type(each, cst.Name), self.parents.get(each)
+            if name not in (getattr(parent, "attr", None), getattr(parent, "keyword", None)):
+                found.setdefault(name.value, []).append(name)
+        return found
+
+    @functools.cached_property
+    def attributes(self) -> Mapping[str, list[cst.Attribute]]:
+        """The attributes that the program takes of anything, by their names."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for each in matchers.findall(self.module, matchers.Attribute()):
+            node = cst.ensure_type(each, cst.Attribute)
+            found.setdefault(node.attr.value, []).append(node)
+        return found
+
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """A node and those around it, from the inside."""
         found: cst.CSTNode | None = node
