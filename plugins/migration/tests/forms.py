@@ -40,7 +40,7 @@ EXACT = {
     "tf.constant(value=v, dtype=tf.float32)": "jnp.array(object=v, dtype=jnp.float32)",
     "tf.convert_to_tensor(v, dtype=tf.float32)": "jnp.asarray(v, dtype=jnp.float32)",
     "tf.identity(x)": "jnp.asarray(x)",
-    "tf.abs(x), tf.exp(x), tf.floor(x)": "jnp.abs(x), jnp.exp(x), jnp.floor(x)",
+    "tf.exp(x), tf.floor(x)": "jnp.exp(x), jnp.floor(x)",
     "tf.log(x, name='n'), tf.logical_not(b)": "jnp.log(x), jnp.logical_not(b)",
     "tf.round(x), tf.sign(x=x), tf.sqrt(x)": "jnp.round(x), jnp.sign(x), jnp.sqrt(x)",
     "tf.square(x, 'n'), tf.nn.tanh(x), tf.tanh(x)": "jnp.square(x), jnp.tanh(x), jnp.tanh(x)",
@@ -107,6 +107,10 @@ EXACT = {
 
 #: Expressions, what they become, and what their note says.
 DIFFERS = {
+    "tf.abs(x), tf.math.abs(y, name='n')": ("jnp.abs(x), jnp.abs(y)", "The gradient at 0 is 0 there and 1 here"),
+    "map(tf.abs, xs)": ("map(jnp.abs, xs)", "The gradient at 0 is 0 there and 1 here"),
+    "tf.nn.selu(features=x)": ("jax.nn.selu(x=x)", "The gradient at 0 is 1.0507 there"),
+    "tf.nn.leaky_relu(x)": ("jax.nn.leaky_relu(x, negative_slope=0.2)", "The gradient at 0 is alpha there and 1 here"),
     "tf.maximum(x, 0.0)": ("jnp.maximum(x, 0.0)", "half to each here"),
     "tf.minimum(x, y, name='n')": ("jnp.minimum(x, y)", "half to each here"),
     "reduce(tf.maximum, xs)": ("reduce(jnp.maximum, xs)", "half to each here"),

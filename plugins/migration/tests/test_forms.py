@@ -78,6 +78,74 @@ def test_a_rewritten_form_computes_what_the_other_did(written: str) -> None:
     assert np.dtype(found.dtype) == expected.dtype
 
 
+#: Gradients of TensorFlow at 0, by the names of its functions.
+GRADIENTS = {
+    "tf.exp": 1.0,
+    "tf.log": np.inf,
+    "tf.sqrt": np.inf,
+    "tf.square": 0.0,
+    "tf.tanh": 1.0,
+    "tf.cumsum": 1.0,
+    "tf.identity": 1.0,
+    "tf.nn.l2_loss": 0.0,
+    "tf.reduce_max": 1.0,
+    "tf.reduce_mean": 1.0,
+    "tf.reduce_min": 1.0,
+    "tf.reduce_prod": 1.0,
+    "tf.reduce_sum": 1.0,
+    "tf.sigmoid": 0.25,
+    "tf.nn.elu": 1.0,
+    "tf.nn.relu": 0.0,
+    "tf.nn.relu6": 0.0,
+    "tf.nn.silu": 0.5,
+    "tf.nn.softplus": 0.5,
+    "tf.nn.softsign": 1.0,
+    "tf.nn.swish": 0.5,
+}
+#: Functions of one array without a gradient there, or whose gradient has one form alone.
+WITHOUT_A_GRADIENT = {
+    *("tf.floor", "tf.logical_not", "tf.round", "tf.sign"),
+    *("tf.reduce_all", "tf.reduce_any", "tf.nn.softmax", "tf.nn.log_softmax"),
+    *("tf.contrib.slim.softmax", "tf.contrib.slim.one_hot_encoding"),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_an_exact_function_has_the_gradient_of_the_other_at_0(name: str) -> None:
+    function = result(f"lambda x: {name}(x)")
+    found = jax.grad(lambda x: jnp.sum(function(x)))(jnp.zeros(1))
+    assert found.tolist() == [GRADIENTS[name]]
+
+
+def test_every_exact_function_of_one_array_has_a_gradient() -> None:
+    """A row that says "differs" needs none."""
+    exact = (Verdict.RENAMED, Verdict.PARTLY)
+    rows = [row for row in table().values() if row.verdict in exact and row.home.startswith(("jax.numpy:", "jax.nn:"))]
+    of_one = [row.name for row in rows if row.bare == "function" and row.places[1:] == ("name=",)]
+    others = [row.name for row in rows if not row.of_forms]
+    assert set(of_one + others) - set(GRADIENTS) == WITHOUT_A_GRADIENT
+
+
+@pytest.mark.parametrize("name", ["tf.abs", "tf.nn.selu", "tf.nn.leaky_relu", "tf.maximum", "tf.minimum"])
+def test_a_function_with_another_gradient_where_it_has_a_kink_differs(name: str) -> None:
+    assert table()[name].verdict is Verdict.DIFFERS
+    assert "gradient" in table()[name].how
+
+
+def test_an_absolute_difference_by_hand_is_told_of_its_gradient() -> None:
+    assert "x * jnp.sign(x) has 0" in table()["tf.losses.absolute_difference"].how
+    assert jax.grad(lambda x: x * jnp.sign(x))(0.0) == 0.0
+    assert jax.grad(jnp.abs)(0.0) == 1.0
+
+
+def test_the_norm_by_hand_is_that_of_l2_normalize() -> None:
+    how = table()["tf.nn.l2_normalize"].how
+    assert "0.5 *" not in how
+    names: dict[str, Any] = {"jax": jax, "jnp": jnp, "x": jnp.array([[3.0, 4.0], [0.0, 0.0]]), "axis": 1}
+    found = eval(how.split("l2_normalize: ")[1].split("), or")[0], names)
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+
+
 def test_a_cast_drops_fractions_and_a_truth_value_is_what_is_not_zero() -> None:
     assert result("tf.cast([1.7, -1.7, 0.0], tf.int32)").tolist() == [1, -1, 0]
     assert result("tf.cast(x, tf.bool)").tolist() == (ARRAYS["x"] != 0).tolist()
