@@ -97,6 +97,16 @@ EXACT = {
     "tf.truncated_normal_initializer(0.0, 0.1, seed=1)": "jax.nn.initializers.truncated_normal(stddev=0.1)",
     "tf.truncated_normal_initializer()": "jax.nn.initializers.truncated_normal(stddev=1.0)",
     "tf.random_normal_initializer(mean=0, stddev=0.1)": "jax.nn.initializers.normal(stddev=0.1)",
+    "tf.random_normal_initializer(0.0, s)": "jax.nn.initializers.normal(stddev=s)",
+    "tf.initializers.random_normal(stddev=0.1)": "jax.nn.initializers.normal(stddev=0.1)",
+    "tf.initializers.truncated_normal(0.0, 0.1)": "jax.nn.initializers.truncated_normal(stddev=0.1)",
+    "tf.compat.v1.random_normal_initializer()": "jax.nn.initializers.normal(stddev=1.0)",
+    "tf.compat.v1.initializers.random_normal(seed=1)": "jax.nn.initializers.normal(stddev=1.0)",
+    "tf.compat.v1.initializers.truncated_normal()": "jax.nn.initializers.truncated_normal(stddev=1.0)",
+    "tf.compat.v1.truncated_normal_initializer()": "jax.nn.initializers.truncated_normal(stddev=1.0)",
+    "tf.initializers.ones(), tf.initializers.constant(0.5)": (
+        "jax.nn.initializers.ones, jax.nn.initializers.constant(0.5)"
+    ),
     "f('w', [2, n], initializer=tf.glorot_normal_initializer())": (
         "f('w', [2, n], initializer=jax.nn.initializers.glorot_normal())"
     ),
@@ -116,6 +126,13 @@ DIFFERS = {
     "reduce(tf.maximum, xs)": ("reduce(jnp.maximum, xs)", "half to each here"),
     "tf.argmax(x, 1)": ("jnp.argmax(x, 1)", "int32 here"),
     "tf.argmin(x)": ("jnp.argmin(x, axis=0)", "int32 here"),
+    "tf.random_normal_initializer()": (
+        "jax.nn.initializers.normal(stddev=1.0)",
+        "1.0 by default in TensorFlow 1 and 0.05 in TensorFlow 2",
+    ),
+    "tf.compat.v2.random_normal_initializer(0.0)": ("jax.nn.initializers.normal(stddev=1.0)", "0.05 in TensorFlow 2"),
+    "tf.initializers.random_normal(seed=1)": ("jax.nn.initializers.normal(stddev=1.0)", "0.05 in TensorFlow 2"),
+    "tf.initializers.truncated_normal()": ("jax.nn.initializers.truncated_normal(stddev=1.0)", "0.05 in TensorFlow 2"),
     "f('w', [n], initializer=tf.glorot_normal_initializer())": (
         "f('w', [n], initializer=jax.nn.initializers.glorot_normal())",
         "For a vector of n",

@@ -90,7 +90,9 @@ def _is_settled(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
     if not row.settled or not isinstance(call, cst.Call) or call.func is not node:
         return False
     if row.settled != "matrix":
-        return row.settled in (given(call.args, row) or {})
+        words = row.settled.split()
+        of_one = "v1" in words and isinstance(node, cst.Name | cst.Attribute) and _is_of_one(resolver, node)
+        return of_one or not (given(call.args, row) or {}).keys().isdisjoint(words)
     around = resolver.parents.get(resolver.parents[call])
     shapes = [
         each.value
@@ -98,3 +100,9 @@ def _is_settled(resolver: Resolver, node: cst.CSTNode, row: Row) -> bool:
         if (place == 1 if each.keyword is None else each.keyword.value == "shape")
     ]
     return any(isinstance(each, cst.List | cst.Tuple) and len(each.elements) > 1 for each in shapes)
+
+
+def _is_of_one(resolver: Resolver, node: cst.BaseExpression) -> bool:
+    """Whether only TensorFlow 1 has a name as the program writes it."""
+    resolved = resolver.resolve(node)
+    return resolved is not None and any(f".{part}." in resolved.name for part in ("compat.v1", "contrib"))

@@ -53,7 +53,8 @@ class Row:
         module: whether it is a module of other names. The row does not describe those names.
         takes: for a name with an exact successor in some calls: the arguments of those calls, and what each must be.
         bare: what the name itself has an exact successor as: a `value`, a `function` that is handed on, or "".
-        settled: for a name that behaves differently: the argument with which it does not, or `matrix`.
+        settled: for a name that behaves differently: the argument with which it does not, `v1` where it does not
+            under a name that only TensorFlow 1 has, or `matrix`.
         around: `module:name` of a function around the successor's call.
         uncalled: whether the successor is what a call returns.
     """
