@@ -138,6 +138,15 @@ DIFFERS = {
         "For a vector of n",
     ),
     "tf.glorot_uniform_initializer()": ("jax.nn.initializers.glorot_uniform()", "A vector of n"),
+    "tf.logging.set_verbosity(tf.logging.INFO)": (
+        "logging.basicConfig(level=logging.INFO, force=True)",
+        "removes all handlers, that of JsonLogHook too, and its level is that of all libraries.",
+    ),
+    "tf.compat.v1.logging.set_verbosity(v=args.verbosity)": (
+        "logging.basicConfig(level=args.verbosity, force=True)",
+        "removes all handlers",
+    ),
+    "tf.logging.set_verbosity('DEBUG')": ("logging.basicConfig(level='DEBUG', force=True)", "removes all handlers"),
 }
 
 #: Programs whose last line keeps the name that stands at its end.
@@ -284,9 +293,6 @@ LEVELS = {
     "tf.logging.fatal('a')": "logging.critical('a')",
     "tf.logging.log(tf.logging.WARN, 'a')": "logging.log(logging.WARN, 'a')",
     "run(print_fn=tf.logging.info)": "run(print_fn=logging.info)",
-    "tf.logging.set_verbosity(tf.logging.INFO)": "logging.basicConfig(level=logging.INFO, force=True)",
-    "tf.compat.v1.logging.set_verbosity(v=args.verbosity)": "logging.basicConfig(level=args.verbosity, force=True)",
-    "tf.logging.set_verbosity('DEBUG')": "logging.basicConfig(level='DEBUG', force=True)",
 }
 
 F32, I32 = np.float32, np.int32
