@@ -151,10 +151,18 @@ def _is_constant(resolver: Resolver, node: cst.BaseExpression, given: Mapping[st
 
 
 def _is_name(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
-    """A name. Where TensorFlow 2 has another argument in its place, it is not one of TensorFlow."""
+    """A name. Where TensorFlow 2 has another argument in its place, it is a text, None or a variable."""
     del given
-    resolved = resolver.resolve(node)
-    return resolved is None or not is_ours(resolved.name)
+    argument = resolver.parents.get(node)
+    if isinstance(argument, cst.Arg) and argument.keyword is not None:
+        return True
+    value = resolver.written(node)
+    resolved = resolver.resolve(value)
+    if resolved is not None and is_ours(resolved.name):
+        return False
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.left, _STRINGS) or isinstance(value.right, _STRINGS)
+    return isinstance(value, (*_STRINGS, cst.Name, cst.Attribute)) and _literal(value) is None
 
 
 def _is_level(resolver: Resolver, node: cst.BaseExpression, given: Mapping[str, cst.BaseExpression]) -> bool:
