@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimator_core.export import FixedLenFeature
 from estimator_migration import Verdict, check, rewrite, table
 from plugins.migration.tests.forms import DIFFERS, EXACT, KEPT, LEVELS, VALUES
 
@@ -179,9 +178,15 @@ def test_an_initializer_makes_values_of_that_mean_and_deviation(written: str, me
     np.testing.assert_allclose(values.std(), deviation, rtol=0.02)
 
 
-def test_a_dtype_is_that_of_arrays_and_of_features() -> None:
+def test_a_dtype_is_that_of_arrays() -> None:
     assert ARRAYS["x"].dtype == result("tf.float32")
     assert ARRAYS["b"].dtype == result("tf.bool")
+
+
+@pytest.mark.plugins
+def test_a_dtype_is_that_of_features() -> None:
+    from estimator_core.export import FixedLenFeature
+
     assert FixedLenFeature([], result("tf.int32")).dtype == FixedLenFeature([], np.int32).dtype
 
 
