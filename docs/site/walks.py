@@ -160,9 +160,11 @@ def walk(walked: Sequence[Step], folder: Path, env: dict[str, str]) -> float:
         env=env,
         start_new_session=True,
     ) as shell:
-        printed, errors = shell.communicate()
-    with suppress(ProcessLookupError):
-        os.killpg(shell.pid, signal.SIGKILL)  # what a killed server has left, as `npx` leaves its own
+        try:
+            printed, errors = shell.communicate()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)  # what a killed server has left, as `npx` leaves its own
     if shell.returncode:
         last = int((folder / ".said" / "last").read_text())
         said = (folder / ".said" / str(last)).read_text(encoding="utf-8")

@@ -105,6 +105,25 @@ def test_multi_hot_labels_stay_as_they_are(names, dtype):
     np.testing.assert_array_equal(transform.apply({"labels": steps.astype(dtype)})["labels"], steps)
 
 
+def test_multi_hot_labels_of_files_and_lists():
+    hot = [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
+    listed = np.empty(3, object)
+    listed[:] = [[0, 0, 0], np.array([1, 0, 1]), (0, 1, 0)]
+    filled = np.array([[*row, -1] for row in hot])  # as files fill lists up
+    for labels in (listed, filled):
+        assert MultiHotLabels(3).apply({"labels": labels})["labels"].tolist() == hot
+    ids = np.array([[0, 1, 2, -1], [1, -1, -1, -1], [0, 1, -1, -1]])
+    assert MultiHotLabels(3).apply({"labels": ids})["labels"].tolist() == [[1, 1, 1], [0, 1, 0], [1, 1, 0]]
+
+
+def test_two_columns_of_two_classes_have_one_meaning():
+    """Ids that are 0 and 1 in each row would mean something else than in the next batch."""
+    with pytest.raises(ArgumentError, match=r"Given: \[1, -1\]. For ids, add a third column of -1"):
+        MultiHotLabels(2).apply({"labels": np.array([[0, 1], [1, -1]])})
+    ids = np.array([[0, 1, -1], [1, -1, -1]])
+    assert MultiHotLabels(2).apply({"labels": ids})["labels"].tolist() == [[1, 1], [0, 1]]
+
+
 def test_as_many_ids_as_classes_are_still_ids():
     rows = np.array([[0, 1, 2], [1, 0, -1], [-1, -1, -1]])
     found = MultiHotLabels(3).apply({"labels": rows})["labels"]

@@ -198,6 +198,23 @@ def test_values_of_parquet_that_a_type_does_not_hold_are_bad_rows(tmp_path: Path
         assert iterator.bad_rows == 4 - len(kept)
 
 
+@pytest.mark.parametrize("wrong", [{0}, {50}, {3, 4, 99}])
+def test_a_bad_item_of_a_list_of_parquet_makes_its_own_row_bad(tmp_path: Path, wrong: set[int]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = tmp_path / "rows.parquet"
+    lists = [["n/a" if row in wrong else "1", "2"] for row in range(100)]
+    pa.parquet.write_table(pa.table({"id": range(100), "x": lists}), path)
+    types = {"x": "float32"}
+    iterator = parquet_input_fn(path, 100, shuffle=False, column_types=types, on_error="skip")()
+    (batch,) = iterator
+    assert batch["id"].tolist() == [row for row in range(100) if row not in wrong]
+    assert iterator.bad_rows == len(wrong)
+    with pytest.raises(InputError, match=rf"row {min(wrong)}: column 'x': \['n/a', '2'\] is not of type"):
+        list(parquet_input_fn(path, 100, shuffle=False, column_types=types)())
+
+
 @pytest.mark.parametrize("column", [[{"a": 1}], [[[1], [2, 3]]], [[{"a": 1}]]], ids=["struct", "lists", "structs"])
 def test_columns_of_parquet_that_are_no_arrays_are_left_out_or_refused(tmp_path: Path, column: list[object]) -> None:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_inputs import csv_input_fn, write_tfrecord
+from estimator_inputs import Schema, csv_input_fn, learn_schema, read_tfrecord, write_tfrecord
 from estimator_inputs.reading.files import find_files
 from plugins.inputs.tests.written import WRITERS, ids, input_of, some_rows, write_csv, write_files
 
@@ -212,6 +212,10 @@ def test_files_of_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     write_tfrecord("~/two.tfrecord", [b"one"])
     (tmp_path / "rows.csv").write_text("a\n1\n")
+    assert list(read_tfrecord("~/two.tfrecord")) == [b"one"]
+    learn_schema("~/rows.csv").write("~/schema.toml")
+    assert Schema.read("~/schema.toml").feature("a").kind == "number"
+    assert not (tmp_path / "~").exists()
     assert find_files(["~/rows.csv", "~/*.tfrecord"]) == (tmp_path / "rows.csv", tmp_path / "two.tfrecord")
     (tmp_path / "~$rows.csv").write_text("a\n1\n")
     assert find_files("~$*.csv") == (Path("~$rows.csv"),)

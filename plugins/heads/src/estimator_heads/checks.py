@@ -168,9 +168,10 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
     Raises:
         ArgumentError: one lies outside (0, 1), or it is not a list.
     """
-    if thresholds is not None and not isinstance(thresholds, Iterable):
+    given = () if thresholds is None else thresholds
+    if isinstance(given, str) or not isinstance(given, Iterable) or np.ndim(given) == 0:
         raise ArgumentError(f"thresholds must be a list, such as [0.3, 0.5]. Given: {thresholds!r}.")
-    values = tuple(float(threshold) for threshold in thresholds or ())
+    values = tuple(float(threshold) for threshold in given)
     if any(not 0.0 < value < 1.0 for value in values):
         raise ArgumentError(f"thresholds must be in (0, 1) range. Given: {values}.")
     return values

@@ -98,7 +98,7 @@ def _parse(item: str) -> tuple[str, list[float]]:
 
 
 def _make(factory: Callable[..., Any], name: str, arguments: list[float]) -> Any:
-    if name in _BEFORE and not all(0 < number < math.inf for number in arguments):
+    if name in ("clip_by_global_norm", "clip_by_value") and not all(number > 0 for number in arguments):
         raise ArgumentError(f"Gradient transformation {name!r} needs a number above 0; given: {arguments[0]:g}")
     try:
         return factory(*arguments)

@@ -125,7 +125,7 @@ class VocabInfo:
 def _tokens(vocabulary: Vocabulary) -> list[str]:
     if not isinstance(vocabulary, str | os.PathLike):
         return [_token(token) for token in vocabulary]
-    path = Path(vocabulary)
+    path = Path(os.path.expanduser(vocabulary))
     if not path.is_file():
         raise ArgumentError(f"VocabInfo: there is no vocabulary file {str(path)!r}.")
     try:

@@ -61,24 +61,35 @@ class MultiHotLabels:
         """The labels as int32 [batch, n_classes].
 
         A row is a list of labels, or a row of an array filled up with "" or -1. An array [batch, ..., n_classes] of 0
-        and 1 is multi-hot already, as dense labels of tf.estimator are.
+        and 1 is multi-hot already, as dense labels of tf.estimator are. So are lists of n_classes such numbers, also
+        filled up as files do it, if there are more than two classes.
 
         Raises:
             ArgumentError: a label that is not in the vocabulary, or an id outside the classes.
         """
-        given = np.asarray(batch[self._feature])
-        if self._is_multi_hot(given):
+        given = self._by_class(batch[self._feature])
+        if given is not None and ((given == 0) | (given == 1)).all():
             return {**batch, self._feature: given.astype(np.int32)}
+        if given is not None and self._n_classes == 2 and (given == -1).any():
+            raise ArgumentError(
+                f"{self._feature} of two columns and two classes are 0 and 1, as multi-hot labels. Given: "
+                f"{given[(given == -1).any(-1)][0].tolist()}. For ids, add a third column of -1."
+            )
         rows = [self._ids(row) for row in batch[self._feature]]
         hot = np.zeros((len(rows), self._n_classes), np.int32)
         for example, ids in enumerate(rows):
             hot[example, ids] = 1
         return {**batch, self._feature: hot}
 
-    def _is_multi_hot(self, labels: np.ndarray[Any, Any]) -> bool:
-        # ids that differ in a row of n_classes reach n_classes - 1, so they are no 0 and 1 where classes are above two
-        wide = labels.ndim > 1 and labels.shape[-1] == self._n_classes and labels.dtype.kind in "biuf"
-        return wide and bool(((labels == 0) | (labels == 1)).all())
+    def _by_class(self, labels: Any) -> np.ndarray[Any, Any] | None:
+        """Numbers [batch, ..., n_classes]; None if the labels are not of this form."""
+        given, count = np.asarray(labels), self._n_classes
+        if count > 2:  # as ids, so many different ones reach n_classes - 1; of two classes they may be 0 and 1
+            if given.dtype == object and given.ndim == 1 and all(np.shape(row) == (count,) for row in given):
+                given = np.array([*map(np.asarray, given)])
+            elif given.ndim == 2 and given.shape[1] > count and given.dtype.kind in "iu":
+                given = given[:, :count] if (given[:, count:] == -1).all() else given
+        return given if given.ndim > 1 and given.shape[-1] == count and given.dtype.kind in "biuf" else None
 
     def _ids(self, row: Any) -> np.ndarray[Any, Any]:
         single = isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray))

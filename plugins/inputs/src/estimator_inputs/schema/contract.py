@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,9 +133,9 @@ class Schema:
         """
         from estimator_inputs.schema.file_format import format_of
 
-        text = format_of(path).written(self)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8")
+        text, place = format_of(path).written(self), Path(os.path.expanduser(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | Path) -> Schema:
@@ -156,7 +157,7 @@ class Schema:
 
         found = format_of(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(os.path.expanduser(path)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"{path} cannot be read: {error}.") from error
         return found.parsed(text, str(path))

@@ -27,7 +27,7 @@ def castable(array: Any, kind: ColumnType) -> tuple[Any, dict[int, object]]:
     """
     import pyarrow as pa
 
-    wrong = [row for row in range(len(array)) if not _holds(array.slice(row, 1), kind)]
+    wrong = _wrong(array, kind, range(len(array)))
     gone = np.zeros(len(array), bool)
     gone[wrong] = True
     kept = array.take(pa.array(np.arange(len(array)), mask=gone))
@@ -40,11 +40,21 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _holds(row: Any, kind: ColumnType) -> bool:
+def _wrong(array: Any, kind: ColumnType, rows: range) -> list[int]:
+    """The rows that cannot be cast, found by halves, since most can."""
+    if not rows or _holds(array, kind, rows):
+        return []
+    if len(rows) == 1:
+        return [rows[0]]
+    middle = len(rows) // 2
+    return _wrong(array, kind, rows[:middle]) + _wrong(array, kind, rows[middle:])
+
+
+def _holds(array: Any, kind: ColumnType, rows: range) -> bool:
     import pyarrow as pa
 
     try:
-        to_column(row, kind)
+        to_column(array.take(pa.array(rows)), kind)  # a cast of a slice casts the items of all lists
     except pa.ArrowInvalid:
         return False
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def read_tfrecord(path: str | Path, *, compression: str = "auto") -> Iterator[by
 
     Source: `tf.data.TFRecordDataset`.
     """
-    with opened(Path(path), compression) as stream:
+    with opened(Path(os.path.expanduser(path)), compression) as stream:
         for frames in read_frames(stream, block_bytes=_BLOCK):
             wrong = wrong_records(frames.data, frames.begins, frames.sizes, frames.stored_checksums())
             good = int(wrong[0]) if len(wrong) else len(frames.begins)

@@ -19,7 +19,7 @@ def tensorflow_prefix(path: str | os.PathLike[str]) -> Path | None:
     Raises:
         ArgumentError: a directory with several checkpoints and no file `checkpoint`.
     """
-    place = Path(path)
+    place = Path(os.path.expanduser(path))
     if place.suffix == ".index" and place.is_file():
         return place.with_suffix("")
     if place.parent.is_dir() and Path(f"{place}.index").is_file():
