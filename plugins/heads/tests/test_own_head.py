@@ -173,9 +173,14 @@ def test_bad_names_are_refused(name):
         eh.BinaryClassHead(name=name)
 
 
-def test_one_threshold_is_a_list():
-    with pytest.raises(ArgumentError, match=r"thresholds must be a list, such as \[0\.3, 0\.5\]\. Given: 0\.5"):
-        eh.BinaryClassHead(thresholds=0.5)
+@pytest.mark.parametrize("one", [0.5, "0.5", np.float32(0.5), np.array(0.5)])
+def test_one_threshold_is_a_list(one):
+    with pytest.raises(ArgumentError, match=r"thresholds must be a list, such as \[0\.3, 0\.5\]\. Given: .*0\.5"):
+        eh.BinaryClassHead(thresholds=one)
+    assert (
+        eh.BinaryClassHead(thresholds=np.array([0.25, 0.5])).metric_names
+        == eh.BinaryClassHead(thresholds=[0.25, 0.5]).metric_names
+    )
 
 
 def test_multi_head_keys_select_predictions():

@@ -168,10 +168,11 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
     Raises:
         ArgumentError: one lies outside (0, 1), or it is not a list.
     """
-    given = () if thresholds is None else thresholds
-    if isinstance(given, str) or not isinstance(given, Iterable) or np.ndim(given) == 0:
+    given: Any = () if thresholds is None else thresholds
+    alone = isinstance(given, str) or (isinstance(given, np.ndarray) and given.ndim == 0)
+    if alone or not isinstance(given, Iterable):
         raise ArgumentError(f"thresholds must be a list, such as [0.3, 0.5]. Given: {thresholds!r}.")
-    values = tuple(float(threshold) for threshold in given)
+    values = tuple(map(float, given))
     if any(not 0.0 < value < 1.0 for value in values):
         raise ArgumentError(f"thresholds must be in (0, 1) range. Given: {values}.")
     return values
