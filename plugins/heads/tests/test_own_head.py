@@ -12,6 +12,7 @@ from estimator_core._export.outputs import PredictOutput
 from estimator_core._model.scope import applying
 from estimator_core.errors import ArgumentError
 from estimator_core.metrics import applying_example_weights
+from estimator_heads.checks import check_thresholds
 
 LOGITS, LABELS = np.array([[1.0], [-2.0]], np.float32), np.array([[1], [0]])
 KEYS = {"features": {}, "logits": LOGITS, "labels": LABELS}
@@ -177,10 +178,7 @@ def test_bad_names_are_refused(name):
 def test_one_threshold_is_a_list(one):
     with pytest.raises(ArgumentError, match=r"thresholds must be a list, such as \[0\.3, 0\.5\]\. Given: .*0\.5"):
         eh.BinaryClassHead(thresholds=one)
-    assert (
-        eh.BinaryClassHead(thresholds=np.array([0.25, 0.5])).metric_names
-        == eh.BinaryClassHead(thresholds=[0.25, 0.5]).metric_names
-    )
+    assert check_thresholds(np.array([0.25, 0.5])) == check_thresholds([0.25, 0.5]) == (0.25, 0.5)
 
 
 def test_multi_head_keys_select_predictions():
