@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import estimator_canned_tabular as tab
+from estimator_canned_tabular.host.values import numbers_of
 from plugins.canned_tabular.tests.columns_by_hand import host_ids, outputs
 
 WORDS = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"])
@@ -196,3 +197,13 @@ def test_each_value_needs_a_weight(weights):
         column.host_ids({"c": np.array([["R", "G"], ["B", ""]]), "w": weights})
     found = column.host_ids({"c": np.array([["R", ""], ["B", ""]]), "w": weights})
     assert found.weights[:, 0].tolist() == [1.0, 2.0]
+
+
+def test_a_number_beyond_a_sequence_is_no_filling():
+    """A 0 of the data was taken for what fills a row up, if NaN stands for what is missing."""
+    missing = np.array([[1.0, 2.0, 0.0]], np.float32)
+    with pytest.raises(tab.FeatureColumnError, match="has 3 values, more than 2"):
+        numbers_of({"s": missing}, "s", "s", 2, missing=np.nan)
+    missing[0, 2] = np.nan
+    assert numbers_of({"s": missing}, "s", "s", 2, missing=np.nan).tolist() == [[1.0, 2.0]]
+    assert numbers_of({"s": np.array([[1.0, 2.0, 0.0]])}, "s", "s", 2, missing=np.nan, filled=0.0).shape == (1, 2)

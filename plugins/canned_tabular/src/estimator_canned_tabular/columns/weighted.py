@@ -56,7 +56,7 @@ class WeightedCategoricalColumn:
         weights = numbers_of(batch, self.weight_feature_key, self.name, width)
         check_finite(weights, found.ids != -1, self.weight_feature_key, "the weight of a value")
         if not _fills(batch[self.weight_feature_key], width):
-            given = numbers_of(batch, self.weight_feature_key, self.name, width, missing=np.nan)
+            given = numbers_of(batch, self.weight_feature_key, self.name, width, missing=np.nan, filled=0.0)
             self._check_complete((found.ids != -1) & np.isnan(given))
         return found._replace(weights=weights)
 

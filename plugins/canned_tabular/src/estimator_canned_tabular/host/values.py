@@ -89,11 +89,11 @@ def rows_of(
 
 
 def numbers_of(
-    batch: Mapping[str, np.ndarray], key: str, column: str, width: int, *, missing: float = 0.0, filled: float = 0.0
+    batch: Mapping[str, np.ndarray], key: str, column: str, width: int, *, missing: float = 0.0, filled: float = np.nan
 ) -> np.ndarray:
     """A feature of numbers, float32[batch, width]; shorter rows are filled up with `missing`.
 
-    If `missing` is NaN, longer rows may hold it or `filled` beyond the width.
+    Beyond the width, rows may hold `missing`, and `filled`, with which their file has filled them up.
 
     Raises:
         FeatureColumnError: not numbers, or longer rows.
@@ -106,7 +106,8 @@ def numbers_of(
     found = numbers.shape[1]
     if found > width:
         rest = numbers[:, width:]
-        if ((rest != missing) if missing == missing else (rest != filled) & ~np.isnan(rest)).any():
+        empty = (rest == missing) | (rest == filled) | (np.isnan(rest) & np.isnan(missing))
+        if not empty.all():
             raise FeatureColumnError(f"Feature {key!r} of column {column!r} has {found} values, more than {width}.")
         return numbers[:, :width]
     return np.pad(numbers, ((0, 0), (0, width - found)), constant_values=missing)
