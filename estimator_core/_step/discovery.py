@@ -38,7 +38,7 @@ class Decisions:
     """What model_fn decided in Python in one trace.
 
     Attributes:
-        batch: structure, shapes and dtypes of the features, labels and weights that were traced.
+        batch: the form of the features, labels and weights that were traced.
         names: by what the trace does with them.
     """
 
@@ -173,8 +173,6 @@ def discover(
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
     """What model_fn decided in Python in a trace of mode TRAIN; every later one must decide alike."""
-    leaves, structure = jax.tree.flatten(batch)
-    form = structure, tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves)
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
     predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
@@ -188,7 +186,13 @@ def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: Py
             map(str, [*scope.summaries, *scope.tensors, *(spec.eval_metric_ops or {}), *predictions])
         ),
     }
-    return Decisions(batch=form, names=names)
+    return Decisions(batch=form_of(batch), names=names)
+
+
+def form_of(batch: PyTree) -> object:
+    """Structure, shapes and dtypes of features, labels and weights."""
+    leaves, structure = jax.tree.flatten(batch)
+    return structure, tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves)
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:

@@ -18,7 +18,7 @@ from estimator_core._model.scope import Scope, applying
 from estimator_core._model.shared import SharedJit
 from estimator_core._step import precision, sparse
 from estimator_core._step.columns import apart, gathering
-from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover
+from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover, form_of
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
 from estimator_core._step.precision import (
@@ -85,7 +85,7 @@ class TrainStep:
         self._accumulate_steps = accumulate_steps
         self._traces = traces
         self.texts: dict[str, str] = {}
-        self._lookup_shapes: dict[Any, Mapping[str, Any]] = {}
+        self._lookup_shapes: dict[object, Mapping[str, Any]] = {discovery.decisions.batch: discovery.lookups}
         self._scaled = scales_loss(precision)
         self._remat = remat
         self._placement = None if placement is None or placement.single else placement
@@ -340,9 +340,8 @@ class TrainStep:
         """Shapes of the row-sparse lookups for these batch shapes. A shape other than the discovery's costs one more
         abstract trace.
         """
-        leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
-        signature = (treedef, tuple(_aval(leaf) for leaf in leaves))
-        if signature not in self._lookup_shapes:
+        form = form_of((features, labels, weights))
+        if form not in self._lookup_shapes:
             abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), (features, labels))
             found = discover(
                 self._model_fn,
@@ -351,8 +350,8 @@ class TrainStep:
                 known=self._discovery.specs,
                 weights=None if weights is None else jax.ShapeDtypeStruct(weights.shape, weights.dtype),
             )
-            self._lookup_shapes[signature] = found.lookups
-        return self._lookup_shapes[signature]
+            self._lookup_shapes[form] = found.lookups
+        return self._lookup_shapes[form]
 
 
 def _advance(clock: jax.Array, loss: jax.Array) -> jax.Array:

@@ -166,6 +166,18 @@ def test_accumulated_micro_batches_give_the_same_rows(tmp_path: Any) -> None:
     np.testing.assert_allclose(parts["table"], whole["table"], rtol=1e-5, atol=1e-6)
 
 
+def test_batches_of_the_form_that_discovery_saw_are_not_traced_for_their_lookups(tmp_path: Any) -> None:
+    forms: list[tuple[int, ...]] = []
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        forms.append(features["ids"].shape)
+        return model_fn_with(optax.sgd(0.1), sparse=True)(features, labels, mode)
+
+    config = ec.RunConfig(model_dir=str(tmp_path), default_hooks=False)
+    ec.Estimator(model_fn, config=config).train(lambda: [({"ids": IDS}, Y), ({"ids": IDS[:2]}, Y[:2])])
+    assert forms == [(4, 2)] * 2 + [(2, 2)] * 2  # discovery, the step; the lookups of another form, its step
+
+
 def test_resumes(tmp_path: Any) -> None:
     whole = train(tmp_path / "whole", optax.adam(0.1), sparse=True, steps=4).variables
     train(tmp_path / "parts", optax.adam(0.1), sparse=True, steps=2)

@@ -79,6 +79,6 @@ def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
 def _buckets(column: BucketizedColumn, features: Features) -> jax.Array:
     numbers = numbers_of(column.source_column, features)
     boundaries = np.asarray(column.boundaries, np.float32)
-    # The other methods count in uint32, which onnxruntime 1.20 does not subtract.
-    buckets = jnp.searchsorted(boundaries, numbers, side="right", method="compare_all").astype(jnp.int32)
+    # As searchsorted(side="right"), which takes ten times as long to trace. NaN is above all boundaries there, too.
+    buckets = jnp.sum(~(numbers[..., None] < boundaries), axis=-1, dtype=jnp.int32)
     return buckets + jnp.arange(numbers.shape[1], dtype=jnp.int32) * (len(boundaries) + 1)
