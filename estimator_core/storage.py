@@ -1,5 +1,6 @@
 """Storages: the place of a model_dir, on this machine or in an object store."""
 
+from estimator_core._drafts import draft_of
 from estimator_core._paths import is_url
 from estimator_core._storage.contract import (
     Data,
@@ -37,6 +38,7 @@ __all__ = [
     "check_key",
     "check_ranges",
     "copied_files",
+    "draft_of",
     "is_key",
     "is_url",
     "local_copy",

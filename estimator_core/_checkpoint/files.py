@@ -9,13 +9,13 @@ import shutil
 import stat
 from pathlib import Path
 
+from estimator_core._drafts import flush
+
 
 def write_durably(path: Path, data: bytes) -> None:
     """Writes a new file and flushes it to the disk."""
-    with open(path, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    path.write_bytes(data)
+    flush(path)
 
 
 def read_regular(path: Path) -> bytes:
@@ -29,30 +29,6 @@ def read_regular(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return file.read()
-
-
-def replace_text(path: Path, draft: Path, text: str) -> None:
-    """Writes a file so that readers see either the old text or the new one. `draft` is the path while it is written."""
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def sync_directory(path: Path) -> None:
-    """Flushes the names in a directory to the disk, if the system can do that."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
 
 
 def remove_tree(path: Path) -> None:

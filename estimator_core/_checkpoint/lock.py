@@ -6,7 +6,6 @@ A process that finds a lock file checks whether the holder still exists.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import logging
 import os
@@ -20,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from estimator_core._checkpoint.files import replace_text
+from estimator_core._drafts import draft_of
+from estimator_core._processes import identity, machine, process_start
 from estimator_core.errors import ModelDirLockedError
 
 LOCK_FILE = "run.lock"
@@ -49,12 +49,12 @@ class Holder:
     def this_process(started: datetime) -> Holder:
         """The calling process."""
         pid = os.getpid()
-        machine, process_start = _told_apart_by(pid)
+        where, began = identity(pid)
         return Holder(
             host=platform.node(),
-            machine=machine,
+            machine=where,
             pid=pid,
-            process_start=process_start,
+            process_start=began,
             started=started.isoformat(timespec="seconds"),
         )
 
@@ -69,51 +69,13 @@ class Holder:
 
     def alive_here(self) -> bool | None:
         """Whether the process exists; None if it belongs to another machine, so that this one cannot tell."""
-        if self.machine != _machine():
+        if self.machine != machine():
             return None
-        now = _process_start(self.pid)
+        now = process_start(self.pid)
         return now is not None and now == self.process_start
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, started {self.started}"
-
-
-@functools.lru_cache(maxsize=1)
-def _told_apart_by(pid: int) -> tuple[str, str]:
-    """The machine and the start time of this process, which has the id `pid`. A fork of it has another one."""
-    return _machine(), _process_start(pid) or ""
-
-
-def _machine() -> str:
-    """Host name, boot and process namespace: equal exactly if process ids can be compared."""
-    parts = [platform.node()]
-    with contextlib.suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
-    with contextlib.suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return " ".join(parts)
-
-
-def _process_start(pid: int) -> str | None:
-    """Start time of a process in clock ticks since the boot; "" if it is not known, None if the process is gone."""
-    if Path("/proc/self/stat").exists():
-        try:
-            # The second field is the program's name in parentheses and may hold anything; fields are counted after it.
-            after_name = (
-                Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            )
-        except OSError:
-            return None
-        return None if after_name[0] in "ZX" else after_name[19]  # a zombie no longer trains
-    if os.name != "posix":
-        return "" if pid == os.getpid() else None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        return ""
-    return ""
 
 
 class ModelDirLock:
@@ -211,8 +173,8 @@ class ModelDirLock:
 
     def _write(self) -> None:
         body = {"token": self._token, **Holder.this_process(datetime.now(UTC)).to_json()}
-        draft = self._path.with_name(f".{LOCK_FILE}.{self._token}")
-        replace_text(self._path, draft, json.dumps(body, indent=1) + "\n")
+        with draft_of(self._path) as draft:
+            draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 
     def _age(self) -> float:
         """Seconds since the last heartbeat, only by the clock of the file system, because machines' clocks differ."""

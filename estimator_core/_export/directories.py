@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from estimator_core._drafts import draft_name, remove_left
 from estimator_core._paths import is_url
 from estimator_core._plugins import Plugins
 from estimator_core._storage.opening import at_url
@@ -86,8 +87,8 @@ def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]
     except (FileExistsError, NotADirectoryError) as error:
         file = next((path for path in (root, *root.parents) if path.is_file()), root)
         raise ArgumentError(f"Exports go into a directory, but {file} is a file.") from error
-    _clean(root)
-    temporary = root / f"{_TEMPORARY}{time.time_ns()}-{os.getpid()}"
+    remove_left(root, _TEMPORARY)
+    temporary = root / draft_name(_TEMPORARY)
     temporary.mkdir()
     final: list[Path] = []
     try:
@@ -109,7 +110,7 @@ def collect_garbage(base: str | os.PathLike[str], keep: int | None) -> list[Path
 
 def remove_export(path: Path) -> None:
     """Deletes an export: first its name, so that no reader opens half of it."""
-    doomed = path.with_name(f"{_TEMPORARY}deleted-{path.name}-{os.getpid()}")
+    doomed = path.with_name(draft_name(_TEMPORARY))
     with contextlib.suppress(FileNotFoundError):
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
@@ -129,20 +130,3 @@ def _commit(root: Path, temporary: Path) -> Path:
             stamp += 1
         else:
             return target
-
-
-def _clean(root: Path) -> None:
-    for path in root.glob(f"{_TEMPORARY}*"):
-        owner = path.name.rpartition("-")[2]
-        if owner.isdigit() and not _alive(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

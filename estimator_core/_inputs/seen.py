@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from estimator_core._drafts import draft_of
 
 FILE = "seen_features.json"
 
@@ -55,9 +56,8 @@ class SeenFeatures:
         if seen == self._kept:
             return
         found = SeenFeatures(places=places, dtypes=dtypes).with_earlier(model_dir)
-        draft = model_dir / f"{FILE}.{os.getpid()}.tmp"
-        draft.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        draft.replace(model_dir / FILE)
+        with draft_of(model_dir / FILE) as draft:
+            draft.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         self._kept = seen
 
     def with_earlier(self, model_dir: Path) -> dict[str, dict[str, Any]]:

@@ -8,11 +8,11 @@ import logging
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from estimator_core._drafts import draft_of
 from estimator_core._journal.entries import Entry, Evaluated, Segment
 from estimator_core._journal.lineage import Lineage
 from estimator_core._journal.reading import refresh
@@ -188,9 +188,8 @@ def write_results_files(root: Path, lineage: Lineage) -> None:
             path.unlink(missing_ok=True)
             continue
         path.parent.mkdir(exist_ok=True)
-        draft = path.with_name(f".draft-{uuid.uuid4().hex}")
-        draft.write_text(text)
-        draft.replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(text)
 
 
 def differing_results(root: Path, lineage: Lineage) -> Iterator[tuple[Path, str]]:
@@ -253,13 +252,6 @@ def imported(root: Path) -> Iterable[Evaluated | Segment]:
 
 
 def _cut(path: Path, size: int) -> None:
-    draft = path.with_name(f".draft-{uuid.uuid4().hex}")
-    try:
+    with draft_of(path) as draft:
         shutil.copyfile(path, draft)
-        with open(draft, "r+b") as file:
-            file.truncate(size)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        os.truncate(draft, size)

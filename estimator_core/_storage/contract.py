@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from estimator_core._cluster.processes import SaidByEach
+from estimator_core._drafts import DRAFT
 from estimator_core.errors import ArgumentError, EstimatorError
 
-#: Beginning of the names that storages use for themselves. No part of a key begins with it.
-DRAFT = ".draft-"
 _LONGEST_KEY, _LONGEST_PART = 900, 255
 _REFUSED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from estimator_core._drafts import DRAFT, flush, sync_directory
 from estimator_core._storage.contract import (
-    DRAFT,
     Data,
     Entry,
     ObjectExistsError,
@@ -94,7 +94,7 @@ class LocalStorage:
                 if error.errno not in _NO_LINKS:
                     raise
                 _create(path, data, key, self.url)
-            _flush_names(path.parent)
+            sync_directory(path.parent)
 
     def put(self, key: str, data: bytes) -> None:
         """Writes or replaces a file."""
@@ -107,7 +107,7 @@ class LocalStorage:
             if written != size:
                 raise StorageError(f"{self.url}: {key} should have {size} bytes; {written} were handed over.")
             os.replace(draft, path)
-            _flush_names(path.parent)
+            sync_directory(path.parent)
 
     def get(self, key: str) -> bytes:
         """The bytes of a file."""
@@ -212,8 +212,7 @@ class LocalStorage:
             with self._created(draft) as file:
                 for chunk in chunks:
                     file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
+            flush(draft)
             yield draft, path
         finally:
             draft.unlink(missing_ok=True)
@@ -261,20 +260,9 @@ def _create(path: Path, data: bytes, key: str, url: str) -> None:
     try:
         with open(path, "xb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        flush(path)
     except FileExistsError:
         raise ObjectExistsError(f"{url}: {key} exists already.") from None
-
-
-def _flush_names(directory: Path) -> None:
-    """Flushes the names in a directory to the disk, if the system can do that."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _removed_if_empty(directory: Path) -> bool:

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from estimator_core._checkpoint import CheckpointItems, CheckpointStore, commit, files, latest_checkpoint, orbax_io
+from estimator_core._checkpoint import CheckpointItems, CheckpointStore, commit, latest_checkpoint, orbax_io
 from estimator_core._checkpoint.read import read_checkpoint
 from estimator_core.errors import CheckpointError
 
@@ -159,7 +159,7 @@ def test_a_directory_that_vanishes_comes_back_with_the_next_checkpoint(saved, sm
 
 
 def test_a_directory_that_vanishes_under_way(saved, small_items, assert_same, monkeypatch, no_pause, caplog):
-    real = files.sync_directory
+    real = commit.sync_directory
     vanished = []
 
     def vanish_once(path):

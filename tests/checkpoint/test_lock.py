@@ -15,6 +15,7 @@ import pytest
 
 from estimator_core._checkpoint import lock as lock_room
 from estimator_core._checkpoint.lock import LOCK_FILE, Holder, ModelDirLock
+from estimator_core._processes import process_start
 from estimator_core.errors import ModelDirLockedError
 
 _HOLDER = """
@@ -173,7 +174,7 @@ def test_a_forked_worker_does_not_give_the_lock_back(tmp_path):
 def test_a_zombie_holds_no_lock(tmp_path):
     dying = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        began = lock_room._process_start(dying.pid)
+        began = process_start(dying.pid)
         write_lock(tmp_path, pid=dying.pid, process_start=began)
         with pytest.raises(ModelDirLockedError, match=f"process {dying.pid}"):
             ModelDirLock(tmp_path).acquire()

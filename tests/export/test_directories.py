@@ -2,11 +2,12 @@
 
 import os
 import threading
-from pathlib import Path
 
 import pytest
 
+from estimator_core._drafts import draft_name
 from estimator_core._export.directories import collect_garbage, exports_in, latest_export, new_export
+from estimator_core._processes import identity, process_start
 
 
 def write(base, content="x"):
@@ -67,11 +68,14 @@ def test_nothing_of_an_export_is_listed_before_it_is_complete(tmp_path):
 
 
 def test_what_a_dead_writer_left_is_removed_and_a_living_ones_is_not(tmp_path):
-    dead = next(pid for pid in range(400_000, 500_000) if not Path(f"/proc/{pid}").exists())
-    for pid in (dead, os.getppid()):
-        (tmp_path / f"temp-1-{pid}").mkdir()
+    name = draft_name("temp-")
+    mine = f"-{os.getpid()}-{identity(os.getpid())[1]}-"
+    living = name.replace(mine, f"-{os.getppid()}-{process_start(os.getppid())}-")
+    followed = name.replace(mine, f"-{os.getppid()}-1-")  # a later process has its id
+    for one in (living, followed, "temp-notes"):
+        (tmp_path / one).mkdir()
     write(tmp_path)
-    assert [path.name for path in tmp_path.glob("temp-*")] == [f"temp-1-{os.getppid()}"]
+    assert {path.name for path in tmp_path.glob("temp-*")} == {living, "temp-notes"}
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path):

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
 from estimator_core.testing import ExporterSuite
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
-from estimator_exporters.exporters.records import write_record
+from estimator_exporters.exporters.records import read_record, write_record
 from estimator_testing.exporter_suite import FakeExporting
 
 
@@ -111,17 +111,25 @@ def test_a_name_given_to_the_exporter_wins(tmp_path):
     assert course(exporter, tmp_path, [100.0, 10.0]) == [False, True]
 
 
+_KILLED_WRITER = """
+import os, signal, sys
+from pathlib import Path
+from estimator_exporters.exporters.records import read_record, write_record
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+write_record(Path(sys.argv[1]), {"exports": []})
+"""
+
+
 def test_drafts_of_processes_that_are_gone_are_removed(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    folder = tmp_path / "export" / "best"
-    folder.mkdir(parents=True)
-    left = folder / f".best.json.{gone.pid}"
-    kept = [folder / f".best.json.{os.getppid()}", folder / ".best.json.mine", folder / f".other.json.{gone.pid}"]
-    for path in (left, *kept):
-        path.write_text("{")
-    write_record(folder / "best.json", {"exports": []})
-    assert sorted(folder.iterdir()) == sorted([folder / "best.json", *kept])
+    path = tmp_path / "export" / "best" / "best.json"
+    path.parent.mkdir(parents=True)
+    kept = path.with_name(".best.json.mine")
+    kept.touch()
+    assert subprocess.run([sys.executable, "-c", _KILLED_WRITER, path], timeout=60).returncode == -signal.SIGKILL
+    assert len(list(path.parent.iterdir())) == 2
+    write_record(path, {"exports": [1]})
+    assert sorted(path.parent.iterdir()) == [kept, path]
+    assert read_record(path) == {"exports": [1]}
 
 
 def test_a_damaged_memory_is_made_good_by_the_record(tmp_path):

@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="a-zombie-holds-the-lock",
         guarantee="rule 1",
-        file=_ROOM + "lock.py",
+        file="estimator_core/_processes.py",
         old='return None if after_name[0] in "ZX" else after_name[19]',
         new="return after_name[19]",
         tests=("test_a_zombie_holds_no_lock",),
@@ -34,7 +34,7 @@ MUTANTS = (
         name="another-machine-is-taken-for-this-one",
         guarantee="rule 1",
         file=_ROOM + "lock.py",
-        old="if self.machine != _machine():",
+        old="if self.machine != machine():",
         new="if False:",
         tests=("test_another_machine_is_judged_by_its_heartbeat",),
     ),

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 from estimator_explain.importance import Importance
 
 FILE = "explanations.json"
@@ -48,9 +49,8 @@ def write_explanations(model_dir: str | Path, explanations: Explanations) -> Pat
         0.2
     """
     path = Path(model_dir) / FILE
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(asdict(explanations), indent=1) + "\n")
-    draft.replace(path)
+    with draft_of(path) as draft:
+        draft.write_text(json.dumps(asdict(explanations), indent=1) + "\n")
     return path
 
 

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from estimator_core.storage import draft_of
 from estimator_launchers.contract import JobStatus, Plan
 from estimator_launchers.environment import SECRET, new_secret
 from estimator_launchers.errors import LaunchError
@@ -38,9 +39,8 @@ class JobFolder:
 
     def write(self, status: JobStatus) -> JobStatus:
         """Replaces the state."""
-        draft = self.path / "state.json.new"
-        draft.write_text(json.dumps({**asdict(status), "pid": os.getpid()}))
-        draft.replace(self.path / "state.json")
+        with draft_of(self.path / "state.json") as draft:
+            draft.write_text(json.dumps({**asdict(status), "pid": os.getpid()}))
         return status
 
     def say(self, text: str) -> None:

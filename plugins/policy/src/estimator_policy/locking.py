@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from estimator_core.storage import draft_of
 
 FORMAT = 1
 
@@ -38,9 +39,5 @@ def write_lock(file: str | Path, plugins: Iterable[Mapping[str, str]]) -> None:
     """
     rows = [{name: row[name] for name in ("distribution", "version", "hash")} for row in plugins]
     path = Path(file).resolve()
-    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
-    try:
+    with draft_of(path) as draft:
         draft.write_text(json.dumps({"format": FORMAT, "plugins": rows}, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

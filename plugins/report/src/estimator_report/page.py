@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Plugins, default_plugins
+from estimator_core.storage import draft_of
 from estimator_report.contract import ReportSection, ReportSource
 
 _KIND = "report_section"
@@ -89,14 +89,10 @@ def replace_page(path: Path, text: str) -> Path:
         ...     replace_page(Path(folder, "pages", "run.html"), "<p>9</p>").read_text()
         '<p>9</p>'
     """
-    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with draft_of(path) as draft:
             draft.write_text(text, encoding="utf-8")
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
     except OSError as error:
         file = isinstance(error, FileExistsError)  # as mkdir raises it
         why = f"{path.parent} is a file, not a directory" if file else error.strerror

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports
+from estimator_core.storage import draft_of
 from estimator_slices.rows import SliceRow, by_name, rows_of
 
 _log = logging.getLogger("estimator_slices")
@@ -163,6 +163,5 @@ def _read(path: Path) -> dict[str, float]:
 
 def _write(path: Path, values: Mapping[str, float]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
-    draft.write_text(json.dumps(values, indent=1))
-    draft.replace(path)
+    with draft_of(path) as draft:
+        draft.write_text(json.dumps(values, indent=1))

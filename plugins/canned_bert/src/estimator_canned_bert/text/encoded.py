@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import shutil
 import tempfile
 import weakref
@@ -21,6 +20,7 @@ from estimator_canned_bert.features import INPUT_IDS, INPUT_MASK, SEGMENT_IDS
 from estimator_canned_bert.text.rows import Row
 from estimator_canned_bert.text.sequences import joined
 from estimator_canned_bert.text.tokenizer import Tokenizer
+from estimator_core.storage import draft_of
 
 _CHUNK, _FORMAT = 2048, 1
 #: Returns the label of a row as a number; raises InputError.
@@ -95,28 +95,20 @@ def encode_examples(
     base = Path(tempfile.mkdtemp(prefix="encoded-")) if cache_dir is None else cache_dir
     directory = base / key
     if not (directory / "ends.npy").is_file():
-        writing = base / f".{key}.{os.getpid()}"
-        shutil.rmtree(writing, ignore_errors=True)
-        writing.mkdir(parents=True)
+        base.mkdir(parents=True, exist_ok=True)
         try:
-            _write(writing, rows(), tokenizer, max_seq_length, label_of, regression, title)
-            _publish(writing, directory)
-        finally:
-            shutil.rmtree(writing, ignore_errors=True)
+            with draft_of(directory) as writing:
+                writing.mkdir()
+                _write(writing, rows(), tokenizer, max_seq_length, label_of, regression, title)
+                if not (directory / "ends.npy").is_file():
+                    shutil.rmtree(directory, ignore_errors=True)  # what is left of it
+        except OSError:
+            if not (directory / "ends.npy").is_file():  # or else another process was faster: its files are the same
+                raise
     found = _open(directory, tokenizer.pad_id, key, with_labels=label_of is not None)
     if cache_dir is None:
         weakref.finalize(found, shutil.rmtree, base, ignore_errors=True)
     return found
-
-
-def _publish(writing: Path, directory: Path) -> None:
-    """Gives encoded files their name. If another process has just done so, its files stay: they are the same."""
-    try:
-        writing.replace(directory)
-    except OSError:
-        if not (directory / "ends.npy").is_file():
-            shutil.rmtree(directory, ignore_errors=True)
-            writing.replace(directory)
 
 
 def _open(directory: Path, pad_id: int, key: str, *, with_labels: bool) -> EncodedExamples:

@@ -11,6 +11,7 @@ from typing import Any
 from estimator_canned_bert.text.basic import basic_words
 from estimator_canned_bert.text.tokenizer import SPECIAL
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 
 
 def build_vocabulary(
@@ -61,6 +62,5 @@ def build_vocabulary(
 def write_at_once(path: Path, text: str) -> None:
     """Writes a file that several processes may write at the same time: whoever reads it finds it whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f".{path.name}.{os.getpid()}")
-    own.write_text(text, encoding="utf-8")
-    own.replace(path)
+    with draft_of(path) as draft:
+        draft.write_text(text, encoding="utf-8")

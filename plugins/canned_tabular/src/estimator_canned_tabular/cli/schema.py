@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -17,6 +16,7 @@ from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.host.spelling import DATES, TRUTHS
 from estimator_canned_tabular.host.truths import canonical_truth
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 
 KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
@@ -129,11 +129,10 @@ def write_at_once(path: Path, text: str) -> None:
     Raises:
         ArgumentError: it cannot be written.
     """
-    own = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        own.write_text(text, encoding="utf-8")
-        own.replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from estimator_core.storage import draft_of
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -22,29 +22,10 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes a record atomically. Drafts that killed writers of this machine have left are removed first."""
+    """Writes a record atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _clean(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(dict(content)) + "\n")
-    temporary.replace(path)
-
-
-def _clean(path: Path) -> None:
-    for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        owner = draft.name.rpartition(".")[2]
-        if owner.isdecimal() and not _alive(int(owner)):
-            draft.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
+    with draft_of(path) as draft:
+        draft.write_text(json.dumps(dict(content)) + "\n")
 
 
 def scalars(result: Mapping[str, Any]) -> dict[str, float]:

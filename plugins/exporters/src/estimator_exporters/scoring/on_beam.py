@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import estimator_core as ec
-from estimator_core.storage import ObjectMissingError, copied_files, is_url, published_file
+from estimator_core.storage import ObjectMissingError, copied_files, draft_of, is_url, published_file
 from estimator_exporters.bundle.extras import lacking
 from estimator_exporters.scoring.columns import columns_of, not_by_row
 from estimator_exporters.scoring.pieces import Part, Piece, part_of, pieces_of
@@ -136,9 +136,8 @@ def _keep(part: Part, folder: str) -> None:
         with published_file(target) as path:
             path.write_bytes(content)
         return
-    unfinished = Path(f"{target}.{uuid.uuid4().hex}")
-    unfinished.write_bytes(content)
-    unfinished.replace(target)
+    with draft_of(target) as draft:
+        draft.write_bytes(content)
 
 
 def _kept(folder: str, files: int) -> Iterator[Part]:

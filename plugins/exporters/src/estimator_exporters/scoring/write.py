@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 from estimator_exporters.bundle.not_finite import named
 
 SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
@@ -53,17 +54,12 @@ def writing(path: Path) -> Generator[Writer]:
         ArgumentError: as `check_output`.
     """
     check_output(path)
-    # The suffix stays: numpy would add one.
-    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.unfinished{path.suffix}")
-    try:
-        writer = _WRITERS[path.suffix](unfinished)
+    with draft_of(path) as draft:
+        writer = _WRITERS[path.suffix](draft)
         try:
             yield writer
         finally:
             writer.close()
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 class _Arrow:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator_core.storage import draft_of
+
 JSON_LINES = "history.jsonl"
 CSV = "history.csv"
 
@@ -44,15 +46,12 @@ def append_rows(directory: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Writes rows as CSV, a column for every name that occurs in one."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    draft = path.with_suffix(".draft")
-    with draft.open("w", newline="", encoding="utf-8") as file:
+    with draft_of(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)
-    draft.replace(path)
 
 
 def _replace(path: Path, text: str) -> None:
-    draft = path.with_suffix(".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    with draft_of(path) as draft:
+        draft.write_text(text, encoding="utf-8")

@@ -16,6 +16,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError, ArgumentTypeError, HookError
 from estimator_core.hooks import Hook, Run
 from estimator_core.modes import ModeKeys
+from estimator_core.storage import draft_of
 from estimator_core.summaries import without_secrets
 from estimator_hooks.trackers.tracker import Ending, KeepsRecords, TrackedRun, Tracker
 
@@ -89,9 +90,8 @@ class TrackerHook(Hook):
         run_id = self._tracker.start(tracked, known)
         self._started = True
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
-        draft.replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Sends the points that are due, and before the first ones the record, which all hooks have begun by then."""

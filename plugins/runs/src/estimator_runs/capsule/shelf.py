@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 
 _FOLDER, _STARTS = "capsules", "starts.jsonl"
 
@@ -39,9 +39,8 @@ def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) 
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = folder / f"{name}.json"
     if not path.exists():
-        draft = folder / f".{name}.{os.getpid()}"
-        draft.write_text(text + "\n")
-        draft.replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(text + "\n")
     starts = folder / _STARTS
     # A line that a kill has torn ends here, or it would take this one with it.
     torn = starts.is_file() and starts.read_bytes()[-1:] not in (b"", b"\n")

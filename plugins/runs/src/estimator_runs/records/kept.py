@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator_core.storage import draft_of
 from estimator_runs.records.digest import Digest, file_digests
 
 #: The name of the file, beside the results.
@@ -43,13 +43,8 @@ def known_digests(path: Path) -> dict[str, Digest]:
 
 
 def _keep(path: Path, told: Mapping[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
-        try:
-            draft.write_text(json.dumps(told))
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+    with contextlib.suppress(OSError), draft_of(path) as draft:
+        draft.write_text(json.dumps(told))
 
 
 def _told(one: Digest) -> dict[str, Any]:

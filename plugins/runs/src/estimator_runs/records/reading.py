@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 from estimator_core.summaries import read_eval_metrics
 from estimator_runs.records.digest import Digest, digests
 from estimator_runs.records.finding import files_below
@@ -233,10 +234,9 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
         if not any(map(str.isalnum, tag)) or "," in tag:
             raise ArgumentError(f"A tag needs a letter or a digit, and no comma, given: {tag!r}.")
     kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
-    draft = model_dir / f".{_TAGS}.draft"
     try:
-        draft.write_text(json.dumps(kept) + "\n")
-        draft.replace(model_dir / _TAGS)
+        with draft_of(model_dir / _TAGS) as draft:
+            draft.write_text(json.dumps(kept) + "\n")
     except OSError as error:
         raise ArgumentError(f"{model_dir / _TAGS} cannot be written: {error.strerror}.") from error
     return tuple(kept)

@@ -12,13 +12,13 @@ import fcntl
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.configuration.show import masked
 from estimator_runs.directories import check_owner
@@ -252,11 +252,7 @@ def write_whole(path: Path, value: Any) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        with draft.open("w") as file:
-            json.dump(value, file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(json.dumps(value))
     except OSError as error:
         raise ArgumentError(f"{path} cannot be written: {error.strerror}.") from error

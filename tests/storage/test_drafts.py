@@ -1,0 +1,89 @@
+"""Files that appear whole: what a kill leaves, whose drafts are removed, and that every writer uses them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator_core._drafts import draft_name
+from estimator_core.storage import draft_of
+
+ROOT = Path(__file__).parents[2]
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from estimator_core.storage import draft_of
+with draft_of(sys.argv[1]) as draft:
+    Path(draft).write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def write(path, text):
+    with draft_of(path) as draft:
+        draft.write_text(text)
+
+
+def test_the_call_after_a_kill_leaves_one_file(tmp_path):
+    path = tmp_path / "best.json"
+    write(path, "old")
+    assert subprocess.run([sys.executable, "-c", _KILLED, path], timeout=60).returncode == -9
+    assert path.read_text() == "old"
+    assert len(os.listdir(tmp_path)) == 2
+    write(path, "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["best.json"]
+    assert path.read_text() == "new"
+
+
+def test_drafts_of_other_machines_stay_for_a_week(tmp_path):
+    _, _, *rest = draft_name().split("-")
+    new, old = ("-".join([".draft", machine * 12, *rest]) for machine in "ab")
+    for name in (new, old, ".draft-of-a-letter"):
+        (tmp_path / name).touch()
+    for name in (old, ".draft-of-a-letter"):
+        os.utime(tmp_path / name, (0, 0))
+    write(tmp_path / "page.html", "page")
+    assert set(os.listdir(tmp_path)) == {new, ".draft-of-a-letter", "page.html"}
+
+
+def test_a_draft_of_a_running_writer_stays(tmp_path):
+    path = tmp_path / "scores.csv"
+    with draft_of(path) as draft:
+        draft.write_text("first")
+        write(path, "second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first"
+    assert os.listdir(tmp_path) == ["scores.csv"]
+
+
+def test_an_error_leaves_the_old_file(tmp_path):
+    write(tmp_path / "a.npz", "old")
+
+    def fail():
+        with draft_of(tmp_path / "a.npz") as draft:
+            assert draft.suffix == ".npz"
+            draft.write_text("half")
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        fail()
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_directory_appears_as_a_whole(tmp_path):
+    with draft_of(tmp_path / "encoded") as draft:
+        draft.mkdir()
+        (draft / "tokens").write_text("1 2")
+        assert not (tmp_path / "encoded").exists()
+    assert (tmp_path / "encoded" / "tokens").read_text() == "1 2"
+    assert os.listdir(tmp_path) == ["encoded"]
+
+
+def test_no_writer_names_its_drafts_by_itself():
+    sources = [*ROOT.glob("estimator_core/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
+    by_process = re.compile(r"""f["'][^"'\n]*\{os\.getpid\(\)\}|["']\.draft["']""")
+    found = {file.name for file in sources if by_process.search(file.read_text(encoding="utf-8"))}
+    assert found == {"identity.py", "working_copy.py"}, "these are names of processes; files are written by `draft_of`"
