@@ -1,6 +1,7 @@
 """No export while a slice is too bad."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,38 @@ def test_an_export_in_the_background_counts_once_it_is_there(tmp_path):
     assert gate.wait() == "1"
     assert run(gate, tmp_path, "2", a=0.5) is None
     assert gate.wait() is None
+
+
+class Killed(BaseException):
+    """As a kill: nobody tidies up after it."""
+
+
+class WritesAndIsKilled(Writes):
+    """It exports where a reader looks, and is killed before its caller learns of it, or before the export."""
+
+    def __init__(self, *names):
+        super().__init__()
+        self.names = names
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        for name in self.names:
+            (Path(export_path) / name).mkdir(parents=True)
+        raise Killed
+
+
+def test_a_kill_after_the_export_leaves_its_values(tmp_path):
+    run(SliceGate(Writes(), metric="accuracy", largest_fall=0.05), tmp_path, "1", a=0.8)
+    for names, value in ((["1700000000"], 0.9), ([], 0.99)):
+        with pytest.raises(Killed):
+            run(SliceGate(WritesAndIsKilled(*names), metric="accuracy", largest_fall=0.05), tmp_path, "2", a=value)
+    writes = Writes("never")  # as one does that has exported this evaluation
+    again = SliceGate(writes, metric="accuracy", largest_fall=0.05)
+    assert run(again, tmp_path, "2", a=0.9) is None
+    again.wait()
+    writes.how = "at once"
+    assert run(again, tmp_path, "3", a=0.8) is None, "0.9 is exported"
+    assert run(again, tmp_path, "4", a=0.86) == "4"
+    assert sorted(path.name for path in (tmp_path / "export").iterdir()) == ["1700000000", "slices.json"]
 
 
 def test_limits_small_slices_and_errors(tmp_path):

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports
+from estimator_core.export import Exporter, ExportsInBackground, KnowsEvaluation, RehearsesExports, exports_in
 from estimator_core.storage import draft_of
 from estimator_slices.rows import SliceRow, by_name, rows_of
 
 _log = logging.getLogger("estimator_slices")
 _STATE = "slices.json"
+#: The values of an export that has begun, beside the state until they are in it.
+_BEGUN = "slices.begun.json"
 
 
 class SliceGate:
@@ -62,7 +64,7 @@ class SliceGate:
         self._exporter = exporter
         self._metric, self._fall, self._at_least, self._fewest = metric, largest_fall, at_least, fewest
         self._sign = 1.0 if higher_is_better else -1.0
-        #: The values to remember once a background export is complete.
+        #: The values to remember once the export is complete.
         self._pending: tuple[Path, dict[str, float]] | None = None
 
     @property
@@ -83,9 +85,7 @@ class SliceGate:
     def wait(self) -> str | None:
         """Waits for the exporter."""
         written = self._exporter.wait() if isinstance(self._exporter, ExportsInBackground) else None
-        if written is not None and self._pending is not None:
-            _write(*self._pending)
-        self._pending = None
+        self._settle(exported=written is not None)
         return written
 
     def export(
@@ -104,6 +104,7 @@ class SliceGate:
         self.wait()
         rows = self._compared(eval_result)
         state = Path(export_path) / _STATE
+        _take_over(state)
         problems = self._problems(rows, _read(state))
         if problems:
             _log.warning(
@@ -113,15 +114,24 @@ class SliceGate:
                 "; ".join(problems),
             )
             return None
+        values = {name: float(row.metrics[self._metric]) for name, row in rows.items()}
+        _write(state.with_name(_BEGUN), {"after": _newest(state.parent), "values": values})
+        self._pending = state, values
         written = self._exporter.export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export=is_the_final_export
         )
-        values = {name: float(row.metrics[self._metric]) for name, row in rows.items()}
-        if written is None:
-            self._pending = state, values
-        else:
-            _write(state, values)
+        if written is not None:
+            self._settle(exported=True)
         return written
+
+    def _settle(self, *, exported: bool) -> None:
+        """Remembers the values that wait, if the export is there."""
+        if self._pending is not None:
+            state, values = self._pending
+            if exported:
+                _write(state, values)
+            state.with_name(_BEGUN).unlink(missing_ok=True)
+        self._pending = None
 
     def _compared(self, eval_result: Mapping[str, Any]) -> dict[str, SliceRow]:
         rows = rows_of(eval_result)
@@ -151,6 +161,24 @@ class SliceGate:
         return found
 
 
+def _take_over(state: Path) -> None:
+    """Remembers the values of an export that is complete, and after which the process was killed."""
+    begun = state.with_name(_BEGUN)
+    try:
+        said = json.loads(begun.read_text())
+        exported, values = _newest(state.parent) > int(said["after"]), dict(said["values"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return
+    if exported:
+        _write(state, values)
+    begun.unlink(missing_ok=True)
+
+
+def _newest(directory: Path) -> int:
+    """The time of the newest export; 0 if there is none."""
+    return max((int(path.name) for path in exports_in(directory)), default=0)
+
+
 def _read(path: Path) -> dict[str, float]:
     """The values of the last export; empty if there was none, or if the file is damaged."""
     try:
@@ -161,7 +189,7 @@ def _read(path: Path) -> dict[str, float]:
     return values if sound else {}
 
 
-def _write(path: Path, values: Mapping[str, float]) -> None:
+def _write(path: Path, values: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft:
         draft.write_text(json.dumps(values, indent=1))
