@@ -1,7 +1,9 @@
 """`estimator reproduce`: the same weights bit for bit, or the name of what differs."""
 
+import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -193,7 +195,7 @@ def test_the_second_run_ends_with_the_command(number, code):
     program = [sys.executable, "-c", "import time; print('runs', flush=True); time.sleep(600)"]
     text = (
         "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # it may be ignored here
-        f"from estimator_runs.capsule.reproducing import exit_code; exit_code({program!r}, os.environ, None)"
+        f"from estimator_runs.capsule.child import exit_code; exit_code({program!r}, os.environ, None)"
     )
     with subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.PIPE) as command:
         assert command.stderr is not None
@@ -201,6 +203,30 @@ def test_the_second_run_ends_with_the_command(number, code):
         command.send_signal(number)
         command.communicate(timeout=60)  # until both have closed it
     assert command.returncode == code
+
+
+def test_uv_ends_with_the_command(tmp_path):
+    """It built on in a directory that the next start was told to remove."""
+    uv, pipe = tmp_path / "uv", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    uv.write_text(f"#!/bin/sh\nexec 3> {pipe}\necho $$ >&3\nexec sleep 600\n")
+    uv.chmod(0o755)
+    text = (
+        "from pathlib import Path; from estimator_runs.capsule.rebuilding import build_environment; "
+        f"build_environment({{'python': '3'}}, Path({str(tmp_path)!r}) / 'environment')"
+    )
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen([sys.executable, "-c", text], env=environ) as command, pipe.open("rb", buffering=0) as said:
+        pid = int(said.readline())
+        command.send_signal(signal.SIGTERM)
+        command.wait(timeout=60)
+        try:
+            assert select.select([said], [], [], 60)[0], "uv, which holds the pipe open, has not ended"
+            assert said.read() == b""
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert command.returncode == -signal.SIGTERM
 
 
 @pytest.mark.slow

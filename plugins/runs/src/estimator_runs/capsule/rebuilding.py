@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_runs.capsule.child import exit_code
 from estimator_runs.capsule.packages import requirements
 
 
@@ -40,9 +43,11 @@ def build_environment(packages: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _called(command: list[str]) -> None:
-    told = subprocess.run(command, capture_output=True, text=True)
-    if told.returncode:
-        raise ArgumentError(
-            f"The environment of the run cannot be built: {' '.join(command[:3])} says: {told.stderr.strip()} With "
-            "--here the present environment is taken."
-        )
+    with tempfile.TemporaryFile("w+") as said:
+        code = exit_code(command, os.environ, None, output=subprocess.DEVNULL, errors=said)
+        said.seek(0)
+        if code:
+            raise ArgumentError(
+                f"The environment of the run cannot be built: {' '.join(command[:3])} says: {said.read().strip()} With "
+                "--here the present environment is taken."
+            )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.errors import ArgumentError
+from estimator_runs.capsule.child import exit_code
 from estimator_runs.capsule.differences import Difference, capsule_differences
 from estimator_runs.capsule.rebuilding import build_environment
 from estimator_runs.capsule.settings import LAST_STEP, PLACEMENT, environment_again
@@ -99,42 +97,6 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
         weights=first_difference(checkpoints[step], again[step]),
         differences=tuple(dict.fromkeys(found)),
     )
-
-
-def exit_code(command: Sequence[str], environ: Mapping[str, str], directory: Path | None, *, output: int = 2) -> int:
-    """The exit code of a process that does not outlive this one: SIGTERM and SIGINT to this process kill it.
-
-    Args:
-        command: what is run.
-        environ: its environment.
-        directory: where; None: here.
-        output: where what it prints goes, as for `Popen`; by default to the standard error.
-    """
-    with subprocess.Popen(command, env=environ, cwd=directory, stdout=output) as process, _killed_by_sigterm(process):
-        try:
-            return process.wait()
-        except BaseException:  # KeyboardInterrupt
-            process.kill()
-            raise
-
-
-@contextlib.contextmanager
-def _killed_by_sigterm(process: subprocess.Popen[bytes]) -> Generator[None]:
-    """Within the block, SIGTERM kills a process before it ends this one. Signals reach the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: object) -> None:
-        process.kill()
-        signal.signal(number, before)
-        signal.raise_signal(number)
-
-    before = signal.signal(signal.SIGTERM, end) or signal.SIG_DFL
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _make_empty(folder: Path) -> None:
