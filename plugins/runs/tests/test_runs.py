@@ -352,6 +352,17 @@ def test_a_torn_run_is_named_and_the_others_are_shown(runs, file, text, told, ca
             assert output.out == "page.html: 5 runs\n"
 
 
+def test_a_link_to_a_directory_above_is_not_followed(runs, tmp_path):
+    leave("other", [1.0], seed=1, rate=0.1)
+    leave("big/more/deep", [1.0], seed=2, rate=0.1)
+    for link, target in {"runs/up": tmp_path, "runs/more": "big", "big/up": tmp_path}.items():
+        Path(link).symlink_to(tmp_path / target)
+    found = [str(run.path) for run in read_runs([Path("runs")])]
+    assert found == [*(f"runs/fast/{seed}" for seed in (1, 2, 3)), "runs/more/more/deep"] + [
+        f"runs/slow/{seed}" for seed in (1, 2, 3)
+    ]
+
+
 def test_runs_that_links_lead_to_are_found_once(runs, tmp_path, capsys):
     """A link may form a circle, lead nowhere, or name a run that is there already."""
     leave("big/run", [1.0], seed=1, rate=0.1)

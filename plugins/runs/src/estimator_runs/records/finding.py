@@ -12,7 +12,8 @@ def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
     """The files, by path, and for each directory that cannot be read a line that says so. Directories beside or below a
     file that was found are not told: what they hold is a matter of its reader.
 
-    A directory is looked into once, by its own path before that of a link. So links that form a circle do no harm.
+    A directory is looked into once, by its own path before that of a link. So links that form a circle do no harm. A
+    link to a directory above the place is not followed: it would lead over the whole disk, back to the place.
 
     Args:
         place: a directory. A file, or a path without anything there, holds none.
@@ -25,6 +26,7 @@ def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
     faults: dict[Path, str] = {}
     seen = set[tuple[int, int]]()
     waiting, links = [place], list[Path]()
+    above = set(Path(os.path.realpath(place)).parents)
     while waiting or links:
         folder = waiting.pop() if waiting else links.pop(0)
         try:
@@ -46,7 +48,8 @@ def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
             if entry.name == name:
                 found.append(folder / name)
             elif entry.is_symlink():
-                links.append(folder / entry.name)
+                if Path(os.path.realpath(folder / entry.name)) not in above:
+                    links.append(folder / entry.name)
             elif entry.is_dir():
                 waiting.append(folder / entry.name)
     holders = {path.parent for path in found}
