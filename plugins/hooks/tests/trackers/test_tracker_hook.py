@@ -21,6 +21,7 @@ from estimator_core.errors import HookError
 from estimator_core.testing import FakeRun, drive
 from estimator_hooks.trackers import hook as tracker_hook
 from estimator_testing.step_clock import StepClock
+from plugins.hooks.tests import small_model
 
 
 class RecordingTracker:
@@ -203,6 +204,28 @@ def test_a_failed_run(tmp_path: Path):
     with pytest.raises(RuntimeError, match="the loop fails"):
         drive([eh.TrackerHook(tracker)], steps=5, run=fake_run(tmp_path), fail_at=3)
     assert tracker.told[-1] == "failed"
+
+
+class Raises(eh.Hook):
+    """Ends a run with an error."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"), [(KeyboardInterrupt(), "interrupted"), (OSError("no room"), "failed")], ids=["key", "error"]
+)
+def test_a_run_that_the_user_stops_at_once_has_not_failed(tmp_path: Path, error: BaseException, ending: str):
+    tracker = RecordingTracker()
+    with pytest.raises(type(error)):
+        small_model.make_estimator(tmp_path).train(
+            small_model.train_input_fn(), hooks=[eh.TrackerHook(tracker), Raises(error)], max_steps=3
+        )
+    assert tracker.told[-1] == ending
 
 
 class WeakTracker(RecordingTracker):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import sys
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
@@ -126,7 +127,8 @@ class TrackerHook(Hook):
                 type(error).__name__,
                 error,
             )
-        ending: Ending = "failed" if run.failed else "interrupted" if run.interrupted else "finished"
+        stopped = run.interrupted or isinstance(sys.exc_info()[1], KeyboardInterrupt)  # a second Ctrl-C
+        ending: Ending = "interrupted" if stopped else "failed" if run.failed else "finished"
         try:
             self._tracker.finish(ending)
         except Exception as error:

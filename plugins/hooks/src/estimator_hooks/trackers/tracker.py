@@ -60,7 +60,7 @@ class Tracker(Protocol):
         ...
 
     def finish(self, ending: Ending) -> None:
-        """Ends the run; an interrupted run will be resumed."""
+        """Ends the run; an interrupted run will be resumed. The platform or a Ctrl-C has interrupted it."""
         ...
 
 
