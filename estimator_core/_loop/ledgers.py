@@ -57,6 +57,8 @@ class WriterLedger:
         self._journal, self._model_dir, self._saved, self._live = journal, model_dir, step, live
         self._waiting: list[tuple[int, Evaluated]] = []
         self._uncommitted: list[Evaluated] = []
+        self._under_way: list[int] = []  # commits, by step
+        self._late: list[Evaluated] = []  # results of a saved step while a commit is under way
 
     @property
     def epoch(self) -> int:
@@ -72,13 +74,16 @@ class WriterLedger:
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:
-        """Records a result of a saved step. Keeps other results until their step is saved."""
+        """Records a result of a saved step, after what a commit under way records. Keeps other results until their step
+        is saved.
+        """
         self._uncommitted = [one for one in self._uncommitted if (one.name, one.step) != (result.name, result.step)]
-        if self.may_be_saved(result.step):
-            below = results_dir(self._model_dir, result.name)
-            self._publish(result, *segments(self._model_dir, below, result.step))
-        else:
+        if not self.may_be_saved(result.step):
             self._waiting.append((self._live.version, result))
+        elif self._under_way:
+            self._late.append(result)
+        else:
+            self._publish_late(result)
 
     def for_save(self, step: int) -> Sequence[Entry]:
         """What is to be recorded with the checkpoint of a step: results, and event files up to here.
@@ -87,22 +92,29 @@ class WriterLedger:
             SupersededError, StorageGoneError: the run may not continue.
         """
         self._journal.check()
+        self._under_way.append(step)
+        late, self._late = self._late, []
         waiting, self._waiting, self._saved = self._waiting, [], step
         held = (self._live.version, step)
         told = [self._held(one) if (version, one.step) == held else one for version, one in waiting]
-        return [*told, *segments(self._model_dir, self._model_dir, step)]
+        return [*late, *told, *segments(self._model_dir, self._model_dir, step)]
 
     def committed(self, step: int) -> None:
-        """Writes the lines of results that are those of a checkpoint, now that it is there."""
+        """Writes the lines of results that are those of a checkpoint, now that it is there, and records late ones."""
+        if step in self._under_way:
+            self._under_way.remove(step)
         there = [result for result in self._uncommitted if result.step <= step]
         self._uncommitted = [result for result in self._uncommitted if result.step > step]
         for result in there:
             append_line(results_dir(self._model_dir, result.name), results_line(self._model_dir, result))
+        if not self._under_way:
+            late, self._late = self._late, []
+            self._publish_late(*late)
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
         """Records that the call has ended by itself, and all waiting results."""
         ended = Ended(step=step, reason=reason, failed=failed)
-        waiting = [result for _, result in self._waiting]
+        waiting = [*self._late, *(result for _, result in self._waiting)]
         self._publish(*waiting, *segments(self._model_dir, self._model_dir, step), ended)
 
     def broken_off(self, step: int) -> None:
@@ -117,6 +129,11 @@ class WriterLedger:
             result = replace(result, between=False, checkpoint=where)
             self._uncommitted.append(result)
         return result
+
+    def _publish_late(self, *results: Evaluated) -> None:
+        for result in results:
+            below = results_dir(self._model_dir, result.name)
+            self._publish(result, *segments(self._model_dir, below, result.step))
 
     def _publish(self, *entries: Entry) -> None:
         sync_event_files(self._model_dir, entries)

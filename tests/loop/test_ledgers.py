@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from estimator_core._journal import Entry, Evaluated
+import numpy as np
+import pytest
+
+import estimator_core as ec
+from estimator_core._checkpoint.audit import audit
+from estimator_core._checkpoint.store import CheckpointStore
+from estimator_core._journal import Entry, Evaluated, lineage_of
 from estimator_core._loop.ledgers import WriterLedger
 from estimator_core.summaries import read_eval_metrics
 
@@ -56,3 +64,58 @@ def test_a_later_result_of_the_step_is_not_replaced_by_the_earlier_one(tmp_path:
     ledger.record(Evaluated(name="", step=10, metrics={"loss": 0.5}, checkpoint="checkpoints/10"))
     ledger.committed(10)
     assert not (tmp_path / "eval" / "metrics.jsonl").exists()  # its line is written by who has evaluated
+
+
+class Replaces(ec.Hook):
+    """Puts other weights into the last checkpoint."""
+
+    def before_last_save(self, run: Any) -> None:
+        run.assign({"b": np.float32(42)})
+
+
+class Evaluates(ec.Hook):
+    """Evaluates at step 9 and, as some hooks do, once more after the last save."""
+
+    def __init__(self, evaluate: Callable[[], object]) -> None:
+        self.evaluate = evaluate
+
+    def next_step(self, step: int) -> int | None:
+        return 9 if step < 9 else None
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        self.evaluate()
+
+    def end(self, run: Any) -> None:
+        self.evaluate()
+
+
+def test_what_is_evaluated_after_the_last_save_is_recorded_after_it(
+    make_estimator: Callable[..., ec.Estimator], train_input: Any, eval_input: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However slow the commit is: here, it ends after the last evaluation."""
+    go_on, record, commit = threading.Event(), WriterLedger.record, CheckpointStore._commit
+
+    def recorded(ledger: WriterLedger, result: Evaluated) -> None:
+        saved = ledger.may_be_saved(result.step)
+        record(ledger, result)
+        if saved and result.name == "other":
+            go_on.set()
+
+    def committed(store: CheckpointStore, draft: Any, *more: Any) -> str:
+        assert draft.manifest.step < 10 or go_on.wait(60)
+        return commit(store, draft, *more)
+
+    monkeypatch.setattr(WriterLedger, "record", recorded)
+    monkeypatch.setattr(CheckpointStore, "_commit", committed)
+    estimator = make_estimator()
+    hooks = [Replaces(), Evaluates(lambda: estimator.evaluate(eval_input, name="other"))]
+    metrics, _ = ec.train_and_evaluate(
+        estimator, ec.TrainSpec(train_input, max_steps=10, hooks=hooks), ec.EvalSpec(eval_input)
+    )
+    model_dir = Path(estimator.model_dir)
+    assert audit(model_dir).findings == ()
+    lineage = lineage_of(model_dir)
+    assert lineage is not None
+    assert metrics["loss"] > 1000
+    losses = {name: lineage.evaluations[name, 10].metrics["loss"] for name in ("", "other")}
+    assert losses == {"": metrics["loss"], "other": metrics["loss"]}
