@@ -1,12 +1,14 @@
 """Label strings live on the host: ids inside the computation, names in predictions and exports."""
 
+from pathlib import Path
+
 import numpy as np
 import optax
 import pytest
 
 import estimator_core as ec
 import estimator_heads as eh
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, InputError
 from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
 from estimator_heads.vocabulary import Vocabulary
 
@@ -128,6 +130,77 @@ def test_as_many_ids_as_classes_are_still_ids():
     rows = np.array([[0, 1, 2], [1, 0, -1], [-1, -1, -1]])
     found = MultiHotLabels(3).apply({"labels": rows})["labels"]
     np.testing.assert_array_equal(found, [[1, 1, 1], [1, 1, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("form", [np.int64, np.uint8, bool, np.float32, "lists", "filled"])
+def test_multi_hot_labels_of_another_width_are_not_ids(form):
+    hot = np.array([[0, 1, 0, 0, 1], [1, 0, 0, 1, 0]])
+    labels = hot
+    if form == "lists":
+        labels = np.empty(2, object)
+        labels[:] = hot.tolist()
+    else:
+        labels = np.pad(hot, [(0, 0), (0, 1)], constant_values=-1) if form == "filled" else hot.astype(form)
+    with pytest.raises(ArgumentError, match=r"in row 0 .* it has 5 numbers .* n_classes of the MultiLabelHead is 7"):
+        MultiHotLabels(7).apply({"labels": labels})
+
+
+@pytest.mark.parametrize("row", [[0, 1, -1, -1, -1], [1, -1, 0, -1, -1], [0, 2, 1, 1, 0], [0, 0, -1, -1, -1], [-1] * 5])
+def test_rows_that_are_ids_stay_ids_of_any_width(row):
+    (found,) = MultiHotLabels(7).apply({"labels": np.array([row])})["labels"].tolist()
+    assert {place for place, value in enumerate(found) if value} == set(row) - {-1}
+
+
+def test_a_row_means_the_same_in_every_batch():
+    with pytest.raises(
+        ArgumentError, match=r"hold \[0, 1, 0\] in row 1 .*: it is multi-hot, and row 0 is not: \[1, 2, -1\]"
+    ):
+        MultiHotLabels(3).apply({"labels": np.array([[1, 2, -1], [0, 1, 0]])})
+
+
+@pytest.mark.parametrize(
+    ("names", "wrong", "message"),
+    [
+        (None, [2, 5], r"hold 5 in row 2 .*: it is not a class id \(.* values in \[0, 3\)\)"),
+        (None, ["aang"], "hold 'aang' in row 2 .*: it is a text, and the classes have no names"),
+        (None, [True], "hold True in row 2 .*: it is of type bool"),
+        (NAMES, ["iroh", b"toph"], "hold 'toph' in row 2 .*: it is not one of the classes 'aang', 'iroh', 'katara'"),
+        (NAMES, [None], "hold None in row 2 .*: it is missing"),
+        (NAMES, [1], "hold 1 in row 2 .*: it is of type int, and labels should be strings"),
+    ],
+)
+def test_a_bad_label_of_several_is_told_with_its_row(names, wrong, message):
+    good = [0, 2] if names is None else ["aang"]
+    labels = np.empty(3, object)
+    labels[:] = [good, [], wrong]
+    with pytest.raises(ArgumentError, match=f"labels {message}"):
+        MultiHotLabels(3, names).apply({"labels": labels})
+    contract = eh.HeadContract(eh.MultiLabelHead(3, label_vocabulary=names))
+    source = [({"x": np.zeros(2)}, labels[:2]), ({"x": np.zeros(1)}, labels[2:])]
+    batches, convert = contract.open(source, mode="train", memory=Path("none"), check=True)
+    kept = [convert(batch) for batch in batches[:1]]
+    assert kept[0][1] is batches[0][1]
+    with pytest.raises(InputError, match=f"Labels {message.replace('row 2 .*', 'row 0 of batch 2, example 3 .*')}"):
+        convert(batches[1])
+
+
+def test_a_column_of_lists_is_the_labels():
+    """A DataFrame of one column makes a dict of labels."""
+    contract = eh.HeadContract(eh.MultiHead([eh.MultiLabelHead(3, name="tags")]))
+    alone = eh.HeadContract(eh.MultiLabelHead(3))
+    lists = np.empty(2, object)
+    lists[:] = [[0], [1, 2]]
+    for made, labels in ((contract, {"tags": lists}), (alone, {"anything": lists})):
+        (batch,), convert = made.open([({}, labels)], mode="train", memory=Path("none"), check=True)
+        _, found = convert(batch)
+        for transform in made.label_transforms:
+            found = transform.apply(found if isinstance(found, dict) else {"labels": found})
+        (hot,) = found.values()
+        assert hot.tolist() == [[1, 0, 0], [0, 1, 1]]
+    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', 'b', and the head takes one array"):
+        MultiHotLabels(2).apply({"a": np.array([0]), "b": np.array([1])})
+    with pytest.raises(ArgumentError, match=r"The labels are a dict of 'a', and the head takes a dict with 'who'"):
+        LabelIds(NAMES, "who").apply({"a": np.array(["iroh"])})
 
 
 def test_multi_hot_labels_through_the_transforms_of_an_estimator(tmp_path):

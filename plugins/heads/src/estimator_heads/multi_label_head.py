@@ -26,6 +26,7 @@ from estimator_heads.classification import (
     class_names,
     classification_outputs,
 )
+from estimator_heads.data.label_sets import LabelSets
 from estimator_heads.keys import MetricKeys, PredictionKeys
 from estimator_heads.losses import sigmoid_cross_entropy
 from estimator_heads.metrics.auc import auc
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from estimator_core.export import ExportOutput
     from estimator_core.inputs import HostTransform
     from estimator_core.metrics import Metric
+    from estimator_heads.data.rule import DataRule
     from estimator_heads.loss_function import LossFn
     from estimator_heads.losses import LossOptions
 
@@ -176,6 +178,11 @@ class MultiLabelHead(PerExampleHead):
         """Turns lists of label strings (of ids without a vocabulary) into 0 and 1 a class in the input."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return (MultiHotLabels(self.logits_dimension, names, feature),)
+
+    def label_rules(self) -> dict[str, DataRule]:
+        """Any number of classes an example."""
+        names = None if self._vocabulary is None else self._vocabulary.names
+        return {"": LabelSets(n_classes=self.logits_dimension, names=names)}
 
 
 def _named_classes(

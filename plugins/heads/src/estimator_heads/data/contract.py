@@ -10,6 +10,7 @@ import numpy as np
 
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
+from estimator_heads.data.label_sets import LabelSets
 from estimator_heads.data.learning import learn_from
 from estimator_heads.data.memory import declare, recall
 from estimator_heads.data.of_strings import OfStrings
@@ -64,7 +65,8 @@ class HeadContract:
             *(Place(key, False, rule) for key, rule in (features or {}).items()),
             *(Place(key, False, rule, of_weights=True) for key, rule in weights.items()),
         )
-        self._label_names = {place.key: place.name for place in labels}
+        converted = [place for place in labels if not isinstance(place.rule, LabelSets)]
+        self._label_names = {place.key: place.name for place in converted}
         self._exported = exported
         self._known: dict[str, Any] = {}
         self._settled = False  # whether what is known stays: learned, or read from a checkpoint
@@ -114,7 +116,7 @@ class HeadContract:
 
     @property
     def label_transforms(self) -> tuple[HostTransform, ...]:
-        """The transforms of heads that have no rules."""
+        """The transforms of heads whose rules convert nothing."""
         heads: Mapping[str, Any] = getattr(self._given, "heads", {"": self._given})
         return tuple(
             transform

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_heads.transforms.labels import labels_of
 from estimator_heads.vocabulary import Vocabulary, as_strings
 
 
@@ -50,9 +51,9 @@ class LabelIds:
         """The labels, strings replaced by int32 ids.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary.
+            ArgumentError: a label that is not in the vocabulary, or no such labels.
         """
-        labels = batch[self._feature]
+        labels = labels_of(batch, self._feature)
         if self._blank is None:
             return {**batch, self._feature: self._vocabulary.ids(labels)}
         strings = as_strings(labels)

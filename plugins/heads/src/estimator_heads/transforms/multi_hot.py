@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimator_core.errors import ArgumentError
+from estimator_heads.data.label_sets import LabelSets, by_class, values_of
+from estimator_heads.transforms.labels import labels_of
 from estimator_heads.vocabulary import Vocabulary, as_strings
 
 
@@ -45,6 +47,7 @@ class MultiHotLabels:
         if self._vocabulary is not None and len(self._vocabulary) != n_classes:
             raise ArgumentError(f"The vocabulary has {len(self._vocabulary)} names for {n_classes} classes.")
         self._n_classes = n_classes
+        self._rule = LabelSets(n_classes=n_classes, names=None if self._vocabulary is None else self._vocabulary.names)
         self._feature = feature
 
     def config(self) -> dict[str, Any]:
@@ -65,9 +68,11 @@ class MultiHotLabels:
         filled up as files do it, if there are more than two classes.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary, or an id outside the classes.
+            ArgumentError: a label that is not in the vocabulary, an id outside the classes, or more than two numbers of
+                0 and 1 in a row that is not multi-hot labels of `n_classes`.
         """
-        given = self._by_class(batch[self._feature])
+        labels = labels_of(batch, self._feature)
+        given = by_class(labels, self._n_classes)
         if given is not None and ((given == 0) | (given == 1)).all():
             return {**batch, self._feature: given.astype(np.int32)}
         if given is not None and self._n_classes == 2 and (given == -1).any():
@@ -75,35 +80,19 @@ class MultiHotLabels:
                 f"{self._feature} of two columns and two classes are 0 and 1, as multi-hot labels. Given: "
                 f"{given[(given == -1).any(-1)][0].tolist()}. For ids, add a third column of -1."
             )
-        rows = [self._ids(row) for row in batch[self._feature]]
-        hot = np.zeros((len(rows), self._n_classes), np.int32)
-        for example, ids in enumerate(rows):
-            hot[example, ids] = 1
+        fault = self._rule.fault(labels, None)
+        if fault is not None:
+            place = f"{self._feature} hold {fault.value!r} in row {fault.row} of the batch"
+            raise ArgumentError(f"{place}: it {fault.problem}. {fault.cure}")
+        hot = np.zeros((len(labels), self._n_classes), np.int32)
+        for example, row in enumerate(labels):
+            hot[example, self._ids(values_of(row))] = 1
         return {**batch, self._feature: hot}
 
-    def _by_class(self, labels: Any) -> np.ndarray[Any, Any] | None:
-        """Numbers [batch, ..., n_classes]; None if the labels are not of this form."""
-        given, count = np.asarray(labels), self._n_classes
-        if count > 2:  # as ids, so many different ones reach n_classes - 1; of two classes they may be 0 and 1
-            if given.dtype == object and given.ndim == 1 and all(np.shape(row) == (count,) for row in given):
-                given = np.array([*map(np.asarray, given)])
-            elif given.ndim == 2 and given.shape[1] > count and given.dtype.kind in "iu":
-                given = given[:, :count] if (given[:, count:] == -1).all() else given
-        return given if given.ndim > 1 and given.shape[-1] == count and given.dtype.kind in "biuf" else None
-
-    def _ids(self, row: Any) -> np.ndarray[Any, Any]:
-        single = isinstance(row, (str, bytes)) or not isinstance(row, (Iterable, np.ndarray))
-        values = np.asarray([row] if single else row)
+    def _ids(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if values.size == 0:
             return np.zeros(0, np.int32)
-        if self._vocabulary is not None:
-            strings = as_strings(values)
-            return self._vocabulary.ids(strings[strings != ""])
-        if values.dtype.kind not in "iu":
-            raise ArgumentError(f"Labels dtype should be integer. Instead got {values.dtype}.")
-        ids = values[values != -1]
-        if ((ids < 0) | (ids >= self._n_classes)).any():
-            raise ArgumentError(
-                f"labels must be an integer SparseTensor with values in [0, {self._n_classes}). Given: {ids.tolist()}."
-            )
-        return ids
+        if self._vocabulary is None:
+            return values[values != -1]
+        strings = as_strings(values)
+        return self._vocabulary.ids(strings[strings != ""])
