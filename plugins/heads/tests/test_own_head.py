@@ -200,3 +200,12 @@ def test_losses_of_a_multi_head_are_weighted():
     labels = {"a": np.zeros((2, 1)), "b": np.zeros((2, 1))}
     assert float(eh.MultiHead(heads).loss(labels, logits)) == pytest.approx(5.0 + 4.0)
     assert float(eh.MultiHead(heads, head_weights=[0.5, 2.0]).loss(labels, logits)) == pytest.approx(2.5 + 8.0)
+
+
+@pytest.mark.parametrize("weight", [-0.5, float("nan"), float("inf"), "much", None])
+def test_a_weight_of_a_head_is_a_finite_number_from_0(weight):
+    heads = [eh.RegressionHead(name="price"), eh.RegressionHead(name="share")]
+    with pytest.raises(ArgumentError, match=r"at least 0\. Given for the head 'share': "):
+        eh.MultiHead(heads, head_weights=[1.0, weight])
+    labels, logits = {"price": np.zeros((1, 1)), "share": np.ones((1, 1))}, np.array([[1.0, 9.0]])
+    assert float(eh.MultiHead(heads, head_weights=np.array([0.5, 0])).loss(labels, logits)) == 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,10 +35,11 @@ class MultiHead(BaseHead):
 
     Args:
         heads: heads with different names.
-        head_weights: what each head's loss is multiplied with; None: 1.
+        head_weights: what each head's loss is multiplied with, at least 0; None: 1.
 
     Raises:
-        ArgumentError: no heads, a head without a name, a name twice, or weights of another number.
+        ArgumentError: no heads, a head without a name, a name twice, weights of another number, or a weight that is
+            negative or not finite.
 
     Example:
         >>> import numpy as np
@@ -53,10 +55,11 @@ class MultiHead(BaseHead):
     def __init__(self, heads: Sequence[BaseHead], head_weights: Sequence[float] | None = None) -> None:
         if not heads:
             raise ArgumentError(f"Must specify heads. Given: {heads}")
-        if head_weights and len(head_weights) != len(heads):
+        weights = [] if head_weights is None else list(head_weights)
+        if weights and len(weights) != len(heads):
             raise ArgumentError(
                 f"heads and head_weights must have the same size. Given len(heads): {len(heads)}. "
-                f"Given len(head_weights): {len(head_weights)}."
+                f"Given len(head_weights): {len(weights)}."
             )
         names: list[str] = []
         for head in heads:
@@ -67,7 +70,7 @@ class MultiHead(BaseHead):
             raise ArgumentError(f"Heads must have different names. Given: {names}.")
         super().__init__(name="_".join(names), logits_dimension=sum(head.logits_dimension for head in heads))
         self._heads = dict(zip(names, heads, strict=True))
-        self._weights = tuple(float(weight) for weight in head_weights or [1.0] * len(heads))
+        self._weights = tuple(map(_checked_weight, weights or [1.0] * len(heads), names))
 
     @property
     def heads(self) -> Mapping[str, BaseHead]:
@@ -236,3 +239,16 @@ def _check_names(what: str, heads: Mapping[str, Any], given: Mapping[str, Any]) 
     missing = [name for name in heads if name not in given]
     if missing:
         raise ArgumentError(f"{what} has missing values for head(s): {missing}")
+
+
+def _checked_weight(weight: Any, name: str) -> float:
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ArgumentError(
+            f"head_weights must be finite and at least 0. Given for the head {name!r}: {weight!r}. 0 leaves its loss "
+            "out of the sum."
+        )
+    return number
