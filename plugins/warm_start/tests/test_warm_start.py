@@ -224,6 +224,12 @@ def test_tokens_are_lines_and_nothing_else(tmp_path):
         ({"num_oov_buckets": 2}, VariableError, r"its axis 0 must be 5"),
         ({"old_vocab": list("abcdefgh")}, VariableError, "Axis 0 must have room"),
         ({"backup_initializer": 0.5}, ArgumentTypeError, r"backup_initializer=0.5\): give a function"),
+        (
+            {"backup_initializer": lambda shape, dtype=None, partition_info=None: np.zeros(shape, dtype)},
+            ArgumentTypeError,
+            r"a function of \(shape, dtype, partition_info\), and is called with \(key, shape, dtype\)",
+        ),
+        ({"backup_initializer": lambda shape, dtype: 0}, ArgumentTypeError, r"a function of \(shape, dtype\), and"),
         ({"old_vocab": "nowhere.txt"}, ArgumentError, "no vocabulary file 'nowhere.txt'"),
     ],
 )

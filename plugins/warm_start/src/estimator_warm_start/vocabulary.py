@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,12 @@ class VocabInfo:
             raise ArgumentTypeError(
                 f"VocabInfo(backup_initializer={self.backup_initializer!r}): give a function of (key, shape, dtype), "
                 "such as jax.nn.initializers.normal(), or None for zeros."
+            )
+        names = _of_other_arguments(self.backup_initializer)
+        if names is not None:
+            raise ArgumentTypeError(
+                f"VocabInfo(backup_initializer={self.backup_initializer!r}): it is a function of ({', '.join(names)}), "
+                "and is called with (key, shape, dtype), as those of jax.nn.initializers are. Write it so."
             )
         if (
             self.new_vocab_size < 1
@@ -120,6 +127,20 @@ class VocabInfo:
                 f"old_vocab {old_tokens} "
                 f"tokens. Axis {self.axis} must have room for the tokens and the other axes must agree."
             )
+
+
+def _of_other_arguments(function: Any) -> list[str] | None:
+    """The arguments of a function that (key, shape, dtype) do not fit, such as an initializer of TensorFlow."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a builtin, or of None
+        return None
+    names = list(signature.parameters)
+    try:
+        signature.bind(None, (), None)
+    except TypeError:
+        return names
+    return names if names[0] == "shape" or "partition_info" in names else None
 
 
 def _tokens(vocabulary: Vocabulary) -> list[str]:
