@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import uuid
@@ -326,7 +327,27 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
     newest = latest_checkpoint(path.parent if path.name == CHECKPOINTS_DIR else path)
     if newest is not None:
         return Path(newest)
+    exports = _exports_in(path)
+    if exports:
+        raise CheckpointNotFoundError(
+            f"There is no checkpoint in {path}: it is a directory of exports ({len(exports)}). Name one of them, such as "
+            f"the newest, {path / exports[-1]}, or the model_dir that they come from."
+        )
     raise CheckpointNotFoundError(
         f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "
         "that a training run has saved to."
     )
+
+
+def _exports_in(path: Path) -> list[str]:
+    """The names of the exports in a directory, the newest last."""
+    places = [place for place in path.iterdir() if place.name.isdecimal()] if path.is_dir() else []
+    return sorted((place.name for place in places if _is_export(place)), key=int)
+
+
+def _is_export(path: Path) -> bool:
+    """Whether the manifest in a directory is that of an export, whose format has a name."""
+    try:
+        return isinstance(json.loads((path / MANIFEST_FILE).read_bytes())["format"], str)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

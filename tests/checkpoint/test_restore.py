@@ -10,7 +10,13 @@ from estimator_core._checkpoint import CheckpointItems, CheckpointStore
 from estimator_core._checkpoint.manifest import FORMAT, checksum, read_manifest
 from estimator_core._checkpoint.read import list_variables, load_variables
 from estimator_core._checkpoint.restore import restore
-from estimator_core.errors import ArgumentError, CheckpointCorruptError, CheckpointError, CheckpointMismatchError
+from estimator_core.errors import (
+    ArgumentError,
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointMismatchError,
+    CheckpointNotFoundError,
+)
 
 
 @pytest.fixture
@@ -103,6 +109,20 @@ def test_variables_without_model_code(model_dir):
     assert {name: int(value) for name, value in only.items()} == {"count": 4}
     with pytest.raises(ArgumentError, match=r"no variables \['dense/scale'\]; it has \['count', 'dense/bias'"):
         load_variables(model_dir, ["dense/scale"])
+
+
+def test_a_directory_of_exports_is_told_as_such(model_dir, tmp_path):
+    exports = tmp_path / "exports"
+    for name in ("9", "10", "temp-11"):
+        (exports / name).mkdir(parents=True)
+        (exports / name / "manifest.json").write_text('{"format": "stablehlo"}')
+    with pytest.raises(
+        CheckpointNotFoundError, match=r"a directory of exports \(2\)\. Name one .* newest, .*10, or the model"
+    ):
+        load_variables(exports)
+    checkpoints = (model_dir / "checkpoints").rename(tmp_path / "kept")
+    with pytest.raises(CheckpointNotFoundError, match="Name a checkpoint"):
+        load_variables(checkpoints)
 
 
 def test_variables_are_listed_without_reading_arrays(model_dir, monkeypatch):
