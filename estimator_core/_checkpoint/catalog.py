@@ -330,8 +330,8 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
     exports = _exports_in(path)
     if exports:
         raise CheckpointNotFoundError(
-            f"There is no checkpoint in {path}: it is a directory of exports ({len(exports)}). Name one of them, such as "
-            f"the newest, {path / exports[-1]}, or the model_dir that they come from."
+            f"There is no checkpoint in {path}: it is a directory of exports ({len(exports)}). Name one of them, such "
+            f"as the newest, {path / exports[-1]}, or the model_dir that they come from."
         )
     raise CheckpointNotFoundError(
         f"There is no checkpoint in {path}. Name a checkpoint (<model_dir>/checkpoints/100) or a model_dir "

@@ -91,7 +91,12 @@ class RawSignature:
             raise ArgumentError(
                 f"missing inputs {missing}, unknown inputs {unknown}. The signature takes {dict(self.inputs)}."
             )
-        return self.show(self.signature(**self.prepare({name: _array(name, value) for name, value in arrays.items()})))
+        given = {name: _array(name, value) for name, value in arrays.items()}
+        try:
+            found = self.signature(**self.prepare(given))
+        except ArgumentError as error:
+            raise ArgumentError(f"{error}{self._misfits(given, str(error))}") from error
+        return self.show(found)
 
     def prepare(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the array signature takes, from what a client sends."""
@@ -103,6 +108,16 @@ class RawSignature:
             differ = f" The inputs differ in their batch sizes: {sizes}." if len(set(sizes.values())) > 1 else ""
             raise ArgumentError(f"{error}{differ}") from error
         return {name: prepared[name] for name in self.signature.inputs if name in prepared}
+
+    def _misfits(self, arrays: Mapping[str, np.ndarray], told: str) -> str:
+        """What a client sent in another shape, in words: transforms and the array signature have other names for it."""
+        found: list[str] = []
+        for name, feature in self.inputs.items():
+            misfit = feature.misfit(arrays[name].shape)
+            words = f"input {name!r} must have shape {feature.shape}, given {arrays[name].shape}. {misfit}"
+            if misfit is not None and words not in told:
+                found.append(f" In the request, {words}")
+        return "".join(found)
 
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What a client sees, from what the array signature returns."""

@@ -44,6 +44,23 @@ class Feature:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
 
+    def misfit(self, shape: Sequence[int]) -> str | None:
+        """What to do about an array of another shape; None if it fits.
+
+        Example:
+            >>> Feature((None, 16)).misfit((16,))
+            'The first axis is the batch: pass a list of one for a single row.'
+        """
+        batched = self.shape[:1] == (None,)
+        given, row = tuple(shape), self.shape[1:] if batched else self.shape
+        if batched and given[1:] == row and len(given) == len(self.shape):
+            return None if given[0] else "A batch has at least one row."
+        if not batched:
+            return None if given == row else "Pass one value, not a list." if row == () else "All sizes are fixed."
+        if given == row:
+            return "The first axis is the batch: pass a list of one for a single row."
+        return f"The first axis is the batch; a row is {f'of shape {row}' if row else 'one value'}."
+
 
 def feature_of(value: Any) -> Feature:
     """The Feature of an array (its first axis is the batch), or the given Feature."""

@@ -221,7 +221,7 @@ def test_what_is_no_batch_is_refused_with_the_reason(written, kind):
     signature = getattr(ec.export.load(written("int32", 2)), kind)["serving_default"]
     with pytest.raises(ArgumentError, match=r"input 'id' is not an array: .* Lists must be nested evenly"):
         signature(id=[[1, 2], [3]], x=[0.0, 0.0])
-    with pytest.raises(ArgumentError, match=r"given \(0, 2\): a batch has at least one row\.$"):
+    with pytest.raises(ArgumentError, match=r"given \(0, 2\)\. A batch has at least one row\.$"):
         signature(id=np.zeros((0, 2), np.int32), x=np.zeros(0, np.float32))
 
 

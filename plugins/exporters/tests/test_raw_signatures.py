@@ -108,3 +108,38 @@ def test_lists_that_are_nested_unevenly_are_refused_by_name(estimator, tmp_path,
     uneven = {name: [[1.0, 2.0, 3.0], [1.0]] for name in received}
     with pytest.raises(ArgumentError, match=rf"input '{next(iter(received))}' is not an array: .*nested evenly"):
         loaded.raw_signatures["serving_default"](**uneven)
+
+
+def scaled(features, labels, mode):
+    return model_fn({"x": features["x"] * features.get("scale", 1.0)}, labels, mode)
+
+
+@pytest.mark.parametrize("kind", ["signatures", "raw_signatures"])
+def test_a_wrong_shape_is_told_with_what_to_pass(tmp_path, kind):
+    receiver = ec.export.build_raw_serving_input_receiver_fn(
+        {"x": ec.export.Feature((None, 3)), "scale": ec.export.Feature(())}
+    )
+    loaded = ec.export.load(trained(tmp_path / "m", scaled).export_saved_model(str(tmp_path / "e"), receiver))
+    signature = getattr(loaded, kind)["serving_default"]
+    x = np.ones((2, 3), np.float32)
+    assert signature(x=x, scale=2.0)["logits"].shape == (2, 2)
+    for wrong, told in (
+        ({"scale": [2.0]}, r"input 'scale' must have shape \(\), given \(1,\)\. Pass one value, not a list\.$"),
+        (
+            {"x": x[0]},
+            r"input 'x' must have shape \(None, 3\), given \(3,\)\. .* pass a list of one for a single row\.$",
+        ),
+        ({"x": x[:, :2]}, r"input 'x' .*, given \(2, 2\)\. The first axis is the batch; a row is of shape \(3,\)\.$"),
+    ):
+        with pytest.raises(ArgumentError, match=told):
+            signature(**{"x": x, "scale": 2.0, **wrong})
+
+
+def test_a_wrong_shape_is_told_under_the_name_that_the_client_used(estimator, tmp_path):
+    feature = ec.export.Feature((None, 3))
+    receiver = ec.export.ServingInputReceiver({"x": feature}, {"vector": feature})
+    signature = ec.export.load(estimator.export_saved_model(str(tmp_path), lambda: receiver)).raw_signatures
+    with pytest.raises(
+        ArgumentError, match=r"In the request, input 'vector' must have shape .*, given \(3,\)\. The first"
+    ):
+        signature["serving_default"](vector=np.ones(3))

@@ -131,7 +131,7 @@ GOOD = {"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}
         ("echo_FP32", {"inputs": [{**GOOD, "name": "z"}]}, 400, r"unknown inputs \['z'\]"),
         ("echo_FP32", {"inputs": [{**GOOD, "datatype": "FP64"}]}, 400, "must be FP32, given FP64"),
         ("echo_FP32", {"inputs": [{**GOOD, "shape": [2, 1]}]}, 400, r"must have shape \[-1, 2\]"),
-        ("echo_FP32", {"inputs": [{**GOOD, "shape": [0, 2], "data": []}]}, 400, "a batch has at least one row$"),
+        ("echo_FP32", {"inputs": [{**GOOD, "shape": [0, 2], "data": []}]}, 400, r"A batch has at least one row\.$"),
         ("echo_FP32", {"inputs": [GOOD], "outputs": [{"name": "z"}]}, 400, "no output 'z'"),
         ("echo_FP32", b"{", 400, "is not JSON"),
         ("echo_FP32", b"x" * 10_001, 413, "takes 10000"),

@@ -74,12 +74,9 @@ class Signature:
             array = np.asarray(value)
         except ValueError as error:
             raise ArgumentError(f"{where} is not an array: {error} Lists must be nested evenly.") from error
-        fits = len(array.shape) == len(feature.shape) and all(
-            size is None or size == given for size, given in zip(feature.shape, array.shape, strict=True)
-        )
-        if not fits or (feature.shape[:1] == (None,) and array.shape[0] == 0):
-            least = ": a batch has at least one row" if fits else ""
-            raise ArgumentError(f"{where} must have shape {feature.shape}, given {array.shape}{least}.")
+        misfit = feature.misfit(array.shape)
+        if misfit is not None:
+            raise ArgumentError(f"{where} must have shape {feature.shape}, given {array.shape}. {misfit}")
         wanted, computed = numpy_dtype(feature.dtype), self.computed.get(name, feature.dtype)
         excess = out_of_range(array, numpy_dtype(computed))
         if excess is not None:

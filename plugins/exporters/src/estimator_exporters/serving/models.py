@@ -111,11 +111,9 @@ class ServedModel:
             if datatype(array.dtype) != wanted:
                 raise BadRequestError(f"input {name!r} must be {wanted}, given {datatype(array.dtype)}")
             batched, given = shape[:1] == (None,), array.shape
-            fits = _fits(shape, given)
-            if not fits or (batched and not given[0]):
+            if (misfit := self.inputs[name].misfit(given)) is not None:
                 wanted_shape = [-1 if size is None else size for size in shape]
-                least = ": a batch has at least one row" if fits else ""
-                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(given)}{least}")
+                raise BadRequestError(f"input {name!r} must have shape {wanted_shape}, given {list(given)}. {misfit}")
             if batched and given[0] != (rows := given[0] if rows is None else rows):
                 sizes = {key: value.shape[0] for key, value in arrays.items() if self._wanted[key][1][:1] == (None,)}
                 raise BadRequestError(f"the inputs differ in their batch sizes: {sizes}")
@@ -172,12 +170,6 @@ def _checked(signature: Signature, arrays: Mapping[str, np.ndarray]) -> None:
         signature.checked(arrays)
     except ArgumentError as error:
         raise BadRequestError(str(error)) from error
-
-
-def _fits(shape: Sequence[int | None], given: Sequence[int]) -> bool:
-    return len(shape) == len(given) and all(
-        size is None or size == found for size, found in zip(shape, given, strict=True)
-    )
 
 
 def _zeros(features: Mapping[str, Feature], batch: int) -> dict[str, np.ndarray]:
