@@ -44,13 +44,15 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
     """`array` with its device dtype: the array itself if it has that dtype, otherwise a copy.
 
     Raises:
-        InputError: an integer is outside the narrower range.
+        InputError: a number is outside the narrower range.
     """
     dtype = device_dtype(array.dtype)
     return array if dtype == array.dtype else _narrowed(array, dtype, name)
 
 
 def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
+    if dtype.kind in "fc":
+        return _rounded(array, dtype, name)
     narrowed = array.astype(dtype)
     if dtype.kind in "iu" and not (narrowed == array).all():
         limits = np.iinfo(dtype)
@@ -61,6 +63,23 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
             "them as strings to keep them beside the batch, or set jax_enable_x64. A host transform may take them."
         )
     return narrowed
+
+
+def _rounded(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
+    """Narrower floats. A finite number does not become infinite; a NaN or an infinity stays."""
+    try:
+        with np.errstate(over="raise"):
+            return array.astype(dtype)
+    except FloatingPointError:
+        pass
+    with np.errstate(over="ignore"):
+        narrowed = array.astype(dtype)
+    lost = np.isfinite(array) & ~np.isfinite(narrowed)
+    place = f" in row {np.argwhere(lost)[0, 0]}" if array.ndim else ""
+    raise InputError(
+        f"{name} holds {array[lost][0]}{place}, which is infinite as {dtype}. Correct it, scale it, take its "
+        "logarithm, or set jax_enable_x64. A host transform may do so."
+    )
 
 
 def as_array(leaf: object, name: str) -> np.ndarray:

@@ -63,6 +63,22 @@ def test_an_integer_that_would_wrap_is_refused_in_a_later_batch_too():
         drawn({"id": np.array([1], np.uint64)}, {"id": np.array([2**32], np.uint64)})
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_finite_number_that_would_be_infinite_is_refused_by_name_and_row():
+    for value in (1e300, -1e39, np.complex128(1e39j)):
+        wrong = np.array([[1, np.inf], [np.nan, value]])
+        with pytest.raises(
+            InputError, match=r"feature 'x' holds .*e\+\d+j?\)? in row 1, which is infinite as (float|comp)"
+        ):
+            drawn({"x": np.array([[1, np.inf]], wrong.dtype)}, {"x": wrong})
+    largest = float(np.finfo(np.float32).max)
+    (batch,) = drawn({"x": np.array([np.inf, -np.inf, largest, 1e-60])})
+    assert batch.features["x"].tolist() == [np.inf, -np.inf, largest, 0]
+    data = ec.inputs.numpy_input_fn({"x": np.array([0, 0, 1e39])}, None, 1, shuffle=True, seed=1)
+    with pytest.raises(InputError, match=r"feature 'x' holds 1e\+39 in row 2"):
+        list(open_input(data, mode="train"))
+
+
 def test_wide_numbers_stay_wide_where_jax_is_told_so():
     jax.config.update("jax_enable_x64", True)
     try:

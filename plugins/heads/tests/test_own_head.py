@@ -1,5 +1,8 @@
 """What BaseHead does for a user's own head, and what every head does with optimizers, summaries and padding."""
 
+from decimal import Decimal
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +13,7 @@ import estimator_core as ec
 import estimator_heads as eh
 from estimator_core._export.outputs import PredictOutput
 from estimator_core._model.scope import applying
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, InputError
 from estimator_core.metrics import applying_example_weights
 from estimator_heads.checks import check_thresholds
 
@@ -209,3 +212,11 @@ def test_a_weight_of_a_head_is_a_finite_number_from_0(weight):
         eh.MultiHead(heads, head_weights=[1.0, weight])
     labels, logits = {"price": np.zeros((1, 1)), "share": np.ones((1, 1))}, np.array([[1.0, 9.0]])
     assert float(eh.MultiHead(heads, head_weights=np.array([0.5, 0])).loss(labels, logits)) == 0.5
+
+
+def test_an_object_that_is_infinite_as_float32_is_no_label():
+    contract = eh.HeadContract(eh.RegressionHead())
+    labels = np.array([Decimal("1.5"), Decimal("1e39")], object)
+    batches, convert = contract.open([({}, labels)], mode="train", memory=Path("none"), check=True)
+    with pytest.raises(InputError, match=r"Labels hold inf in row 1 of batch 1, .*: it is not finite"):
+        convert(batches[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -98,6 +99,68 @@ def test_whole_numbers_of_tables_that_float32_holds() -> None:
         2**30,
     ]
     assert of_table(pa.table({"x": column.cast(pa.float64(), safe=False)}))[0] == 2**24
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("text", ["1e39", "-1e39", "1" + "0" * 50])
+def test_finite_numbers_of_texts_do_not_become_infinite(tmp_path: Path, kind: str, text: str) -> None:
+    for infinite in ([], ["Infinity", "-Infinity"]):
+        source = of_text(tmp_path, kind, ["1.5", *infinite, text, "2.5"], column_types={"x": "float32"})
+        line = len(infinite) + (3 if kind == "csv" else 2)
+        shown = re.escape(text if kind == "csv" or "e" not in text else text.replace("e", "e+"))
+        with pytest.raises(
+            InputError, match=rf"rows\.{kind}, line {line}: column 'x': '{shown}' is infinite as float32"
+        ):
+            list(source())
+        skipped = of_text(
+            tmp_path, kind, ["1.5", *infinite, text, "2.5"], on_error="skip", column_types={"x": "float32"}
+        )
+        expected = [1.5, *map(float, infinite), 2.5]
+        assert [row for batch in skipped() for row in batch["x"].tolist()] == expected
+    wide = of_text(tmp_path, kind, ["1.5", "1e39"], column_types={"x": "float64"})
+    assert next(wide())["x"].tolist() == [1.5, 1e39]
+
+
+def test_numbers_that_are_infinite_as_float16(tmp_path: Path) -> None:
+    for kind in ("csv", "jsonl"):
+        with pytest.raises(InputError, match=r"column 'x': 7\d*\.0 is infinite as float16"):
+            list(of_text(tmp_path, kind, ["1.5", "70000"], column_types={"x": "float16"})())
+
+
+def test_finite_numbers_of_lists_of_json_do_not_become_infinite(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 3: column 'x': '\[2\.5, 1e\+39\]' is infinite as float32"):
+        list(of_text(tmp_path, "jsonl", ["[1.5]", "[Infinity, 1.0]", "[2.5, 1e39]"])())
+    found = next(of_text(tmp_path, "jsonl", ["[1.5]", "[Infinity, 1.0]", "[]"])())["x"]
+    assert found.tolist() == [[1.5, 0], [np.inf, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (1.5, 1e39),
+        ([1.5], [1.5, -1e39]),
+        (Decimal("1.5"), Decimal("1e39") + Decimal("0.5")),
+        ("1.5", "1e39"),
+    ],
+)
+def test_finite_numbers_of_columns_do_not_become_infinite(tmp_path: Path, good: Any, bad: Any) -> None:
+    columns = [pa.array([good, bad]), pa.array([good, good])]
+    options = {"column_types": {"x": "float32"}} if isinstance(good, str) else {}
+    with pytest.raises(InputError, match=r"0\.parquet, row 1: column 'x': .*1.* is infinite as float32"):
+        of_parquet(tmp_path, *columns, **options)
+    assert len(of_parquet(tmp_path, *columns, on_error="skip", **options)) == 3
+    if not isinstance(good, str):
+        with pytest.raises(ArgumentError, match=r"Column 'x' becomes float32, and .*1.* of row 1 is infinite as such"):
+            of_table(pa.table({"x": columns[0]}))
+    infinite = pa.array([np.inf, -np.inf])
+    assert of_table(pa.table({"x": infinite})).tolist() == [np.inf, -np.inf]
+    assert of_parquet(tmp_path, infinite, infinite) == [np.inf, -np.inf] * 2
+
+
+def test_finite_numbers_of_frames_do_not_become_infinite() -> None:
+    source = pandas_input_fn(pd.DataFrame({"x": [1.5, np.inf, np.nan, 1e39]}), None, 2, shuffle=True, seed=1)
+    with pytest.raises(InputError, match=r"feature 'x' holds 1e\+39 in row 3, which is infinite as float32"):
+        list(open_input(source, mode="train"))
 
 
 def test_tables_keep_the_width_of_their_numbers_with_x64(x64: None) -> None:
@@ -280,7 +343,7 @@ def test_missing_words_of_frames_are_none() -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_float16_is_read_from_text(tmp_path: Path, kind: str) -> None:
-    values = next(of_text(tmp_path, kind, ["1.5", "1e6"], column_types={"x": "float16"})())["x"]
+    values = next(of_text(tmp_path, kind, ["1.5", "Infinity"], column_types={"x": "float16"})())["x"]
     assert (values.dtype, values.tolist()) == (np.float16, [1.5, np.inf])
     with pytest.raises(ArgumentTypeError, match=r"longdouble|float128"):
         of_text(tmp_path, kind, ["1.5"], column_types={"x": np.longdouble})

@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.inputs import ArrayInput, numpy_input_fn
 from estimator_inputs.reading.ragged import Ragged
 from estimator_inputs.table.arrays import plain_array, to_column
-from estimator_inputs.table.rounding import rounded_rows
+from estimator_inputs.table.rounding import infinite_rows, rounded_rows
 from estimator_inputs.table.types import STRING, ColumnType, check_names, inferred, is_word, item_type
 
 
@@ -50,7 +50,8 @@ def table_input_fn(
 
     Raises:
         ArgumentError: no such column, a column twice, no rows, or a column that holds neither numbers nor strings nor
-            lists of them. Whole numbers that become float32 and are not exact as such.
+            lists of them. Whole numbers that become float32 and are not exact as such, or a finite number that becomes
+            infinite.
         ArgumentTypeError: the table exports no Arrow stream.
 
     Example:
@@ -141,6 +142,13 @@ def _values(name: str, column: Any) -> np.ndarray:
         values, _ = to_column(array, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ArgumentError(f"Column {name!r} holds {arrow} and cannot be read as {kind.name}: {error}.") from error
+    infinite = next(infinite_rows(array, values), None)
+    if infinite is not None:
+        row, number = infinite
+        raise ArgumentError(
+            f"Column {name!r} becomes {kind.dtype}, and {number} of row {row} is infinite as such. Correct it, or "
+            "scale the column."
+        )
     if isinstance(values, Ragged):
         dense = replace(values, fill=padding if kind.dtype.kind == "f" else values.fill).dense()
         if kind.dtype.kind == "f" and array.null_count:

@@ -56,7 +56,8 @@ class NumberRule:
         """The numbers, float32[examples, width]."""
         if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _no_number(array) is not None):
             return np.zeros((0, self.width), np.float32)  # `fault` says what is wrong
-        return _numbers(array).astype(np.float32).reshape(len(array), -1)
+        with np.errstate(over="ignore"):  # a number that is infinite so is refused later
+            return _numbers(array).astype(np.float32).reshape(len(array), -1)
 
     def learn(self, parts: Sequence[Array]) -> list[float]:
         """What replaces missing numbers, one value for each place.

@@ -51,7 +51,8 @@ class NumberLabels:
             found = first_no_number(array)
             if found is not None:
                 return _of_object(*found)
-            array = array.astype(np.float64)
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)  # as `convert`
         kind = array.dtype.kind
         if kind not in "fiub":
             return Fault(row=0, value=shown(_first(array)), problem=f"is {_kind(array)}, not a number", cure=_TEXT)

@@ -11,7 +11,7 @@ from estimator_inputs.reading.blocks import BadRow, Block
 from estimator_inputs.reading.ragged import Column, take
 from estimator_inputs.table.arrays import to_column
 from estimator_inputs.table.casts import castable, shown
-from estimator_inputs.table.rounding import rounded_rows
+from estimator_inputs.table.rounding import infinite_rows, rounded_rows
 from estimator_inputs.table.types import ColumnType
 
 _CURE = "column_types: an integer, 'string' to hash it, or a float to round it"
@@ -57,6 +57,8 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
         if kind.exact:
             for row, number in rounded_rows(array, kind.dtype):
                 faults.setdefault(row, f"column {name!r}: {kind.dtype} does not hold {number} exactly ({_CURE})")
+        for row, number in infinite_rows(array, columns[name]):
+            faults.setdefault(row, f"column {name!r}: {shown(number)} is infinite as {kind.dtype}")
         if kind.vocabulary is not None:
             for row, unknown in kind.vocabulary.unknown(columns[name], f"column {name!r}: "):
                 faults.setdefault(row, unknown)

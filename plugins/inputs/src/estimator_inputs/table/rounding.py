@@ -1,4 +1,4 @@
-"""Whole numbers that a float does not hold exactly: ids must not become other ids."""
+"""Numbers that a float does not hold: ids must not become other ids, and no number becomes infinite."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
+
+from estimator_inputs.reading.ragged import Column, Ragged
 
 
 def rounded(numbers: np.ndarray, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
@@ -48,6 +50,57 @@ def rounded_rows(array: Any, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
         yield from ((int(parents[place]), number) for place, number in rounded_rows(array.flatten(), dtype))
     else:
         yield from rounded(_numbers(array), dtype)
+
+
+def infinite_rows(array: Any, column: Column) -> Iterator[tuple[int, Any]]:
+    """Row and value of each finite number of an Arrow array that a float of the column does not hold.
+
+    Args:
+        array: numbers, lists of them, or texts of numbers.
+        column: what became of the array.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> list(infinite_rows(pa.array([1e39, np.inf]), np.array([np.inf, np.inf], np.float32)))
+        [(0, 1e+39)]
+    """
+    values = column.values if isinstance(column, Ragged) else column
+    if values.dtype.kind != "f" or not (infinite := np.isinf(values)).any():
+        return
+    if isinstance(column, Ragged):
+        rows = np.unique(np.repeat(np.arange(len(column.lengths)), column.lengths)[infinite])
+    else:
+        rows = np.flatnonzero(infinite.reshape(len(values), -1).any(1))
+    for row in rows.tolist():
+        found = next((item for item in items_of(array[row].as_py()) if becomes_infinite(item, values.dtype)), None)
+        if found is not None:
+            yield row, found
+
+
+def items_of(value: Any) -> Iterator[Any]:
+    """The items of a nested list; a value alone."""
+    if not isinstance(value, list):
+        yield value
+        return
+    items: list[Any] = value
+    for item in items:
+        yield from items_of(item)
+
+
+def becomes_infinite(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number, or a text of one, is finite and is not so as a float of this type.
+
+    Example:
+        >>> [becomes_infinite(value, np.dtype("float32")) for value in (1e39, "-1e39", 10**400, float("inf"), None)]
+        [True, True, True, False, False]
+    """
+    if value is None or "inf" in str(value).lower():
+        return False
+    try:
+        with np.errstate(over="ignore"):
+            return bool(np.isinf(np.float64(value).astype(dtype)))
+    except OverflowError:  # an integer that no float holds
+        return True
 
 
 def _is_whole(arrow: Any) -> bool:

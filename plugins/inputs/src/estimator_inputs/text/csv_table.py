@@ -16,6 +16,7 @@ from estimator_inputs.text.quotes import record_ends
 
 _COLUMN = re.compile(r"CSV column #(\d+)")
 _SHOWN = 60
+_INFINITE = "a finite number becomes infinite"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +52,24 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
     """The columns `types` of records whose columns are `names`.
 
     Raises:
-        pyarrow.ArrowInvalid: a record with another number of fields, a value of the wrong type, or bytes that are not
-            UTF-8.
+        pyarrow.ArrowInvalid: a record with another number of fields, a value of the wrong type, a finite number that
+            becomes infinite, or bytes that are not UTF-8.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = _read(data, names, {name: arrow_type(kind) for name, kind in types.items()}, form)
+    for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
+        infinite = pc.is_inf(table.column(name))
+        if pc.any(infinite).as_py():
+            texts = _read(data, names, {name: pa.string()}, form).column(name).filter(infinite).to_pylist()
+            if any(text is not None and "inf" not in text.lower() for text in texts):
+                raise pa.ArrowInvalid(f"CSV column #{list(names).index(name)}: {_INFINITE}")
+    return table
+
+
+def _read(data: bytes, names: Sequence[str], types: Mapping[str, Any], form: CsvFormat) -> Any:
+    """The columns `types`, whose values are Arrow types."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -68,7 +84,7 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
         ),
         arrow_csv.ConvertOptions(
             include_columns=list(types),
-            column_types={name: arrow_type(kind) for name, kind in types.items()},
+            column_types=dict(types),
             null_values=list(form.na_values),
             strings_can_be_null=True,
             quoted_strings_can_be_null=form.quoted_na,
@@ -147,6 +163,8 @@ def _fault_of(
     if "UTF8" in str(error):
         shown = repr(field[:_SHOWN]).replace(r"\\x", r"\x")  # a byte is `\xff` as it is read
         return f"column {name!r}: {shown} is not valid UTF-8"
+    if _INFINITE in str(error):
+        return f"column {name!r}: {field[:_SHOWN]!r} is infinite as {types[name].name}"
     larger = types[name].dtype == np.uint64 and field.strip().isdigit()
     cure = "; read the column as 'string' and hash it (column_types)" if larger else ""
     return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}{cure}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_inputs.table.rounding import becomes_infinite, items_of
 from estimator_inputs.table.types import STRING, ColumnType, arrow_type
 
 _SHOWN = 60
@@ -17,7 +18,8 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
     """The columns `types` of lines of JSON objects; other keys are skipped.
 
     Raises:
-        pyarrow.ArrowInvalid: a line that is not a JSON object, or a value of the wrong type.
+        pyarrow.ArrowInvalid: a line that is not a JSON object, a value of the wrong type, or a finite number that
+            becomes infinite.
     """
     import pyarrow as pa
     from pyarrow import json as arrow_json
@@ -29,7 +31,7 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
             raise pa.ArrowInvalid(f"not valid UTF-8: {error}") from error
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
     try:
-        return arrow_json.read_json(
+        table = arrow_json.read_json(
             pa.BufferReader(data),
             arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
             arrow_json.ParseOptions(
@@ -38,6 +40,38 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
         )
     except UnicodeDecodeError as error:  # an error message that cuts a character in two
         raise pa.ArrowInvalid("no JSON") from error
+    lines: list[bytes] = []
+    for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
+        rows = _infinite_rows(table.column(name))
+        if rows:
+            lines = lines or [line for line in data.split(b"\n") if line.strip()]
+            if any(_infinite(_value(lines[row], name), types[name]) for row in rows):
+                raise pa.ArrowInvalid(f"{name}: a finite number becomes infinite")
+    return table
+
+
+def _infinite_rows(column: Any) -> list[int]:
+    """The rows with an infinite number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_list(column.type):
+        return pc.indices_nonzero(pc.is_inf(column).fill_null(False)).to_pylist()
+    places = pc.indices_nonzero(pc.is_inf(pc.list_flatten(column)).fill_null(False))
+    return pc.list_parent_indices(column).take(places).unique().to_pylist() if len(places) else []
+
+
+def _value(line: bytes, name: str) -> Any:
+    """A value of a line; None where the line is JSON for Arrow alone, which also reads `Inf`."""
+    try:
+        return json.loads(line).get(name)
+    except ValueError:
+        return None
+
+
+def _infinite(value: Any, kind: ColumnType) -> bool:
+    """Whether a finite number, or one of a list of them, is infinite as a float of this type."""
+    return kind.dtype.kind == "f" and any(becomes_infinite(item, kind.dtype) for item in items_of(value))
 
 
 def is_object(line: bytes) -> bool:
@@ -101,6 +135,8 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     for name, kind in types.items():
         if name in values and not _fits(values[name], kind):
             return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is not of type {kind.name}"
+        if _infinite(values.get(name), kind):
+            return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is infinite as {kind.dtype}"
     return str(error)
 
 
