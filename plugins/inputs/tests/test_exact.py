@@ -163,6 +163,28 @@ def test_finite_numbers_of_frames_do_not_become_infinite() -> None:
         list(open_input(source, mode="train"))
 
 
+def test_decimals_of_frames_are_those_of_tables(tmp_path: Path) -> None:
+    for numbers, arrow in (
+        ([Decimal("0.1"), None, Decimal("2.25")], pa.decimal128(38, 2)),
+        ([Decimal(7), Decimal(2**30)], pa.decimal128(20, 0)),
+    ):
+        expected = np.array([np.nan if number is None else float(number) for number in numbers], np.float32)
+        series = pd.Series(numbers, dtype=pd.ArrowDtype(arrow))
+        source = pandas_input_fn(pd.DataFrame({"x": series}), series.fillna(Decimal(0)), 4, shuffle=False)
+        batch = next(open_input(source, mode="train"))
+        np.testing.assert_array_equal(batch.features["x"], expected)
+        np.testing.assert_array_equal(batch.labels, np.nan_to_num(expected))
+        np.testing.assert_array_equal(of_table(pa.table({"x": pa.array(numbers, arrow)})), expected)
+        read = of_parquet(tmp_path, pa.array(numbers, arrow), column_defaults={"x": float("nan")})
+        np.testing.assert_array_equal(np.array(read, np.float32), expected)
+    large = pd.Series([Decimal(1), Decimal(LARGE)], index=["a", "b"], dtype=pd.ArrowDtype(pa.decimal128(20, 0)))
+    with pytest.raises(
+        ArgumentError, match=rf"x\['x'\] holds decimals, .* does not hold {LARGE} of row 'b' exactly: .*int64"
+    ):
+        pandas_input_fn(pd.DataFrame({"x": large}), None, 4, shuffle=False)
+    assert next(pandas_input_fn(pd.DataFrame({"x": large.astype("int64")}), None, 4, shuffle=False)())["x"][1] == LARGE
+
+
 def test_tables_keep_the_width_of_their_numbers_with_x64(x64: None) -> None:
     for arrow in (pa.int64(), pa.int32(), pa.decimal128(20, 0)):
         column = pa.array([Decimal(LARGE) if "decimal" in str(arrow) else LARGE, None], arrow)

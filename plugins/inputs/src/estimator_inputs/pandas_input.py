@@ -29,7 +29,7 @@ def pandas_input_fn(
     """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.
 
     The columns are copied when this is called. Text and categories become object arrays (host features), with None for
-    pandas.NA. Nullable integers and booleans with missing values become floats with NaN.
+    pandas.NA. Nullable integers and booleans with missing values become floats with NaN. So do Arrow's decimals.
 
     Args:
         x: one feature in each column, with text as its name.
@@ -43,8 +43,8 @@ def pandas_input_fn(
         target_column: a name that is not a column of x, if y is given.
 
     Raises:
-        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice; whole numbers beside missing ones that
-            are not exact as floats.
+        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice; whole numbers beside missing ones, or
+            decimals without decimal places, that are not exact as floats.
         ArgumentTypeError: x is not a DataFrame, y is neither a Series nor a DataFrame, or target_column is not text.
 
     Example:
@@ -107,6 +107,9 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
 
 def _values(name: str, series: Any) -> np.ndarray:
     """A copy, so that later changes of the frame do not reach the input."""
+    arrow = getattr(series.dtype, "pyarrow_dtype", None)
+    if arrow is not None and "decimal" in str(arrow):
+        return _of_decimals(name, series, whole=arrow.scale <= 0)
     kind = series.dtype.kind
     if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":
         values = np.array(series.to_numpy())
@@ -131,13 +134,35 @@ def _without_na(values: np.ndarray, series: Any) -> np.ndarray:
     return values
 
 
-def _check_exact(name: str, series: Any) -> None:
-    """Refuses whole numbers beside missing ones that become other numbers as floats."""
+def _of_decimals(name: str, series: Any, *, whole: bool) -> np.ndarray:
+    """Decimals as floats, as in tables: those without decimal places are exact, others are rounded."""
+    known = series.dropna()
+    dtype = _real_dtype()
+    if whole:
+        found = next(rounded(np.array([int(number) for number in known], object), dtype), None)
+        if found is not None:
+            raise ArgumentError(
+                f"{name} holds decimals, so it becomes {dtype}, which does not hold {found[1]} of row "
+                f"{known.index[found[0]]!r} exactly: other numbers would become the same. Make integers of the column "
+                "(astype('int64')), or strings (astype('string')) and hash these. astype('float64') rounds them."
+            )
+    values = np.full(len(series), np.nan)
+    values[series.notna().to_numpy()] = [float(number) for number in known]
+    return values
+
+
+def _real_dtype() -> np.dtype[Any]:
+    """The dtype of real numbers on a device."""
     import jax
 
+    return np.dtype(np.float64 if cast(Any, jax.config).jax_enable_x64 else np.float32)
+
+
+def _check_exact(name: str, series: Any) -> None:
+    """Refuses whole numbers beside missing ones that become other numbers as floats."""
     known = series.dropna()
     numbers = known.to_numpy(dtype=getattr(series.dtype, "numpy_dtype", None))
-    dtype = np.dtype(np.float64 if cast(Any, jax.config).jax_enable_x64 else np.float32)
+    dtype = _real_dtype()
     found = next(rounded(numbers, dtype), None) if numbers.dtype.kind in "iu" else None
     if found is not None:
         raise ArgumentError(

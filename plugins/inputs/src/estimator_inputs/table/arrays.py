@@ -32,6 +32,8 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
     if kind.sizes and pa.types.is_fixed_size_list(array.type):
         return _of_one_size(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
+        if pa.types.is_decimal(array.type) and kind.dtype == np.float32:
+            array = array.cast(pa.float64())  # Arrow's cast to float32 is another number than the nearest
         exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
         array = array.cast(wanted, safe=exact)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
