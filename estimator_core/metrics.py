@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from estimator_core import _moved
 from estimator_core._metrics.base import Metric, TotalsMetric
+from estimator_core._metrics.directions import less_is_better
 from estimator_core._metrics.example_weights import applying_example_weights, example_weights
 from estimator_core._metrics.mean import Mean, accuracy, mean
 from estimator_core._metrics.merging import (
@@ -28,6 +29,7 @@ __all__ = [
     "check_same_structure",
     "compute_metrics",
     "example_weights",
+    "less_is_better",
     "mean",
     "merge_metrics",
     "on_host",

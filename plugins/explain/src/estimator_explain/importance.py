@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,35 +14,9 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 from estimator_core.estimator import Estimator
+from estimator_core.metrics import less_is_better
 from estimator_explain.rows import Rows, read_rows
 
-#: Words in the names of metrics of which less is better; of all others more is assumed to be better.
-_LESS_IS_BETTER = frozenset(
-    [
-        "loss",
-        "error",
-        "perplexity",
-        "brier",
-        "mae",
-        "mse",
-        "rmse",
-        "msle",
-        "rmsle",
-        "mape",
-        "smape",
-        "nll",
-        "deviance",
-        "entropy",
-        "wer",
-        "cer",
-        "ece",
-        "crossentropy",
-        "logloss",
-        "divergence",
-        "hinge",
-        "cosh",
-    ]
-)
 #: Results that do not say how good a model is; of named heads the name follows.
 _NOT_QUALITY = ("global_step", "label/mean", "prediction/mean", "accuracy_baseline", "probability_mean")
 
@@ -183,16 +156,6 @@ def _metrics(metrics: Sequence[str] | None, results: Mapping[str, Any]) -> dict[
 def _direction(asked: str) -> tuple[str, bool | None]:
     name, colon, direction = asked.rpartition(":")
     return (name, direction == "min") if colon and direction in ("min", "max") else (asked, None)
-
-
-def less_is_better(metric: str) -> bool:
-    """Whether the name of a metric says that it measures what is wrong.
-
-    Example:
-        >>> [less_is_better(name) for name in ("average_loss", "mae", "kl_divergence", "accuracy", "closs")]
-        [True, True, True, False, False]
-    """
-    return not _LESS_IS_BETTER.isdisjoint(re.split(r"[^a-z0-9]+", metric.lower()))
 
 
 def _is_of_data(name: str) -> bool:

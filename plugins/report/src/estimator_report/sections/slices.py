@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from estimator_core.metrics import less_is_better
 from estimator_report.charts import interval_chart, line_chart
 from estimator_report.contract import ReportSource
-from estimator_report.directions import less_is_better
 
 #: Metrics that describe the data, not the quality of the model.
 _OF_DATA = ("label/mean", "prediction/mean", "accuracy_baseline")

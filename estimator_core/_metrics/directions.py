@@ -1,0 +1,22 @@
+"""Which way a metric is good, by the words of its name."""
+
+from __future__ import annotations
+
+import re
+
+#: Words in the names of metrics of which less is better; of all others more is assumed to be better.
+_LESS = re.compile(
+    "brier|cer|cosh|crossentropy|deviance|divergence|ece|entropy|errors?|hinge|logloss|loss|losses|mae|mape|mse|msle|"
+    "nll|perplexity|rmse|rmsle|smape|wer"
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def less_is_better(metric: str) -> bool:
+    """Whether the name of a metric says that it measures what is wrong, such as a loss.
+
+    Example:
+        >>> [less_is_better(name) for name in ("average_loss", "val/rmse", "MeanSquaredError", "accuracy", "glossary")]
+        [True, True, True, False, False]
+    """
+    return any(_LESS.fullmatch(word.lower()) for word in _WORD.findall(metric))
