@@ -340,14 +340,11 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
 
 
 def _exports_in(path: Path) -> list[str]:
-    """The names of the exports in a directory, the newest last."""
-    places = [place for place in path.iterdir() if place.name.isdecimal()] if path.is_dir() else []
-    return sorted((place.name for place in places if _is_export(place)), key=int)
-
-
-def _is_export(path: Path) -> bool:
-    """Whether the manifest in a directory is that of an export, whose format has a name."""
-    try:
-        return isinstance(json.loads((path / MANIFEST_FILE).read_bytes())["format"], str)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    """The names of the exports in a directory, the newest last. The format of an export has a name."""
+    names = [place.name for place in path.iterdir() if place.name.isdecimal()] if path.is_dir() else []
+    found: list[str] = []
+    for name in names:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            if isinstance(json.loads((path / name / MANIFEST_FILE).read_bytes())["format"], str):
+                found.append(name)
+    return sorted(found, key=int)

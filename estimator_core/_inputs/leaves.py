@@ -66,7 +66,7 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
 
 
 def _rounded(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """Narrower floats. A finite number does not become infinite; a NaN or an infinity stays."""
+    """The array as narrower floats; a finite number that becomes infinite is refused."""
     try:
         with np.errstate(over="raise"):
             return array.astype(dtype)

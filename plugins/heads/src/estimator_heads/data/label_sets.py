@@ -20,7 +20,7 @@ _IDS = "Pass class ids as integers, or multi-hot labels: 0 or 1 in a column for 
 class LabelSets:
     """Several classes out of `n_classes`. Nothing is converted here: the transform of the head does that.
 
-    A row of more than two numbers that are 0 or 1 alone repeats one. So it is no list of ids, which are different.
+    A row of more than two numbers that are 0 or 1 alone repeats one. So it cannot be a list of ids, which differ.
 
     Attributes:
         n_classes: how many there are.

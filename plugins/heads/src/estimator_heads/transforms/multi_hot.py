@@ -68,8 +68,7 @@ class MultiHotLabels:
         filled up as files do it, if there are more than two classes.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary, an id outside the classes, or more than two numbers of
-                0 and 1 in a row that is not multi-hot labels of `n_classes`.
+            ArgumentError: a label that is not in the vocabulary, an id outside the classes, or another width.
         """
         labels = labels_of(batch, self._feature)
         given = by_class(labels, self._n_classes)
