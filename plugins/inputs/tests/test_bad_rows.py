@@ -129,6 +129,28 @@ def test_bad_rows_among_the_first_tell_no_types(tmp_path: Path, bad: bytes) -> N
     assert batch["id"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[{"x": 1}, {"x": 2}]', r"it holds a JSON array, .* jq -c '\.\[\]' FILE"),
+        ('[\n {\n "x": 1\n }\n]\n', r"it holds a JSON array, .* jq -c '\.\[\]' FILE"),
+        ('\n[\n{"x": 1},\n{"x": 2}\n]', r"it holds a JSON array, .* jq -c '\.\[\]' FILE"),
+        ('{\n "x": 1\n}\n{\n "x": 2\n}\n', r"its JSON objects have several lines each, .* jq -c \. FILE"),
+        ('{"x": 1},\n{"x": 2},\n', "it holds commas between JSON objects"),
+        ("\nx,y\n1,2\n", "it does not hold JSON lines: line 2 is 'x,y'"),
+        ("[1, 2]\n[3, 4]\n", r"it does not hold JSON lines: line 1 is '\[1, 2\]'"),
+    ],
+)
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_files_that_are_not_json_lines_are_told_as_what_they_are(
+    tmp_path: Path, text: str, told: str, on_error: Any
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"rows\.jsonl: {told}"):
+        jsonl_input_fn(path, 7, shuffle=False, on_error=on_error)
+
+
 BAD_JSON = {
     "wrong type": (b'{"id": "x", "weight": 1}\n', "column 'id': 'x' is not of type int64"),
     "no number": (b'{"weight": 1}\n', "column 'id': no value, and no default (column_defaults)"),

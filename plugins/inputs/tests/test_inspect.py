@@ -128,9 +128,37 @@ def test_kinds_are_told_by_the_first_bytes(tmp_path: Path, kind: str) -> None:
     assert kind_of(tmp_path / "unnamed") == kind
 
 
+def test_an_array_of_json_is_no_csv(tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text('[\n {"x": 1}\n]\n')
+    with pytest.raises(InputError, match="it holds a JSON array"):
+        inspect_files(tmp_path / "rows.json")
+
+
 def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "nothing").touch()
     with pytest.raises(InputError, match="is empty"):
         inspect_files(tmp_path / "nothing")
     assert main(["inputs", "inspect", str(tmp_path / "nothing")]) == 1
     assert "nothing is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.csv", "a;b\n1,5;2\n", "--field-delim ';'"),
+        ("a.csv", "a\tb\n1\t2\n", "--field-delim $'\\t'"),
+        ("a.tsv", "a,b\n1,2\n", "--field-delim ','"),
+        ("a.csv", "a,b;c\n1,2\n", None),
+        ("a.csv", "text\nhello; you\n", None),
+    ],
+)
+def test_a_file_of_one_column_names_the_option_for_others(
+    tmp_path: Path, name: str, text: str, told: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert main(["inputs", "inspect", str(tmp_path / name)]) == 0
+    assert caplog.text.count("--field-delim") == (told is not None)
+    assert told is None or told in caplog.text
+    caplog.clear()
+    assert main(["inputs", "inspect", str(tmp_path / name), "--field-delim", ";"]) == 0
+    assert not caplog.text.count("--field-delim")

@@ -23,7 +23,7 @@ from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
-from estimator_inputs.text.json_table import is_object, json_table, json_what_can_be
+from estimator_inputs.text.json_table import is_object, json_table, json_what_can_be, other_form
 
 _HEAD = 1 << 18
 
@@ -175,10 +175,16 @@ def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
         head = head[: head.rfind(b"\n") + 1] or head + stream.read()
     if not head.strip():
         raise InputError(f"{path} has no rows.")
+    whole = head.lstrip().partition(b"\n")[0].rstrip().endswith(b"}")  # Arrow may read an object over several lines
     try:
-        return _types_of(head)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):  # bad rows have no types
-        good = b"".join(line + b"\n" for line in head.split(b"\n") if is_object(line))
+        if whole:
+            return _types_of(head)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+        pass
+    other = other_form(head)
+    if other is not None:
+        raise InputError(f"{path}: {other}")
+    good = b"".join(line + b"\n" for line in head.split(b"\n") if is_object(line))  # bad rows have no types
     try:
         return _types_of(good)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

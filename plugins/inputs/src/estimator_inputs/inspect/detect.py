@@ -40,4 +40,6 @@ def kind_of(path: Path, compression: str = "auto") -> str:
         return "parquet"
     if len(head) >= 12 and masked_crc32c(head[:8]).to_bytes(4, "little") == head[8:12]:
         return "tfrecord"
-    return "jsonl" if head.lstrip().startswith(b"{") else "csv"
+    text = head.lstrip()
+    of_objects = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")  # an array, which jsonl_input_fn refuses
+    return "jsonl" if text.startswith(b"{") or of_objects else "csv"

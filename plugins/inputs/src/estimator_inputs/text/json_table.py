@@ -87,6 +87,30 @@ def is_object(line: bytes) -> bool:
         return False
 
 
+def other_form(head: bytes) -> str | None:
+    r"""What a text that is not JSON lines holds, and the cure; None if a line is an object.
+
+    Example:
+        >>> other_form(b'{"a": 1}\n'), other_form(b"a,b\n1,2\n")
+        (None, 'it does not hold JSON lines: line 1 is \'a,b\'. Write one JSON object a line, such as {"x": 1}.')
+    """
+    lines = [(number, line.strip()) for number, line in enumerate(head.split(b"\n"), 1) if line.strip()]
+    number, first = lines[0]
+    if first.startswith(b"[") and (first[1:].lstrip().startswith(b"{") or (first == b"[" and len(lines) > 1)):
+        return "it holds a JSON array, not JSON lines. Write one object a line: jq -c '.[]' FILE > rows.jsonl"
+    if any(is_object(line) for _, line in lines):
+        return None
+    if first.startswith(b"{"):
+        if first.endswith(b"},") and is_object(first[:-1]):
+            return "it holds commas between JSON objects. Leave out the comma at the end of each line."
+        if len(lines) > 1:
+            return (
+                "its JSON objects have several lines each, not one. Write one object a line: jq -c . FILE > rows.jsonl"
+            )
+    shown = first[:_SHOWN].decode("utf-8", errors="replace")
+    return f'it does not hold JSON lines: line {number} is {shown!r}. Write one JSON object a line, such as {{"x": 1}}.'
+
+
 def json_what_can_be(
     data: bytes, types: Mapping[str, ColumnType], *, first_only: bool
 ) -> tuple[list[tuple[Any, list[int]]], list[tuple[int, str]]]:
