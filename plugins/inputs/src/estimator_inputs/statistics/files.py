@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from estimator_inputs.statistics.rows import PIECE, Rows, cells_in
 from estimator_inputs.table.blocks import Tables
 from estimator_inputs.tfrecord.spec import feature_specs
 
+_log = logging.getLogger("estimator_inputs")
 #: The number of rows whose values determine types; of records whose features determine the specification.
 _LOOKED_AT, _RECORDS = 10_000, 1000
 #: Bytes of a file that are processed together.
@@ -95,6 +97,8 @@ def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
 
 def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows]:
     reader = _text_kind(kind, files, form)
+    if kind == "csv" and form.field_delim is None:
+        _tell_delimiter(files[0], reader.columns)
     for path in files:
         for piece in reader.pieces(path, None):
             found = reader.tables(piece, all_bad_rows=True)
@@ -105,6 +109,17 @@ def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows
                 yield _rows(columns, table.num_rows, where)
             if found.bad:
                 yield Rows({}, 0, str, found.bad)
+
+
+def _tell_delimiter(path: Path, names: Sequence[str]) -> None:
+    """Warns of a file whose header seems to be of several columns, and is read as one."""
+    (first, *others) = names
+    found = next((one for one in ";\t|," if one in first), None)
+    if found is not None and not others:
+        shown = "$'\\t'" if found == "\t" else f"'{found}'"
+        _log.warning(
+            "%s has one column, %r. If %r separates columns, give --field-delim %s.", path, first, found, shown
+        )
 
 
 def _text_kind(kind: str, files: tuple[Path, ...], form: CsvForm) -> Any:
