@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -56,8 +56,9 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
             becomes infinite, or bytes that are not UTF-8.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.compute as compute
 
+    pc = cast(Any, compute)
     table = _read(data, names, {name: arrow_type(kind) for name, kind in types.items()}, form)
     for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
         infinite = pc.is_inf(table.column(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,8 +53,9 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
 def _infinite_rows(column: Any) -> list[int]:
     """The rows with an infinite number."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.compute as compute
 
+    pc = cast(Any, compute)
     if not pa.types.is_list(column.type):
         return pc.indices_nonzero(pc.is_inf(column).fill_null(False)).to_pylist()
     places = pc.indices_nonzero(pc.is_inf(pc.list_flatten(column)).fill_null(False))
