@@ -16,8 +16,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator_core._checkpoint.files import read_regular
 from estimator_core._checkpoint.manifest import MANIFEST_FILE, USE_ANOTHER, read_manifest
+from estimator_core._files import read_regular
 from estimator_core._journal import Saved, lineage_of, read_lineage
 from estimator_core._paths import expanded, is_url, located
 from estimator_core._plugins import Plugins

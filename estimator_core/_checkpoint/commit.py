@@ -17,11 +17,10 @@ from typing import Any
 
 from estimator_core._checkpoint import catalog, orbax_io
 from estimator_core._checkpoint.checksums import check_finite, describe, describe_files
-from estimator_core._checkpoint.files import write_durably
 from estimator_core._checkpoint.host_copy import HostArray
 from estimator_core._checkpoint.manifest import Manifest, dump_json, write_manifest
 from estimator_core._checkpoint.shelf import Shelf
-from estimator_core._drafts import sync_directory
+from estimator_core._files import sync_directory, write_durably
 from estimator_core._journal import Entry
 from estimator_core.errors import CheckpointError, EstimatorError
 

@@ -19,8 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from estimator_core._drafts import draft_of
-from estimator_core._processes import identity, machine, process_start
+from estimator_core._files import draft_of, identity, machine, process_start
 from estimator_core.errors import ModelDirLockedError
 
 LOCK_FILE = "run.lock"
@@ -173,7 +172,7 @@ class ModelDirLock:
 
     def _write(self) -> None:
         body = {"token": self._token, **Holder.this_process(datetime.now(UTC)).to_json()}
-        with draft_of(self._path) as draft:
+        with draft_of(self._path, durable=False) as draft:
             draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 
     def _age(self) -> float:

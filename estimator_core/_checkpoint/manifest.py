@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from estimator_core._checkpoint.files import read_regular, write_durably
+from estimator_core._files import read_regular, write_durably
 from estimator_core._packs.entry import PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core._drafts import draft_of
+from estimator_core._files import draft_of
 
 FILE = "seen_features.json"
 

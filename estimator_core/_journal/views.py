@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from estimator_core._drafts import draft_of
+from estimator_core._files import draft_of
 from estimator_core._journal.entries import Entry, Evaluated, Segment
 from estimator_core._journal.lineage import Lineage
 from estimator_core._journal.reading import refresh

@@ -57,7 +57,7 @@ class WriterLedger:
         self._journal, self._model_dir, self._saved, self._live = journal, model_dir, step, live
         self._waiting: list[tuple[int, Evaluated]] = []
         self._uncommitted: list[Evaluated] = []
-        self._under_way: list[int] = []  # commits, by step
+        self._under_way: set[int] = set()  # commits, by step
         self._late: list[Evaluated] = []  # results of a saved step while a commit is under way
 
     @property
@@ -92,7 +92,7 @@ class WriterLedger:
             SupersededError, StorageGoneError: the run may not continue.
         """
         self._journal.check()
-        self._under_way.append(step)
+        self._under_way.add(step)
         late, self._late = self._late, []
         waiting, self._waiting, self._saved = self._waiting, [], step
         held = (self._live.version, step)
@@ -101,8 +101,7 @@ class WriterLedger:
 
     def committed(self, step: int) -> None:
         """Writes the lines of results that are those of a checkpoint, now that it is there, and records late ones."""
-        if step in self._under_way:
-            self._under_way.remove(step)
+        self._under_way.discard(step)
         there = [result for result in self._uncommitted if result.step <= step]
         self._uncommitted = [result for result in self._uncommitted if result.step > step]
         for result in there:

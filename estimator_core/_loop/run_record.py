@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from estimator_core._drafts import draft_of
+from estimator_core._files import draft_of
 from estimator_core._journal import lineage_of
 
 FILE = "run.json"
@@ -56,7 +56,7 @@ def _local_time(seconds: float) -> str:
 
 
 def _write(path: Path, record: Mapping[str, object]) -> None:
-    with draft_of(path) as draft:
+    with draft_of(path, durable=False) as draft:
         draft.write_text(_lines(record), encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from estimator_core._cluster.processes import SaidByEach
-from estimator_core._drafts import DRAFT
+from estimator_core._files import DRAFT
 from estimator_core.errors import ArgumentError, EstimatorError
 
 _LONGEST_KEY, _LONGEST_PART = 900, 255

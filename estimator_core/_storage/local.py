@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from estimator_core._drafts import DRAFT, flush, sync_directory
+from estimator_core._files import DRAFT, flush, sync_directory
 from estimator_core._storage.contract import (
     Data,
     Entry,

@@ -15,7 +15,7 @@ import pytest
 
 from estimator_core._checkpoint import lock as lock_room
 from estimator_core._checkpoint.lock import LOCK_FILE, Holder, ModelDirLock
-from estimator_core._processes import process_start
+from estimator_core._files import process_start
 from estimator_core.errors import ModelDirLockedError
 
 _HOLDER = """

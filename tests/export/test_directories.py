@@ -5,9 +5,8 @@ import threading
 
 import pytest
 
-from estimator_core._drafts import draft_name
 from estimator_core._export.directories import collect_garbage, exports_in, latest_export, new_export
-from estimator_core._processes import identity, process_start
+from estimator_core._files import draft_name, identity, process_start
 
 
 def write(base, content="x"):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from estimator_core._drafts import draft_name
+from estimator_core import _files
+from estimator_core._files import draft_name
 from estimator_core.storage import draft_of
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +81,15 @@ def test_a_directory_appears_as_a_whole(tmp_path):
         assert not (tmp_path / "encoded").exists()
     assert (tmp_path / "encoded" / "tokens").read_text() == "1 2"
     assert os.listdir(tmp_path) == ["encoded"]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_durable_file_is_on_the_disk_before_it_appears(tmp_path, monkeypatch, durable):
+    flushed = []
+    monkeypatch.setattr(_files, "flush", lambda path: flushed.append((path.suffix, (tmp_path / "a.json").exists())))
+    with draft_of(tmp_path / "a.json", durable=durable) as draft:
+        draft.write_text("{}")
+    assert flushed == ([(".json", False), (tmp_path.suffix, True)] if durable else [])
 
 
 def test_no_writer_names_its_drafts_by_itself():

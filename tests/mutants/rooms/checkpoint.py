@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="a-zombie-holds-the-lock",
         guarantee="rule 1",
-        file="estimator_core/_processes.py",
+        file="estimator_core/_files.py",
         old='return None if after_name[0] in "ZX" else after_name[19]',
         new="return after_name[19]",
         tests=("test_a_zombie_holds_no_lock",),

@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         name="an-export-of-a-living-writer-is-removed",
         guarantee="rule 16",
-        file="estimator_core/_drafts.py",
+        file="estimator_core/_files.py",
         old="left = process_start(int(found[2])) != found[3]",
         new="left = True",
         tests=("test_what_a_dead_writer_left_is_removed_and_a_living_ones_is_not",),

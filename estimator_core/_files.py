@@ -1,0 +1,175 @@
+"""Files and directories that appear whole or not at all, survive a power cut, and disappear as a whole.
+
+Until they appear they have the name of a draft, in which their writer can be told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import stat
+import time
+import uuid
+from collections.abc import Generator
+from pathlib import Path
+
+#: Beginning of the names of drafts. No part of a storage's key begins with it.
+DRAFT = ".draft-"
+_NAME = re.compile(r"([0-9a-f]{12})-([0-9]+)-([0-9]*)-[0-9a-f]{32}(?![^.])")
+#: Age in seconds of the last change at which a draft of any machine counts as left.
+_LEFT_SECS = 7 * 86400
+
+
+@contextlib.contextmanager
+def draft_of(path: str | os.PathLike[str], *, durable: bool = True) -> Generator[Path]:
+    """A path to write a file or a directory to. It takes its name once the block ends without an error.
+
+    Readers find the old file or the new one. Any number of processes and machines may write at the same time: the last
+    one wins. Drafts that killed writers of this machine have left in the directory are removed.
+
+    Args:
+        path: the name that it takes, in a directory that exists. A file there is replaced.
+        durable: whether it is flushed to the disk before it appears. If not, a power cut may leave an empty file.
+
+    Yields:
+        A path beside it, with the same suffix, at which there is nothing.
+
+    Raises:
+        OSError: it cannot be written there, or a directory is there that is not empty.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+        >>> with draft_of(path) as draft:
+        ...     _ = draft.write_text("score")
+        ...     path.exists()
+        False
+        >>> path.read_text()
+        'score'
+    """
+    path = Path(path)
+    remove_left(path.parent)
+    draft = path.with_name(draft_name() + path.suffix)
+    try:
+        yield draft
+        for file in filter(Path.is_file, (draft, *draft.rglob("*"))) if durable else ():
+            flush(file)
+        draft.replace(path)
+        if durable:
+            sync_directory(path.parent)
+    finally:
+        _remove(draft)
+
+
+def draft_name(prefix: str = DRAFT) -> str:
+    """A new name, in which its writer can be told.
+
+    Example:
+        >>> draft_name("temp-").startswith("temp-")
+        True
+    """
+    pid = os.getpid()
+    return f"{prefix}{_this_machine(pid)}-{pid}-{identity(pid)[1]}-{uuid.uuid4().hex}"
+
+
+def remove_left(directory: Path, prefix: str = DRAFT) -> None:
+    """Removes drafts whose writers on this machine are gone, and those that nobody has changed for a week."""
+    with contextlib.suppress(OSError):  # writing says what is wrong with the directory
+        for name in os.listdir(directory):
+            if name.startswith(prefix) and (found := _NAME.match(name, len(prefix))):
+                left = time.time() - (directory / name).lstat().st_mtime > _LEFT_SECS
+                if found[1] == _this_machine(os.getpid()):
+                    left = process_start(int(found[2])) != found[3]
+                if left:
+                    _remove(directory / name)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a new file and flushes it to the disk."""
+    path.write_bytes(data)
+    flush(path)
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file. A link, a FIFO or a device in its place is refused without waiting for it.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return file.read()
+
+
+def remove_tree(path: Path) -> None:
+    """Deletes a directory if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)
+
+
+def flush(path: Path) -> None:
+    """Flushes a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Flushes the names in a directory to the disk, if the system can do that."""
+    with contextlib.suppress(OSError):
+        flush(path)
+
+
+@functools.lru_cache(maxsize=1)
+def identity(pid: int) -> tuple[str, str]:
+    """The machine and the start time of this process, which has the id `pid`. A fork of it has another one."""
+    return machine(), process_start(pid) or ""
+
+
+def machine() -> str:
+    """Host name, boot and process namespace: equal exactly if process ids can be compared."""
+    parts = [platform.node()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def process_start(pid: int) -> str | None:
+    """Start time of a process in clock ticks since the boot; "" if it is not known, None if the process is gone."""
+    if Path("/proc/self/stat").exists():
+        try:
+            # The second field is the program's name in parentheses and may hold anything; fields are counted after it.
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            after_name = text.rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if after_name[0] in "ZX" else after_name[19]  # a zombie no longer trains
+    if os.name != "posix":
+        return "" if pid == os.getpid() else None
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return None if isinstance(error, ProcessLookupError) else ""
+    return ""
+
+
+def _this_machine(pid: int) -> str:
+    return hashlib.sha256(identity(pid)[0].encode()).hexdigest()[:12]
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)  # it does nothing to a file
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
