@@ -47,7 +47,7 @@ class SeenFeatures:
         """Returns the batch as it is."""
         for name, array in batch.items():
             self.places[name] = max(self.places.get(name, 0), _places(array))
-            self.dtypes[name] = "string" if array.dtype.kind in "OSU" else array.dtype.name
+            self.dtypes[name] = _dtype(array, self.dtypes.get(name))
         return batch
 
     def save(self, model_dir: Path) -> None:
@@ -94,3 +94,16 @@ def _places(array: np.ndarray) -> int:
     if array.dtype == object and array.ndim == 1 and not set(map(type, array.tolist())) <= {bytes, str, type(None)}:
         return max((np.size(row) for row in array.tolist() if row is not None), default=1)
     return prod(array.shape[1:])
+
+
+def _dtype(array: np.ndarray, before: str | None) -> str:
+    """The dtype of the values. Objects may be numbers or lists of them; those without any value change nothing."""
+    if array.dtype != object:
+        return "string" if array.dtype.kind in "SU" else array.dtype.name
+    if before == "string":
+        return before
+    rows = [np.asarray(row) for row in array.ravel().tolist() if row is not None]
+    found = {row.dtype for row in rows if row.size}
+    if not found:
+        return before or "string"
+    return np.result_type(*found).name if all(dtype.kind in "biuf" for dtype in found) else "string"

@@ -27,3 +27,30 @@ def test_the_most_values_of_a_row_count(rows: list[Any], places: int) -> None:
     seen = SeenFeatures()
     seen.apply({"words": array})
     assert seen.places == {"words": places}
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        ([[], [np.float32(0.5), np.float32(1.5)]], "float32"),
+        ([3, None], "int64"),
+        ([True, None], "bool"),
+        ([1, 2.5], "float64"),
+        (["a", float("nan")], "string"),
+        ([[], ["a"]], "string"),
+        ([None, []], "string"),
+    ],
+)
+def test_numbers_among_objects_are_numbers(rows: list[Any], dtype: str) -> None:
+    array = np.empty(len(rows), object)
+    array[:] = rows
+    seen = SeenFeatures()
+    seen.apply({"x": array})
+    assert seen.dtypes == {"x": dtype}
+
+
+def test_rows_without_a_value_change_no_dtype() -> None:
+    seen = SeenFeatures()
+    seen.apply({"x": np.array([1, None], object)})
+    seen.apply({"x": np.array([None, None], object)})
+    assert seen.dtypes == {"x": "int64"}
