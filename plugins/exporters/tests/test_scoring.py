@@ -129,7 +129,7 @@ def test_patterns_and_several_files_in_order(plain, tmp_path):
         ("rows.csv", "a,b\n1,2\n3,\n", 1, r"rows.csv, line 3: column 'b': no value"),
         ("rows.csv", "a,c\n1,2\n", 2, r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
         ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', 1, r"rows.jsonl: .*Column\(/b\) .* in row 1"),
-        ("rows.csv", "a,b\n", 1, "has no rows"),
+        ("rows.csv", "a,b\n", 2, "has no rows"),
         (
             "rows.csv",
             "a;b\n1;2\n",

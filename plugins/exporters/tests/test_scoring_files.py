@@ -163,3 +163,108 @@ def test_texts_of_no_value_beside_arrays_of_csv(tmp_path):
     reading = Reading(inputs=inputs, batch_size=4, na_values=("NA",), defaults={"a": 7.0})
     (batch,) = read(tmp_path / "rows.csv", reading)
     assert batch.arrays["a"].tolist() == [7.0, 3.0]
+
+
+def lines_of(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def kept(path, *names):
+    """The columns of a file that go to the output beside the number "a"."""
+    batches = list(read(path, Reading(inputs={"a": Feature((None,))}, batch_size=4, keep=names)))
+    texts = {name: [text for batch in batches for text in batch.kept[name].tolist()] for name in names}
+    return {name: [t.decode() if isinstance(t, bytes) else t for t in column] for name, column in texts.items()}
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (["A17"], "A17"),
+        ([5.5], "5.5"),
+        ([2**64 - 1], str(2**64 - 1)),
+        ([2**60 + 1, 0.5], str(2**60 + 1)),
+        ([[1, "b"]], '[1, "b"]'),
+        ([{"b": 1}], '{"b": 1}'),
+        ([True, None], "true"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("before", [[], list(range(150))], ids=["first", "later"])
+def test_any_value_of_json_lines_is_kept_as_text(tmp_path, values, texts, before):
+    rows = [*before, *values]
+    (tmp_path / "rows.jsonl").write_text(lines_of({"a": 1.0, "id": value} for value in rows))
+    found = kept(tmp_path / "rows.jsonl", "id")["id"]
+    assert len(found) == len(rows)
+    assert found[len(before)] == texts
+
+
+@pytest.mark.plugins
+def test_lists_of_parquet_are_kept_as_json(tmp_path):
+    columns = {
+        "a": [1.0, 2.0, 3.0],
+        "uneven": [[1, 2], [], [3]],
+        "even": pa.array([[0.1, None], [float("nan"), 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2)),
+        "words": [["b"], ['"c"', "d"], None],
+        "big": pa.array([[2**64 - 1]] * 3, pa.list_(pa.uint64())),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    found = kept(tmp_path / "rows.parquet", *list(columns)[1:])
+    assert found["uneven"] == ["[1, 2]", "[]", "[3]"]
+    assert found["even"] == ["[0.1, null]", '["NaN", 2]', "[3, 4]"]
+    assert [json.loads(text) for text in found["words"]] == [["b"], ['"c"', "d"], []]
+    assert found["big"] == [f"[{2**64 - 1}]"] * 3
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.jsonl", "r.parquet", "r.tfrecord"])
+def test_a_part_without_rows_says_nothing(tmp_path, name):
+    content = b"a,id\n\n" if name.startswith("r.csv") else b""
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    if name == "r.parquet":
+        parquet.write_table(pa.table({"a": pa.array([], pa.float32())}), tmp_path / name)
+    keep = () if name == "r.tfrecord" else ("id",)
+    assert list(read(tmp_path / name, Reading(inputs={"a": Feature((None,))}, batch_size=4, keep=keep))) == []
+
+
+VECTORS = {"x": Feature((None, 2)), "t": Feature((None, 3), "string"), "b": Feature((None,), "bool")}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('x,t,b\n"[1, 2]",[],true,9\n', "line 2: 4 fields, more than the 3 columns"),
+        ('x,t,t,b\n"[1, 2]",[],[],true\n', "line 1: two columns have the name 't'"),
+        ('x,b\n"[1, 2]",true\n', r"lacks the columns \['t'\]"),
+        ('x,t,b\n"[1, 2]",[],maybe\n', "line 2: column 'b' cannot be read as bool: 'maybe'"),
+    ],
+)
+def test_rows_of_csv_with_arrays_have_a_field_a_column(tmp_path, content, message):
+    (tmp_path / "rows.csv").write_text(content)
+    with pytest.raises(ArgumentError, match=message):
+        read_all(tmp_path / "rows.csv", **VECTORS)
+
+
+def test_texts_beside_arrays_may_be_missing(tmp_path):
+    """As in rows of single values, and in lists of Parquet."""
+    texts = [["a"], None, ["a", "b", "c"]]
+    rows = [{"x": [1.0, 2.0], "t": text, "b": True} for text in texts]
+    del rows[1]["t"]
+    (tmp_path / "rows.jsonl").write_text(lines_of(rows))
+    wanted = [["a", "", ""], ["", "", ""], ["a", "b", "c"]]
+    assert read_all(tmp_path / "rows.jsonl", **VECTORS)["t"] == wanted
+    fields = ["true", "True", "1"]
+    lines = [f'"[1, 2]";{json.dumps(text) if text else ""};{b}' for text, b in zip(texts, fields, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["x;t;b", *lines]))
+    found = list(read(tmp_path / "rows.csv", Reading(inputs=VECTORS, batch_size=4, field_delim=";")))
+    assert found[0].arrays["t"].tolist() == wanted
+    assert found[0].arrays["b"].tolist() == [True] * 3
+    (tmp_path / "rows.jsonl").write_text(lines_of({"x": [1.0, 2.0], "b": True} for _ in range(2)))
+    with pytest.raises(ArgumentError, match="lacks the columns"):
+        read_all(tmp_path / "rows.jsonl", **VECTORS)
+
+
+@pytest.mark.parametrize(("text", "number"), [("+5", 5.0), (".5", 0.5), ("007", 7.0)])
+def test_numbers_beside_arrays_of_csv_are_written_as_elsewhere(tmp_path, text, number):
+    (tmp_path / "rows.csv").write_text(f'x,a\n"[1, 2]",{text}\n')
+    assert read_all(tmp_path / "rows.csv", x=Feature((None, 2)), a=Feature((None,)))["a"] == [number]

@@ -29,12 +29,21 @@ if TYPE_CHECKING:
 #: Rows left out that are shown one by one, as in other readers.
 _SHOWN = 5
 #: Lines of JSON that show what the values of a key are.
-_LOOKED_AT = 100
+_LOOKED_AT = 10_000
 _UNPACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _ARROW = {".zst": "zstd", ".lz4": "lz4"}
 #: Types of Python by what a column of them is read as; the first that fits.
-_KINDS: tuple[tuple[str, set[type]], ...] = (("bool", {bool}), ("int64", {int}), ("float64", {int, float}))
-_BROKEN = (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error, csv.Error)
+_KINDS: tuple[tuple[str, set[type]], ...] = (
+    ("string", {str}),
+    ("bool", {bool}),
+    ("int64", {int}),
+    ("float64", {int, float}),
+)
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+#: The integers that columns of numbers hold exactly.
+_EXACT = {"int64": (-(2**63), 2**63 - 1), "float64": (-(2**53), 2**53)}
+#: What reading of a damaged file raises.
+BROKEN = (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error, csv.Error)
 # A field holds the JSON of a whole array.
 csv.field_size_limit(2**31 - 1)
 _log = logging.getLogger("estimator_exporters")
@@ -49,7 +58,7 @@ def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]
     wanted = [*reading.inputs, *reading.keep]
     try:
         found = _named_arrays(path, wanted)
-    except (*_BROKEN, zipfile.BadZipFile, ValueError) as error:
+    except (*BROKEN, zipfile.BadZipFile, ValueError) as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
     missing = sorted(set(wanted) - found.keys())
     if missing:
@@ -80,35 +89,46 @@ def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np
             Also a column to keep that no row has.
     """
     try:
-        with _opened(path) as file:
-            rows = _objects(file) if kind == ".jsonl" else _records(file, reading)
+        with opened(path) as file:
+            rows = _objects(file) if kind == ".jsonl" else _records(path, file, reading)
             ready = _fitting(path, rows, reading)
             while some := list(itertools.islice(ready, reading.batch_size)):
                 yield {name: _stacked([row[name] for row in some], reading.inputs.get(name)) for name in some[0]}
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
 
 
-def types_of_lines(path: Path, names: Sequence[str]) -> dict[str, str]:
-    """What the first lines of a file of JSON lines hold under some names: "int64", "float64", "bool", else "string".
+def types_of_lines(path: Path, names: Sequence[str]) -> dict[str, str] | None:
+    """What the first lines of a file of JSON lines hold under some names: "int64", "float64", "bool" or "string".
+
+    None: values of several kinds, lists, objects, integers that would be rounded, or a truth value that is missing.
 
     Raises:
         ArgumentError: the file cannot be read.
     """
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             rows = [row for _, row in itertools.islice(_objects(file), _LOOKED_AT) if isinstance(row, dict)]
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ArgumentError(f"{path} cannot be read: {error}.") from error
-    kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in names}
-    return {
-        name: next((kind for kind, known in _KINDS if found and found <= known), "string")
-        for name, found in kinds.items()
-    }
+    found = {name: _type([row.get(name) for row in rows]) for name in names}
+    types = {name: kind for name, kind in found.items() if kind is not None}
+    return types if len(types) == len(found) else None
+
+
+def _type(values: Sequence[Any]) -> str | None:
+    kinds = {type(value) for value in values} - {type(None)}
+    found = next((kind for kind, known in _KINDS if kinds <= known), None)
+    whole = [value for value in values if type(value) is int]
+    least, most = _EXACT.get(found or "", (0, 0))
+    if whole and not least <= min(whole) <= max(whole) <= most:
+        return None
+    return None if found == "bool" and None in values else found
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Generator[TextIO]:
+def opened(path: Path) -> Generator[TextIO]:
+    """A file of text, packed or not."""
     # A mark of the byte order, which Excel writes, is no part of the first name.
     options: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig"}
     if path.suffix not in _ARROW:
@@ -122,7 +142,8 @@ def _opened(path: Path) -> Generator[TextIO]:
 
 
 def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
-    line, skipped, unseen = 0, 0, set(reading.keep)
+    texts = {name for name, feature in reading.inputs.items() if feature.dtype == "string"} - reading.defaults.keys()
+    line, skipped, unseen = 0, 0, texts.union(reading.keep)  # a row may lack a text, and no row lacks a number
     for line, row in rows:
         unseen -= row.keys() if unseen and isinstance(row, dict) else set()
         try:
@@ -136,6 +157,8 @@ def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> I
     if skipped:
         _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
     if unseen and line:  # an empty part of a data set says nothing
+        if absent := sorted(unseen & texts):
+            raise ArgumentError(f"{path} lacks the columns {absent}. The signature takes {sorted(reading.inputs)}.")
         raise ArgumentError(f"--keep: no row of {path} has a column {sorted(unseen)[0]!r}. Correct the name.")
 
 
@@ -148,13 +171,37 @@ def _objects(file: Any) -> Iterator[tuple[int, Any]]:
                 yield line, error
 
 
-def _records(file: Any, reading: Reading) -> Iterator[tuple[int, Any]]:
+def columns_there(found: Sequence[str]) -> str:
+    """What an error says of the columns that a file has."""
+    there = f"Its columns are: {', '.join(found)}."
+    between = len(found) == 1 and any(delim in found[0] for delim in ",;\t|")
+    return f"{there} Is another character between them? Name it: --field-delim." if between else there
+
+
+def _records(path: Path, file: Any, reading: Reading) -> Iterator[tuple[int, Any]]:
     reader = csv.DictReader(file, delimiter=reading.field_delim or ",")
+    names = list(reader.fieldnames or ())
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ArgumentError(f"{path}, line 1: two columns have the name {twice[0]!r}. Rename one.")
+    absent = sorted(reading.inputs.keys() - set(names))
+    if names and absent:
+        raise ArgumentError(f"{path} lacks the columns {absent}. {columns_there(names)}")
     for row in reader:
-        yield reader.line_num, {name: "" if value in reading.na_values else value for name, value in row.items()}
+        excess = row.pop(None, ())  # pyright: ignore[reportArgumentType, reportCallIssue]
+        if excess:
+            count = len(names) + len(excess)
+            yield (
+                reader.line_num,
+                ArgumentError(f"{count} fields, more than the {len(names)} columns ({', '.join(names)}). Correct it."),
+            )
+        else:
+            yield reader.line_num, {name: "" if value in reading.na_values else value for name, value in row.items()}
 
 
 def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
+    if isinstance(row, ArgumentError):
+        raise ArgumentError(f"{where}: {row}") from row
     if isinstance(row, Exception):
         raise ArgumentError(f"{where}: no JSON: {row}.") from row
     if not isinstance(row, dict):
@@ -169,18 +216,23 @@ def _as_text(value: Any) -> str:
 
 
 def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading: Reading) -> np.ndarray:
-    value = row.get(name)
-    if value is None or (value == "" and feature.dtype != "string"):
-        if name not in reading.defaults:
-            raise ArgumentError(f"{where}: column {name!r} has no value; a row must have {sorted(reading.inputs)}.")
-        value = reading.defaults[name]
+    value, text = row.get(name), feature.dtype == "string"
     shape = tuple(size or 1 for size in feature.shape[1:])
+    if value is None or (value == "" and (shape or not text)):
+        if name in reading.defaults:
+            value = reading.defaults[name]
+        elif text:  # a text that is missing is empty, as in other readers
+            value = [] if len(shape) == 1 else np.full(shape, "", object)
+        else:
+            raise ArgumentError(f"{where}: column {name!r} has no value; a row must have {sorted(reading.inputs)}.")
     try:
-        if isinstance(value, str) and (feature.dtype != "string" or shape):
-            value = json.loads(value)
-        array = np.asarray(value, object if feature.dtype == "string" else None)
-    except (TypeError, ValueError) as error:
+        if isinstance(value, str) and (shape or not text):
+            value = json.loads(value) if shape else _number(value, feature.dtype)
+        array = np.asarray(value, object if text else None)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {error}.") from error
+    if text and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as of Parquet
+        array = np.concatenate([array, np.full(shape[0] - len(array), "", object)])
     if array.shape != shape:
         raise ArgumentError(f"{where}: column {name!r} must have shape {shape}, given {array.shape}.")
     wanted = numpy_dtype(feature.dtype)
@@ -190,6 +242,18 @@ def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading
     if not casts(array, wanted):
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {str(value)[:200]}.")
     return array.astype(wanted)
+
+
+def _number(text: str, dtype: str) -> Any:
+    """A number or truth value as files of CSV have them."""
+    if dtype == "bool" and text.strip().lower() in _TRUTH:
+        return _TRUTH[text.strip().lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        if dtype == "bool" or "_" in text:
+            raise ValueError(f"{text[:200]!r} is none") from None
+        return (float if "float" in dtype else int)(text)
 
 
 def _stacked(values: list[Any], feature: Feature | None) -> np.ndarray:

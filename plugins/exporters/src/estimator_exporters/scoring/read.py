@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import json
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,13 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_core.storage import copied_files, is_url
 from estimator_exporters.scoring.batch import Batch
-from estimator_exporters.scoring.plain import read_arrays, read_lines, types_of_lines
+from estimator_exporters.scoring.kept import as_text, number_lists, types_to_keep, values_for_none
+from estimator_exporters.scoring.parts import has_rows
+from estimator_exporters.scoring.plain import columns_there, read_arrays, read_lines
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
-#: What a number to keep is read as where a row of JSON has none.
-_NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +123,10 @@ def read(path: Path, reading: Reading) -> Iterator[Batch]:
         return _plain(path, read_arrays(path, reading), reading)
     if kind == ".tfrecord":
         _need("estimator_inputs")
-        return _records(path, reading)
+        return _records(path, reading) if has_rows(path, kind) else iter(())
     if (kind == ".csv" and flat) or (kind == ".jsonl" and flat) or (kind == ".parquet" and listed):
         _need("estimator_inputs", "pyarrow")
-        return _tables(path, kind, reading)
+        return _tables(path, kind, reading) if has_rows(path, kind) else iter(())
     if kind == ".parquet":
         wide = [name for name, feature in reading.inputs.items() if len(feature.shape) > 2]
         raise ArgumentError(f"{path}: {wide} has more than one axis, and a column of Parquet none. Use .npz or .jsonl.")
@@ -155,7 +153,9 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     }
     beside = [name for name in reading.keep if name not in reading.inputs]
     # Numbers of JSON are read as such, and become texts afterwards; other files have texts of them.
-    kept = types_of_lines(path, beside) if beside and kind == ".jsonl" else dict.fromkeys(beside, "string")
+    kept = types_to_keep(path, kind, beside)
+    if kept is None:
+        return _plain(path, read_lines(path, kind, reading), reading)
     types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
     defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
     _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
@@ -165,20 +165,10 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         shuffle=False,
         select_columns=list(types),
         column_types=types,
-        column_defaults={name: _NOTHING[kind] for name, kind in kept.items() if kind in _NOTHING} | defaults,
+        column_defaults=values_for_none(kept) | defaults,
         on_error="skip" if reading.skip_bad_rows else "raise",
     )
-    return _batches(path, source, reading)
-
-
-def _as_text(column: Any) -> Any:
-    """A kept column as texts, numbers and truth values as JSON writes them."""
-    if not isinstance(column, np.ndarray) or column.dtype == object:
-        return column
-    nothing = _NOTHING.get(str(column.dtype))
-    empty = np.isnan(column) if column.dtype.kind == "f" else column == nothing
-    written = ["" if none else json.dumps(value) for value, none in zip(column.tolist(), empty.tolist(), strict=True)]
-    return np.array(written, object)
+    return _batches(path, source, reading, number_lists(path, kind, beside))
 
 
 def _read_as(feature: Feature) -> str:
@@ -188,9 +178,7 @@ def _read_as(feature: Feature) -> str:
 
 
 def _check_columns(path: Path, found: Sequence[str], reading: Reading) -> None:
-    there = f"Its columns are: {', '.join(found)}."
-    if len(found) == 1 and any(delim in found[0] for delim in ",;\t|"):
-        there += " Is another character between them? Name it: --field-delim."
+    there = columns_there(found)
     if missing := sorted(reading.inputs.keys() - set(found)):
         raise ArgumentError(
             f"{path} lacks the columns {missing}. {there} The signature takes {sorted(reading.inputs)}."
@@ -239,11 +227,14 @@ def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
         yield Batch(path, first, {"examples": np.array(records, object)}, {})
 
 
-def _batches(path: Path, source: Any, reading: Reading) -> Iterator[Batch]:
+def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection[str] = ()) -> Iterator[Batch]:
     first = 1
     for batch in iter(source().next_columns, None):
         arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
-        kept = {name: arrays[name] if name in arrays else _as_text(batch[name]) for name in reading.keep}
+        kept = {
+            name: arrays[name] if name in arrays else as_text(batch[name], numbers=name in number_lists)
+            for name in reading.keep
+        }
         yield Batch(path, first, arrays, kept)
         first += len(next(iter(arrays.values())))
 

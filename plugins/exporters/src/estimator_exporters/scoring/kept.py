@@ -1,0 +1,83 @@
+"""Columns of the input that are copied to the output: as texts, where the signature does not take them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator_exporters.scoring.plain import types_of_lines
+
+#: What a number to keep is read as where a row of JSON has none.
+_NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}
+
+
+def types_to_keep(path: Path, kind: str, names: Sequence[str]) -> dict[str, str] | None:
+    """As what columns are read, by name; None: rows of JSON whose values are of no one type, which are read singly."""
+    if kind != ".jsonl" or not names:
+        return dict.fromkeys(names, "string")
+    return types_of_lines(path, names)
+
+
+def values_for_none(types: Mapping[str, str]) -> dict[str, Any]:
+    """What an empty field of a column of numbers is read as."""
+    return {name: _NOTHING[kind] for name, kind in types.items() if kind in _NOTHING}
+
+
+def number_lists(path: Path, kind: str, names: Sequence[str]) -> set[str]:
+    """The columns of a Parquet file that hold lists of numbers."""
+    if kind != ".parquet" or not names:
+        return set()
+    from pyarrow import parquet, types
+
+    schema = parquet.read_schema(str(path))
+    items = {name: getattr(schema.field(name).type, "value_type", None) for name in names}
+    return {name for name, item in items.items() if item is not None and types.is_primitive(item) and _number(item)}
+
+
+def as_text(column: Any, *, numbers: bool) -> np.ndarray:
+    """A column as texts: numbers and truth values as JSON writes them, a list as JSON.
+
+    Args:
+        column: an array, or lists of different lengths.
+        numbers: whether lists hold texts of numbers, which are written without quotes.
+    """
+    if not isinstance(column, np.ndarray):
+        ends = np.cumsum(column.lengths)[:-1]
+        return _texts([_list(part.tolist(), numbers) for part in np.split(column.values, ends)])
+    if column.ndim > 1:
+        return _texts([_list(row, numbers) for row in column.tolist()])
+    if column.dtype == object:
+        return column
+    nothing = _NOTHING.get(str(column.dtype))
+    empty = np.isnan(column) if column.dtype.kind == "f" else column == nothing
+    return _texts(["" if none else json.dumps(value) for value, none in zip(column.tolist(), empty, strict=True)])
+
+
+def _texts(values: list[str]) -> np.ndarray:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _list(items: Sequence[Any], numbers: bool) -> str:
+    write: Callable[[str], str] = _bare if numbers else json.dumps
+    return f"[{', '.join(write(one.decode() if isinstance(one, bytes) else str(one)) for one in items)}]"
+
+
+def _bare(text: str) -> str:
+    return _NOT_FINITE.get(text, text)
+
+
+#: JSON of what Arrow writes for a number, where it is another text.
+_NOT_FINITE = {"": "null", "nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
+
+
+def _number(item: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_integer(item) or types.is_floating(item) or types.is_boolean(item) or types.is_decimal(item)
