@@ -1,6 +1,7 @@
 """Files that include and override each other, settings of the command line, and the origin of each value."""
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 
@@ -218,3 +219,16 @@ def test_a_program_in_python_is_configured(tmp_path, monkeypatch):
     assert program.hparams("rate=0.5").values() == {"rate": 0.5}
     experiment = program.experiment_fn(program.run_config("model"), program.hparams(""))
     assert experiment.train().get_variable_value("slope") > 0
+
+
+@pytest.mark.parametrize("name", ["line_program.py", "line_program"])
+def test_a_program_of_which_code_is_named_runs_once(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "line_program", raising=False)
+    (tmp_path / "line_program.py").write_text(
+        "with open('times', 'a') as file:\n    file.write('x')\n\n\n"
+        "def experiment_fn(run_config, hparams):\n    return None\n\n\ndef receiver():\n    return None\n"
+    )
+    Path("line.toml").write_text(f'[program]\nfile = "line_program.py"\n[serving]\nfunction = "{name}:receiver"\n')
+    read_configuration(Path("line.toml")).program()
+    assert Path("times").read_text() == "x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from estimator_experiment.program import Program, load_program
 from estimator_runs.configuration.layers import KeyPath, Resolved
 from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
 from estimator_runs.configuration.run_config import run_config_fields
-from estimator_runs.configuration.schema import Component, Configuration, Input
+from estimator_runs.configuration.schema import Component, Configuration, Input, ProgramFile
 from estimator_runs.configuration.targets import call, find_object
 
 
@@ -28,12 +29,12 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
     Raises:
         ConfigurationError: it names code, components or arguments that do not exist.
     """
+    program = None if found.program is None else _of_file(found.program, resolved)  # first: others may name code of it
     fields = run_config_fields(found, resolved)
     plugins = plugins_of(found)
     _check_components(found, resolved, plugins)
     receiver = _receiver(found, resolved)
-    if found.program is not None:
-        program = _of_file(found, resolved)
+    if program is not None:
         make, hparams = program.experiment_fn, _replaced(program.default_hparams, found, resolved)
         receiver = receiver or program.serving_input_receiver_fn
     else:
@@ -64,18 +65,18 @@ def plugins_of(found: Configuration) -> Plugins:
     return Plugins(only=said.only, block=said.block, options=said.options)
 
 
-def _of_file(found: Configuration, resolved: Resolved) -> Program:
-    said = found.program
-    assert said is not None
+def _of_file(said: ProgramFile, resolved: Resolved) -> Program:
     file = resolved.origin(("program", "file")).directory / said.file
     if not file.is_file():
         beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
         text = f"there is no file {str(file)!r}.{nearest(file.name, beside)}"
         raise ConfigurationError([at(resolved, ("program", "file"), text)])
     try:
-        return load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
+        program = load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
     except ArgumentError as error:
         raise ConfigurationError([at(resolved, ("program", "function"), str(error))]) from None
+    resolved.modules[file.resolve()] = sys.modules[file.stem]
+    return program
 
 
 def _hparams(found: Configuration, resolved: Resolved) -> HParams:
