@@ -17,7 +17,14 @@ from estimator_core import export
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.inputs import open_input
 from estimator_core.testing import InputSuite
-from estimator_inputs import keras_input_fn, learn_schema, table_input_fn, tfrecord_input_fn, write_tfrecord
+from estimator_inputs import (
+    csv_input_fn,
+    keras_input_fn,
+    learn_schema,
+    table_input_fn,
+    tfrecord_input_fn,
+    write_tfrecord,
+)
 from estimator_inputs.examples.message import sequence_example_class
 
 N = 11
@@ -260,3 +267,21 @@ def test_a_dataset_of_grain() -> None:
     rows = frame()
     data = grain.MapDataset.source(rows.to_dict("records")).map(lambda row: {"age": row["age"]}).batch(4)
     assert sum(batch.size for batch in open_input(lambda: data, mode="train")) == N
+
+
+@pytest.mark.parametrize(
+    "text", ['t,a\r"x\ny",1\r"z",3\r', "a,b\r1,2\r3,4\n5,6\n", "a,b\r1,2\r\n3,4\r\n"], ids=["quotes", "LF", "CRLF"]
+)
+def test_a_header_that_ends_in_cr_swallows_no_rows(tmp_path, text):
+    """Its rows up to the first LF were taken for the rest of the header."""
+    path = tmp_path / "rows.csv"
+    path.write_text(text, newline="")
+    with pytest.raises(InputError, match="its lines end in CR"):
+        csv_input_fn(str(path), 2, shuffle=False)
+
+
+def test_a_quoted_name_may_hold_cr(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('"a\r\nb",c\r\n1,2\r\n', newline="")
+    (batch,) = csv_input_fn(str(path), 2, shuffle=False)()
+    assert sorted(batch) == ["a\r\nb", "c"]

@@ -21,6 +21,7 @@ _LONGEST_HEAD = 1 << 24
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PADDED = re.compile("[+-]?0[0-9]")
 _WHOLE = re.compile("-?[0-9]+")
+_QUOTED = re.compile(b'"[^"]*"')
 
 
 def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
@@ -37,10 +38,11 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     if b"\0" in head[: int(ends[0]) if ends.size else len(head)]:
         kind = "a Parquet file" if head.startswith(b"PAR1") else "not text, or text in UTF-16"
         raise InputError(f"{path} holds NUL bytes in its first line: it is {kind}. CSV is text in UTF-8.")
-    if b"\n" not in head and b"\r" in head:
-        raise InputError(f"{path}: its lines end in CR (\\r) alone. Write it again with LF (\\n): tr '\\r' '\\n'.")
     end = int(ends[0]) if ends.size else len(head)
-    names = fields_of(head[:end].rstrip(b"\r\n"), form)
+    line = head[:end].rstrip(b"\r\n")
+    if (b"\n" not in head and b"\r" in head) or b"\r" in (line if form.quote is None else _QUOTED.sub(b"", line)):
+        raise InputError(f"{path}: its lines end in CR (\\r) alone. Write it again with LF (\\n): tr '\\r' '\\n'.")
+    names = fields_of(line, form)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(f"{path}, line 1: two columns have the name {twice[0]!r}. Rename one, or give column_names.")
