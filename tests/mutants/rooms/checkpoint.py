@@ -477,4 +477,22 @@ MUTANTS = (
         tests=("test_a_path_of_the_home_directory",),
         in_cut=False,
     ),
+    Mutant(
+        name="drafts-of-killed-writers-stay",
+        guarantee="rule 265",
+        file="estimator_core/_files.py",
+        old="    remove_left(path.parent)\n",
+        new="",
+        tests=("test_the_call_after_a_kill_leaves_one_file",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="drafts-of-other-machines-are-judged-here",
+        guarantee="rule 265",
+        file="estimator_core/_files.py",
+        old="if found[1] == _this_machine(os.getpid()):",
+        new="if True:",
+        tests=("test_drafts_of_other_machines_stay_for_a_week",),
+        in_cut=False,
+    ),
 )

@@ -309,4 +309,22 @@ MUTANTS = (
         tests=("test_what_nobody_waits_for_any_more_is_not_run",),
         in_cut=False,
     ),
+    Mutant(
+        name="rows-with-too-many-fields-are-scored",
+        guarantee="rule 267",
+        file="plugins/exporters/src/estimator_exporters/scoring/plain.py",
+        old="        if excess:\n",
+        new="        if False:\n",
+        tests=("test_rows_of_csv_with_arrays_have_a_field_a_column",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-slice-gate-forgets-an-export",
+        guarantee="rule 268",
+        file="plugins/slices/src/estimator_slices/gate.py",
+        old="    if exported:\n        _write(state, values)\n    begun",
+        new="    begun",
+        tests=("test_a_kill_after_the_export_leaves_its_values",),
+        in_cut=False,
+    ),
 )

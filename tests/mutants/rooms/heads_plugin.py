@@ -121,4 +121,13 @@ MUTANTS = (
         tests=("test_multi_hot_labels_stay_as_they_are",),
         in_cut=False,
     ),
+    Mutant(
+        name="multi-hot-labels-of-another-width-are-ids",
+        guarantee="rule 264",
+        file="plugins/heads/src/estimator_heads/data/label_sets.py",
+        old='if values.dtype.kind in "biuf" and len(values) >= least and _binary(values).all():',
+        new="if False:",
+        tests=("test_multi_hot_labels_of_another_width_are_not_ids",),
+        in_cut=False,
+    ),
 )

@@ -578,4 +578,13 @@ MUTANTS = (
         tests=("test_a_random_key_of_the_optimizer_is_restored_with_any_number_of_devices",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-late-result-is-recorded-before-its-checkpoint",
+        guarantee="rule 266",
+        file="estimator_core/_loop/ledgers.py",
+        old="elif self._under_way:",
+        new="elif False:",
+        tests=("test_what_is_evaluated_after_the_last_save_is_recorded_after_it",),
+        in_cut=False,
+    ),
 )
