@@ -228,6 +228,17 @@ def test_a_run_that_the_user_stops_at_once_has_not_failed(tmp_path: Path, error:
     assert tracker.told[-1] == ending
 
 
+def test_a_run_after_a_ctrl_c_finishes(tmp_path: Path):
+    """The program makes it where it handles the Ctrl-C that ended another one."""
+    tracker = RecordingTracker()
+    estimator = small_model.make_estimator(tmp_path)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        estimator.train(small_model.train_input_fn(), hooks=[eh.TrackerHook(tracker)], max_steps=3)
+    assert tracker.told[-1] == "finished"
+
+
 class WeakTracker(RecordingTracker):
     """Refuses the points of some steps, and the end of its run if it is asked to."""
 

@@ -127,8 +127,8 @@ class TrackerHook(Hook):
                 type(error).__name__,
                 error,
             )
-        stopped = run.interrupted or isinstance(sys.exc_info()[1], KeyboardInterrupt)  # a second Ctrl-C
-        ending: Ending = "interrupted" if stopped else "failed" if run.failed else "finished"
+        stopped = run.failed and isinstance(sys.exc_info()[1], KeyboardInterrupt)  # a second Ctrl-C
+        ending: Ending = "interrupted" if run.interrupted or stopped else "failed" if run.failed else "finished"
         try:
             self._tracker.finish(ending)
         except Exception as error:
