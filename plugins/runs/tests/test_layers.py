@@ -232,3 +232,14 @@ def test_a_program_of_which_code_is_named_runs_once(tmp_path, monkeypatch, name)
     Path("line.toml").write_text(f'[program]\nfile = "line_program.py"\n[serving]\nfunction = "{name}:receiver"\n')
     read_configuration(Path("line.toml")).program()
     assert Path("times").read_text() == "x"
+
+
+def test_a_configuration_may_be_the_program_of_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("inner_program.py").write_text(
+        "import estimator_core as ec\n\nHPARAMS = ec.HParams(rate=0.1)\n\n\n"
+        "def experiment_fn(run_config, hparams):\n    return None\n"
+    )
+    Path("inner.toml").write_text('[program]\nfile = "inner_program.py"\n')
+    Path("outer.toml").write_text('[program]\nfile = "inner.toml"\n[hparams]\nrate = 0.2\n')
+    assert read_configuration(Path("outer.toml")).program().default_hparams.values() == {"rate": 0.2}

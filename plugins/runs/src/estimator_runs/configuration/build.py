@@ -75,7 +75,8 @@ def _of_file(said: ProgramFile, resolved: Resolved) -> Program:
         program = load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
     except ArgumentError as error:
         raise ConfigurationError([at(resolved, ("program", "function"), str(error))]) from None
-    resolved.modules[file.resolve()] = sys.modules[file.stem]
+    if file.suffix == ".py" and file.stem in sys.modules:  # a configuration has none
+        resolved.modules[file.resolve()] = sys.modules[file.stem]
     return program
 
 
