@@ -84,7 +84,7 @@ def remove_left(directory: Path, prefix: str = DRAFT) -> None:
         for name in os.listdir(directory):
             if name.startswith(prefix) and (found := _NAME.match(name, len(prefix))):
                 left = time.time() - (directory / name).lstat().st_mtime > _LEFT_SECS
-                if found[1] == _this_machine(os.getpid()):
+                if found[1] == _this_machine(os.getpid()) and not is_hidden(int(found[2])):
                     left = process_start(int(found[2])) != found[3]
                 if left:
                     _remove(directory / name)
@@ -163,6 +163,18 @@ def process_start(pid: int) -> str | None:
     except OSError as error:
         return None if isinstance(error, ProcessLookupError) else ""
     return ""
+
+
+def is_hidden(pid: int) -> bool:
+    """Whether a process of another user is there of which the system tells no more, as /proc with hidepid does not."""
+    if process_start(pid) is None and os.name == "posix":
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return True
+        except (OSError, OverflowError):
+            pass
+    return False
 
 
 def _this_machine(pid: int) -> str:

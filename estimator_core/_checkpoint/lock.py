@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from estimator_core._files import draft_of, identity, machine, process_start
+from estimator_core._files import draft_of, identity, is_hidden, machine, process_start
 from estimator_core.errors import ModelDirLockedError
 
 LOCK_FILE = "run.lock"
@@ -67,8 +67,8 @@ class Holder:
         return Holder(**{field.name: body[field.name] for field in fields(Holder)})
 
     def alive_here(self) -> bool | None:
-        """Whether the process exists; None if it belongs to another machine, so that this one cannot tell."""
-        if self.machine != machine():
+        """Whether the process exists; None if nobody can tell: it is one of another machine, or the system hides it."""
+        if self.machine != machine() or is_hidden(self.pid):
             return None
         now = process_start(self.pid)
         return now is not None and now == self.process_start

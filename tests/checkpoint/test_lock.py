@@ -165,6 +165,20 @@ with ModelDirLock(sys.argv[1]) as lock:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_holder_that_the_system_hides_may_live(tmp_path, monkeypatch):
+    """As /proc with hidepid does with processes of other users: the heartbeat decides."""
+
+    def kill(pid, number):
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(os, "kill", kill)
+    write_lock(tmp_path, pid=4194999)  # beyond the ids that Linux hands out
+    with pytest.raises(ModelDirLockedError, match="its last sign of life is 0 s old"):
+        ModelDirLock(tmp_path).acquire()
+    with ModelDirLock(tmp_path, stale_secs=-1):
+        pass
+
+
 def test_a_forked_worker_does_not_give_the_lock_back(tmp_path):
     done = subprocess.run([sys.executable, "-c", _FORKING, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert done.stdout == "True\n", done.stderr

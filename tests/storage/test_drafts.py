@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,21 @@ def test_drafts_of_other_machines_stay_for_a_week(tmp_path):
         os.utime(tmp_path / name, (0, 0))
     write(tmp_path / "page.html", "page")
     assert set(os.listdir(tmp_path)) == {new, ".draft-of-a-letter", "page.html"}
+
+
+@pytest.mark.parametrize("age", [0, 8 * 86400])
+def test_a_draft_of_another_user_stays_where_the_system_hides_processes(tmp_path, monkeypatch, age):
+    """As /proc with hidepid does. Whether its writer runs is not told, so the time of the last change counts."""
+    hidden = draft_name().replace(f"-{os.getpid()}-", "-4194999-")  # beyond the ids that Linux hands out
+    (tmp_path / hidden).touch()
+    os.utime(tmp_path / hidden, (time.time() - age,) * 2)
+
+    def kill(pid, number):
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(_files.os, "kill", kill)
+    write(tmp_path / "page.html", "page")
+    assert (tmp_path / hidden).exists() == (age == 0)
 
 
 def test_a_draft_of_a_running_writer_stays(tmp_path):
