@@ -51,6 +51,15 @@ def test_a_long_file_is_parsed_once(path, monkeypatch):
     assert set(first) == {"loss", "seen"}
 
 
+def test_a_list_of_runs_does_not_wait_for_the_disk(path, monkeypatch):
+    """Of a thousand runs it would wait a thousand times; what a power cut tears is made again."""
+    flushed = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    known_digests(path)
+    assert path.with_name(KEPT).exists()
+    assert flushed == []
+
+
 def test_another_content_is_parsed_again(path, monkeypatch):
     write(path, [5.0] * 3_000)
     known_digests(path)

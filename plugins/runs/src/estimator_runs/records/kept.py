@@ -43,7 +43,7 @@ def known_digests(path: Path) -> dict[str, Digest]:
 
 
 def _keep(path: Path, told: Mapping[str, Any]) -> None:
-    with contextlib.suppress(OSError), draft_of(path) as draft:
+    with contextlib.suppress(OSError), draft_of(path, durable=False) as draft:  # a torn one is made again
         draft.write_text(json.dumps(told))
 
 
