@@ -234,6 +234,7 @@ VECTORS = {"x": Feature((None, 2)), "t": Feature((None, 3), "string"), "b": Feat
     ("content", "message"),
     [
         ('x,t,b\n"[1, 2]",[],true,9\n', "line 2: 4 fields, more than the 3 columns"),
+        ('x,b,t\n"[1, 2]",true\n', "line 2: 2 fields, fewer than the 3 columns"),
         ('x,t,t,b\n"[1, 2]",[],[],true\n', "line 1: two columns have the name 't'"),
         ('x,b\n"[1, 2]",true\n', r"lacks the columns \['t'\]"),
         ('x,t,b\n"[1, 2]",[],maybe\n', "line 2: column 'b' cannot be read as bool: 'maybe'"),

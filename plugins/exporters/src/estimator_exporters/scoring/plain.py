@@ -189,12 +189,11 @@ def _records(path: Path, file: Any, reading: Reading) -> Iterator[tuple[int, Any
         raise ArgumentError(f"{path} lacks the columns {absent}. {columns_there(names)}")
     for row in reader:
         excess = row.pop(None, ())  # pyright: ignore[reportArgumentType, reportCallIssue]
-        if excess:
-            count = len(names) + len(excess)
-            yield (
-                reader.line_num,
-                ArgumentError(f"{count} fields, more than the {len(names)} columns ({', '.join(names)}). Correct it."),
-            )
+        lacking = sum(value is None for value in row.values())
+        if excess or lacking:
+            count, than = len(names) + len(excess) - lacking, "more" if excess else "fewer"
+            told = f"{count} fields, {than} than the {len(names)} columns ({', '.join(names)}). Correct it."
+            yield reader.line_num, ArgumentError(told)
         else:
             yield reader.line_num, {name: "" if value in reading.na_values else value for name, value in row.items()}
 
