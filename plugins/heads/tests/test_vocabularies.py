@@ -9,6 +9,7 @@ import pytest
 import estimator_core as ec
 import estimator_heads as eh
 from estimator_core.errors import ArgumentError, InputError
+from estimator_heads.data.label_sets import LabelSets
 from estimator_heads.transforms import ClassNames, LabelIds, MultiHotLabels
 from estimator_heads.vocabulary import Vocabulary
 
@@ -149,6 +150,12 @@ def test_multi_hot_labels_of_another_width_are_not_ids(form):
 def test_rows_that_are_ids_stay_ids_of_any_width(row):
     (found,) = MultiHotLabels(7).apply({"labels": np.array([row])})["labels"].tolist()
     assert {place for place, value in enumerate(found) if value} == set(row) - {-1}
+
+
+def test_columns_of_ids_are_looked_at_as_a_whole(monkeypatch):
+    monkeypatch.setattr(LabelSets, "_row_fault", None)
+    for labels in (np.arange(7), np.array([[0, 1], [1, -1]])):
+        assert LabelSets(n_classes=7).fault(labels, None) is None
 
 
 def test_a_row_means_the_same_in_every_batch():

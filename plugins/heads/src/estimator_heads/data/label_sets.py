@@ -68,10 +68,11 @@ class LabelSets:
 
     def _doubtful(self, array: Array) -> Iterable[int]:
         """The rows that are not surely lists of ids."""
-        if self.names is not None or array.ndim != 2 or array.dtype.kind not in "iu" or not array.size:
+        if self.names is not None or array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
             return range(len(array))
-        high = array.max(1)
-        return np.flatnonzero((array.min(1) < -1) | (high >= self.n_classes) | (high < 2)).tolist()
+        rows = array.reshape(len(array), -1)
+        high, may_be_hot = rows.max(1), rows.shape[1] > 2
+        return np.flatnonzero((rows.min(1) < -1) | (high >= self.n_classes) | ((high < 2) & may_be_hot)).tolist()
 
     def _row_fault(self, row: int, labels: Any, ids: Array | None) -> Fault | None:
         values = values_of(labels).reshape(-1)
