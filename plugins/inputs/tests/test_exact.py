@@ -127,6 +127,15 @@ def test_numbers_that_are_infinite_as_float16(tmp_path: Path) -> None:
             list(of_text(tmp_path, kind, ["1.5", "70000"], column_types={"x": "float16"})())
 
 
+def test_a_line_of_several_objects_of_json_is_a_bad_row_where_one_is_infinite(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"x": 0.5}\n{"x": 1.5}{"x": 1e39}\n{"x": 2.5}\n')
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 2: .*Extra data"):
+        list(jsonl_input_fn(str(path), 4, shuffle=False, column_types={"x": "float32"})())
+    source = jsonl_input_fn(str(path), 4, shuffle=False, on_error="skip", column_types={"x": "float32"})
+    assert next(source())["x"].tolist() == [0.5, 2.5]
+
+
 def test_finite_numbers_of_lists_of_json_do_not_become_infinite(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 3: column 'x': '\[2\.5, 1e\+39\]' is infinite as float32"):
         list(of_text(tmp_path, "jsonl", ["[1.5]", "[Infinity, 1.0]", "[2.5, 1e39]"])())
@@ -183,6 +192,9 @@ def test_decimals_of_frames_are_those_of_tables(tmp_path: Path) -> None:
     ):
         pandas_input_fn(pd.DataFrame({"x": large}), None, 4, shuffle=False)
     assert next(pandas_input_fn(pd.DataFrame({"x": large.astype("int64")}), None, 4, shuffle=False)())["x"][1] == LARGE
+    for arrow, value in ((pa.list_(pa.decimal128(5, 2)), [Decimal("1.5")]), (pa.struct({"decimal": pa.int8()}), {})):
+        holding = pd.DataFrame({"x": pd.Series([value, value], dtype=pd.ArrowDtype(arrow))})
+        assert next(pandas_input_fn(holding, None, 2, shuffle=False)())["x"].dtype == object
 
 
 def test_tables_keep_the_width_of_their_numbers_with_x64(x64: None) -> None:

@@ -108,7 +108,7 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
 def _values(name: str, series: Any) -> np.ndarray:
     """A copy, so that later changes of the frame do not reach the input."""
     arrow = getattr(series.dtype, "pyarrow_dtype", None)
-    if arrow is not None and "decimal" in str(arrow):
+    if arrow is not None and str(arrow).startswith("decimal"):  # not of a list of them
         return _of_decimals(name, series, whole=arrow.scale <= 0)
     kind = series.dtype.kind
     if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":

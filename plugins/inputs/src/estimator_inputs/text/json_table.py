@@ -45,6 +45,8 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
         rows = _infinite_rows(table.column(name))
         if rows:
             lines = lines or [line for line in data.split(b"\n") if line.strip()]
+            if len(lines) != table.num_rows:
+                raise pa.ArrowInvalid("a line holds several objects")
             if any(_infinite(_value(lines[row], name), types[name]) for row in rows):
                 raise pa.ArrowInvalid(f"{name}: a finite number becomes infinite")
     return table
