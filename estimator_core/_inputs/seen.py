@@ -102,8 +102,14 @@ def _dtype(array: np.ndarray, before: str | None) -> str:
         return "string" if array.dtype.kind in "SU" else array.dtype.name
     if before == "string":
         return before
-    rows = [np.asarray(row) for row in array.ravel().tolist() if row is not None]
+    try:
+        rows = [np.asarray(row) for row in array.ravel().tolist() if row is not None]
+    except ValueError:  # lists of lists of different lengths
+        return "string"
     found = {row.dtype for row in rows if row.size}
     if not found:
         return before or "string"
-    return np.result_type(*found).name if all(dtype.kind in "biuf" for dtype in found) else "string"
+    if not all(dtype.kind in "biuf" for dtype in found):
+        return "string"
+    # A batch of whole numbers alone says nothing against the fractions of an earlier one.
+    return np.result_type(*found, *([np.dtype(before)] if before else [])).name

@@ -54,3 +54,18 @@ def test_rows_without_a_value_change_no_dtype() -> None:
     seen.apply({"x": np.array([1, None], object)})
     seen.apply({"x": np.array([None, None], object)})
     assert seen.dtypes == {"x": "int64"}
+
+
+def test_later_whole_numbers_among_objects_leave_fractions_possible() -> None:
+    seen = SeenFeatures()
+    for rows in ([1.5, None], [2, None]):
+        seen.apply({"x": np.array(rows, object)})
+    assert seen.dtypes == {"x": "float64"}
+
+
+def test_lists_of_lists_among_objects_are_no_numbers() -> None:
+    nested = np.empty((1, 1), object)
+    nested[0, 0] = [[1], [2, 3]]
+    seen = SeenFeatures()
+    seen.apply({"x": nested})
+    assert seen.dtypes == {"x": "string"}
