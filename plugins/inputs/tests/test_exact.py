@@ -19,6 +19,7 @@ from pyarrow import parquet
 from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 from estimator_core.inputs import numpy_input_fn, open_input
 from estimator_inputs import csv_input_fn, jsonl_input_fn, pandas_input_fn, parquet_input_fn, table_input_fn
+from estimator_inputs.table import rounding
 
 LARGE = 2**24 + 1
 WIDE = [12345678901234567890, 12345678901234567891]
@@ -119,6 +120,14 @@ def test_finite_numbers_of_texts_do_not_become_infinite(tmp_path: Path, kind: st
         assert [row for batch in skipped() for row in batch["x"].tolist()] == expected
     wide = of_text(tmp_path, kind, ["1.5", "1e39"], column_types={"x": "float64"})
     assert next(wide())["x"].tolist() == [1.5, 1e39]
+
+
+def test_floats_that_are_infinite_in_a_file_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounding, "items_of", None)
+    infinite = np.array([np.inf, 1.5, -np.inf], np.float32)
+    assert list(rounding.infinite_rows(pa.array([np.inf, 1.5, -np.inf]), infinite)) == []
+    monkeypatch.undo()
+    assert list(rounding.infinite_rows(pa.array([np.inf, None, -1e39]), infinite)) == [(2, -1e39)]
 
 
 def test_numbers_that_are_infinite_as_float16(tmp_path: Path) -> None:

@@ -64,9 +64,13 @@ def infinite_rows(array: Any, column: Column) -> Iterator[tuple[int, Any]]:
         >>> list(infinite_rows(pa.array([1e39, np.inf]), np.array([np.inf, np.inf], np.float32)))
         [(0, 1e+39)]
     """
+    import pyarrow as pa
+
     values = column.values if isinstance(column, Ragged) else column
     if values.dtype.kind != "f" or not (infinite := np.isinf(values)).any():
         return
+    if pa.types.is_floating(array.type):  # most of these were infinite before
+        infinite = infinite & np.isfinite(array.to_numpy(zero_copy_only=False)).reshape(infinite.shape)
     if isinstance(column, Ragged):
         rows = np.unique(np.repeat(np.arange(len(column.lengths)), column.lengths)[infinite])
     else:
