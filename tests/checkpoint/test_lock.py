@@ -164,7 +164,6 @@ with ModelDirLock(sys.argv[1]) as lock:
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_holder_that_the_system_hides_may_live(tmp_path, monkeypatch):
     """As /proc with hidepid does with processes of other users: the heartbeat decides."""
 
@@ -179,6 +178,7 @@ def test_a_holder_that_the_system_hides_may_live(tmp_path, monkeypatch):
         pass
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_worker_does_not_give_the_lock_back(tmp_path):
     done = subprocess.run([sys.executable, "-c", _FORKING, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert done.stdout == "True\n", done.stderr
