@@ -34,8 +34,8 @@ MUTANTS = (
         name="another-machine-is-taken-for-this-one",
         guarantee="rule 1",
         file=_ROOM + "lock.py",
-        old="if self.machine != machine():",
-        new="if False:",
+        old="if self.machine != machine() or",
+        new="if False or",
         tests=("test_another_machine_is_judged_by_its_heartbeat",),
     ),
     Mutant(
