@@ -143,6 +143,9 @@ def test_a_line_of_several_objects_of_json_is_a_bad_row_where_one_is_infinite(tm
         list(jsonl_input_fn(str(path), 4, shuffle=False, column_types={"x": "float32"})())
     source = jsonl_input_fn(str(path), 4, shuffle=False, on_error="skip", column_types={"x": "float32"})
     assert next(source())["x"].tolist() == [0.5, 2.5]
+    path.write_text('{"x": 1.5}{"x": 1e39}\n')
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 1: .*Extra data"):
+        list(jsonl_input_fn(str(path), 4, shuffle=False, column_types={"x": "float32"})())
 
 
 def test_finite_numbers_of_lists_of_json_do_not_become_infinite(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def _whole_kind(values: Sequence[Any], kind: ColumnType) -> ColumnType:
     """The type of numbers that Arrow reads as real ones. Whole numbers beyond int64 stay whole."""
     numbers = list(itertools.chain.from_iterable(filter(None, values))) if kind.listed else values
     known = [number for number in numbers if number is not None]
-    if not all(isinstance(number, int) for number in known):
+    if not known or not all(isinstance(number, int) for number in known):
         return kind
     signed = kind.listed or min(known) < 0
     return replace(kind, dtype=np.dtype(np.int64 if signed else np.uint64), exact=False)
