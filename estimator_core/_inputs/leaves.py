@@ -51,9 +51,11 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    if dtype.kind in "fc":
-        return _rounded(array, dtype, name)
-    narrowed = array.astype(dtype)
+    try:
+        with np.errstate(over="raise"):  # a finite number that becomes infinite
+            narrowed = array.astype(dtype)
+    except FloatingPointError:
+        raise _infinite(array, dtype, name) from None
     if dtype.kind in "iu" and not (narrowed == array).all():
         limits = np.iinfo(dtype)
         wrong = array[(array < limits.min) | (array > limits.max)]
@@ -65,18 +67,11 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
     return narrowed
 
 
-def _rounded(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """The array as narrower floats; a finite number that becomes infinite is refused."""
-    try:
-        with np.errstate(over="raise"):
-            return array.astype(dtype)
-    except FloatingPointError:
-        pass
+def _infinite(array: np.ndarray, dtype: np.dtype, name: str) -> InputError:
     with np.errstate(over="ignore"):
-        narrowed = array.astype(dtype)
-    lost = np.isfinite(array) & ~np.isfinite(narrowed)
+        lost = np.isfinite(array) & ~np.isfinite(array.astype(dtype))
     place = f" in row {np.argwhere(lost)[0, 0]}" if array.ndim else ""
-    raise InputError(
+    return InputError(
         f"{name} holds {array[lost][0]}{place}, which is infinite as {dtype}. Correct it, scale it, take its "
         "logarithm, or set jax_enable_x64. A host transform may do so."
     )
