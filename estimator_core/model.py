@@ -8,7 +8,7 @@ from estimator_core._model.initial_requests import declared_variables, request_i
 from estimator_core._model.initial_values import InitialValue, InitialValues, ReadsCheckpoints
 from estimator_core._model.initialize import ModuleValues
 from estimator_core._model.module import module
-from estimator_core._model.scope import in_model_fn
+from estimator_core._model.scope import in_model_fn, nested_scope
 from estimator_core._model.tensors import tensor
 from estimator_core._model.variables import VariableSpec
 from estimator_core._step.sparse import CarriedForm, RowAccess, WholeTable
@@ -33,6 +33,7 @@ __all__ = [
     "is_in_host_memory",
     "is_traced",
     "module",
+    "nested_scope",
     "next_rng_key",
     "request_initial_values",
     "set_variable",

@@ -128,7 +128,7 @@ class Scope:
         self._meet(spec)
         if spec.name in self._written:
             return self._written[spec.name]
-        return as_computed(spec, self._first_value(spec))
+        return as_computed(spec, self.first_value(spec))
 
     def write(self, path: str, value: object) -> None:
         """Sets the next value of a variable of the model state.
@@ -166,7 +166,7 @@ class Scope:
         )
         count = self._key_counts[path]
         self._key_counts[path] += 1
-        return named_key(self._step_key(), path, count)
+        return named_key(self.step_key(), path, count)
 
     def add_output(self, path: str, output: Output) -> None:
         """Makes a value an output of the step.
@@ -212,10 +212,12 @@ class Scope:
         self.met.setdefault(spec.name, spec)
         self.specs[spec.name] = spec
 
-    def _first_value(self, spec: VariableSpec) -> Any:
+    def first_value(self, spec: VariableSpec) -> Any:
+        """The value of a variable before this trace writes it."""
         raise NotImplementedError
 
-    def _step_key(self) -> jax.Array:
+    def step_key(self) -> jax.Array:
+        """The random key of the step."""
         raise NotImplementedError
 
 
@@ -223,16 +225,16 @@ class _DeclaringScope(Scope):
     @property
     def new_model_state(self) -> dict[str, Any]:
         return {
-            path: self._written[path] if path in self._written else self._first_value(spec)
+            path: self._written[path] if path in self._written else self.first_value(spec)
             for path, spec in self.specs.items()
             if not spec.trainable
         }
 
-    def _first_value(self, spec: VariableSpec) -> Any:
+    def first_value(self, spec: VariableSpec) -> Any:
         # Made in the trace that asks, so that it cannot leak out of a scan or checkpoint.
         return jnp.zeros(spec.shape, spec.dtype)
 
-    def _step_key(self) -> jax.Array:
+    def step_key(self) -> jax.Array:
         return jax.random.key(0, impl="threefry2x32")
 
 
@@ -257,7 +259,7 @@ class _ApplyingScope(Scope):
         check_model_state(self._model_state, after)
         return after
 
-    def _first_value(self, spec: VariableSpec) -> Any:
+    def first_value(self, spec: VariableSpec) -> Any:
         values = self._variables if spec.trainable else self._model_state
         if spec.name not in values:
             raise_absent(spec.name, self.mode, [*self._variables, *self._model_state])
@@ -268,7 +270,7 @@ class _ApplyingScope(Scope):
             )
         return value
 
-    def _step_key(self) -> jax.Array:
+    def step_key(self) -> jax.Array:
         if self._key is None:
             raise VariableError(f"next_rng_key(): no random key is given in mode {self.mode!r}.")
         if not isinstance(self._key, jax.Array):
@@ -325,6 +327,33 @@ def applying(
     """
     with _activated(_ApplyingScope(variables, model_state, mode=mode, key=key, specs=specs)) as scope:
         yield scope
+
+
+@contextlib.contextmanager
+def nested_scope() -> Generator[None]:
+    """Within, model_fn may call its model again, also inside `jax.grad`, `jax.lax.scan` and the like.
+
+    The calls use the variables that the model has declared so far. What they write, name or summarise is dropped.
+
+    Raises:
+        ModelFnError: it is called outside of model_fn.
+
+    Example:
+        >>> from estimator_core._model.access import get_variable
+        >>> with applying({"slope": jnp.float32(3)}, {}, mode="infer", key=None, specs={}):
+        ...     model = lambda x: x * get_variable("slope", ())
+        ...     y = model(2.0)
+        ...     with nested_scope():
+        ...         gradient = jax.grad(model)(2.0)
+        >>> float(y), float(gradient)
+        (6.0, 3.0)
+    """
+    outer = active_scope("nested_scope")
+    values = {path: outer.first_value(spec) for path, spec in outer.met.items()}
+    trainable = {path: value for path, value in values.items() if outer.met[path].trainable}
+    state = {path: value for path, value in values.items() if path not in trainable}
+    with applying(trainable, state, mode=outer.mode, key=outer.step_key, specs=outer.met):
+        yield
 
 
 def active_scope(called: str) -> Scope:

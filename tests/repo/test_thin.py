@@ -28,17 +28,17 @@ BUDGETS = {
     "_cli": 658,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 659,  # words of host transforms, formats that take one export, complex outputs, wrong shapes told
-    "_inputs": 1680,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
+    "_inputs": 1676,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 803,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
     "_loop": 4538,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
-    "_model": 1218,  # programs that Estimators and variables share, slots without one, two adapters for one module
+    "_model": 1226,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1738,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2827,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, rows, drafts
+    "flat": 2828,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, rows, drafts
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.

@@ -68,6 +68,47 @@ def test_a_model_that_writes_summaries_is_explained(tmp_path):
     np.testing.assert_allclose(found.values["x"], ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
 
 
+def test_a_model_of_modules_and_named_tensors_is_explained(tmp_path):
+    def model_fn(features, labels, mode):
+        scaled = ec.module(lambda x: x * ec.get_variable("scale", (), jax.nn.initializers.ones), name="net")
+        y = ec.tensor("squared", scaled(features["x"]) ** 2)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"logits": y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean(y**2), train_op=optax.sgd(0.0))
+
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(model_fn, str(tmp_path)).train(rows, steps=1)
+    found = integrated_gradients(estimator, rows, baseline="zero")
+    np.testing.assert_allclose(found.values["x"], ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.plugins
+def test_a_model_of_flax_with_state_is_explained(tmp_path):
+    from flax import nnx
+
+    def model_fn(features, labels, mode):
+        train = mode == ec.ModeKeys.TRAIN
+
+        def made(rngs):
+            norm, drop = nnx.BatchNorm(4, use_running_average=not train, rngs=rngs), nnx.Dropout(0.2, rngs=rngs)
+            return nnx.Sequential(nnx.Linear(1, 4, rngs=rngs), norm, drop, nnx.Linear(4, 1, rngs=rngs))
+
+        net = ec.module(made, name="net")
+        net.set_attributes(deterministic=not train, raise_if_not_found=False)
+        y = net(features["x"][:, None])[:, 0]
+        if not train:
+            return ec.EstimatorSpec(mode, predictions={"y": y})
+        return ec.EstimatorSpec(mode, loss=jnp.mean((y - labels) ** 2), train_op=optax.sgd(0.1))
+
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(model_fn, str(tmp_path)).train(rows, steps=1)
+    found = integrated_gradients(estimator, rows, output="y", baseline="zero")
+    predicted = np.concatenate([one["y"] for one in estimator.predict(rows, yield_single_examples=False)])
+    np.testing.assert_allclose(found.scores, predicted, rtol=1e-5, atol=1e-6)
+    assert found.residual < 1e-5  # the network is affine
+    assert np.abs(found.values["x"]).max() > 1e-3
+
+
 def test_a_missing_number_stays_missing(estimator):
     x = ROWS["x"].copy()
     x[3] = np.nan

@@ -72,7 +72,16 @@ MUTANTS = (
         file="estimator_core/_model/scope.py",
         old="        if nobody_writes and (path in self.summaries or not self.is_outermost):",
         new="        if False:",
-        tests=("test_a_model_that_writes_summaries_is_explained",),
+        tests=("test_a_summary_of_a_prediction_is_written_by_nobody_and_may_come_again",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="modules-are-made-again-in-a-gradient",
+        guarantee="rule 252",
+        file="plugins/explain/src/estimator_explain/gradients.py",
+        old="with nested_scope():  # the variables are those of the first call, which declares them",
+        new="if True:",
+        tests=("test_a_model_of_modules_and_named_tensors_is_explained",),
         in_cut=False,
     ),
     Mutant(

@@ -13,6 +13,7 @@ import numpy as np
 import estimator_core as ec
 from estimator_core.errors import ArgumentError
 from estimator_core.estimator import Estimator
+from estimator_core.model import nested_scope
 from estimator_explain.rows import read_rows
 
 _SCORE = "score"
@@ -134,7 +135,8 @@ def _explaining(
             return _matrix(inner({**features, **own}, None, mode, config).predictions, output)
 
         def score(numbers: Numbers) -> jax.Array:
-            return jnp.take_along_axis(scores(numbers), chosen, axis=1)[:, 0]
+            with nested_scope():  # the variables are those of the first call, which declares them
+                return jnp.take_along_axis(scores(numbers), chosen, axis=1)[:, 0]
 
         ends = {name: jnp.asarray(array, jnp.float32) for name, array in _floats(features).items()}
         whole = scores(ends)
