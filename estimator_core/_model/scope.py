@@ -331,7 +331,7 @@ def applying(
 
 @contextlib.contextmanager
 def nested_scope() -> Generator[None]:
-    """Within, model_fn may call its model again, also inside `jax.grad`, `jax.lax.scan` and the like.
+    """Within, model_fn may call its model again, also inside `jax.grad` and `jax.lax.scan`.
 
     The calls use the variables that the model has declared so far. What they write, name or summarise is dropped.
 
