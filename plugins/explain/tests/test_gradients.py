@@ -53,6 +53,13 @@ def test_more_steps_leave_a_smaller_residual(tmp_path):
     assert many < 1e-3
 
 
+def assert_it_is_a_square(model_fn, model_dir):
+    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
+    estimator = ec.Estimator(model_fn, str(model_dir)).train(rows, steps=1)
+    found = integrated_gradients(estimator, rows, baseline="zero")
+    np.testing.assert_allclose(found.values["x"], ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
+
+
 def test_a_model_that_writes_summaries_is_explained(tmp_path):
     def model_fn(features, labels, mode):
         y = features["x"] ** 2 * ec.get_variable("scale", (), initializer=jax.nn.initializers.ones)
@@ -62,10 +69,7 @@ def test_a_model_that_writes_summaries_is_explained(tmp_path):
             return ec.EstimatorSpec(mode, predictions={"logits": y})
         return ec.EstimatorSpec(mode, loss=jnp.mean(y**2), train_op=optax.sgd(0.0))
 
-    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
-    estimator = ec.Estimator(model_fn, str(tmp_path)).train(rows, steps=1)
-    found = integrated_gradients(estimator, rows, baseline="zero")
-    np.testing.assert_allclose(found.values["x"], ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
+    assert_it_is_a_square(model_fn, tmp_path)
 
 
 def test_a_model_of_modules_and_named_tensors_is_explained(tmp_path):
@@ -76,10 +80,7 @@ def test_a_model_of_modules_and_named_tensors_is_explained(tmp_path):
             return ec.EstimatorSpec(mode, predictions={"logits": y})
         return ec.EstimatorSpec(mode, loss=jnp.mean(y**2), train_op=optax.sgd(0.0))
 
-    rows = ec.inputs.numpy_input_fn({"x": ROWS["x"]}, ROWS["x"], batch_size=32, shuffle=False)
-    estimator = ec.Estimator(model_fn, str(tmp_path)).train(rows, steps=1)
-    found = integrated_gradients(estimator, rows, baseline="zero")
-    np.testing.assert_allclose(found.values["x"], ROWS["x"] ** 2, rtol=1e-4, atol=1e-5)
+    assert_it_is_a_square(model_fn, tmp_path)
 
 
 @pytest.mark.plugins
