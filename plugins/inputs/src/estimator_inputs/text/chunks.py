@@ -61,7 +61,7 @@ def read_chunks(
         if not rest:
             return
         # The content of a chunk depends only on its beginning, so a position can return to it.
-        found = _first(rest[:size], quoting, ended=ended and len(rest) <= size)
+        found = _first(rest, size, quoting, ended=ended and len(rest) <= size)
         if found is None:
             size *= 2
             continue
@@ -73,8 +73,11 @@ def read_chunks(
         yield Chunk(data, begins, first, (offset, line, row), fault)
 
 
-def _first(data: bytes, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:
-    """The whole records at the beginning of `data`, up to a line with a fault, or that line; None: read more."""
+def _first(rest: bytes, size: int, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:
+    """The whole records among the first `size` bytes, up to a line with a fault, or that line; None: read more."""
+    if not ended and (quoting is None or quoting.quote not in rest) and (end := rest.rfind(b"\n", 0, size) + 1):
+        return rest[:end], None  # most files are like this, and are copied once
+    data = rest[:size]
     fault = None if quoting is None else quote_fault(data, *quoting, ended=ended)
     if fault is None:
         end = len(data) if ended else last_record_end(data, None if quoting is None else quoting.quote)
