@@ -1,6 +1,6 @@
 """A model with a table that several devices share, for fresh processes with so many devices.
 
-    python split_program.py ROOT JOB...     JOB: train:OPTIMIZER:NAME:UNTIL, evaluate:OPTIMIZER:NAME or traffic
+    python split_program.py ROOT JOB...     JOB: train:OPTIMIZER:NAME:UNTIL, debug:..., evaluate:OPTIMIZER:NAME or traffic
 
 Prints one JSON value a job.
 """
@@ -119,9 +119,9 @@ def main(root: str, *jobs: str) -> None:
         kind, *rest = job.split(":")
         if kind == "traffic":
             print(json.dumps(traffic()))
-        elif kind == "train":
+        elif kind in ("train", "debug"):
             optimizer, name, until = rest
-            train(f"{root}/{name}", optimizer, int(until))
+            train(f"{root}/{name}", optimizer, int(until), debug=kind == "debug")
             print("null")
         else:
             optimizer, name = rest

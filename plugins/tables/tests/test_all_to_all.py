@@ -67,6 +67,15 @@ def test_evaluation_and_predictions_of_a_split_table(eight: tuple[Path, Any, Any
     np.testing.assert_allclose(eight[1], [loss, *predictions], rtol=1e-5)
 
 
+def test_a_step_without_compilation_ends_on_several_devices(tmp_path: Path) -> None:
+    """Devices that ran each operation by itself waited for each other for ever; tables of the host were refused."""
+    on_devices(4, tmp_path, "train:adam:compiled:1", "debug:adam:eager:1", "debug:on_host:eager_on_host:1")
+    compiled = ec.load_variables(str(tmp_path / "compiled"))
+    for folder in ("eager", "eager_on_host"):
+        for name, value in ec.load_variables(str(tmp_path / folder)).items():
+            np.testing.assert_allclose(value, compiled[name], rtol=0, atol=1e-6, err_msg=f"{folder}: {name}")
+
+
 @pytest.mark.slow
 def test_a_checkpoint_of_eight_devices_goes_on_with_one_and_with_two(
     tmp_path: Path,

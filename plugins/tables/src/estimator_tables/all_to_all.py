@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -231,7 +231,14 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | None = None) -> Callable[..., Any]:
     """The function, run by each device on its part of every argument."""
     out_specs = split.by_rows if out is None else out
-    return jax.shard_map(function, mesh=split.mesh, in_specs=split.by_rows, out_specs=out_specs, check_vma=False)
+    by_parts = jax.shard_map(function, mesh=split.mesh, in_specs=split.by_rows, out_specs=out_specs, check_vma=False)
+
+    def compiled(*arguments: Any) -> Any:
+        with jax.disable_jit(False):
+            return jax.jit(by_parts)(*arguments)
+
+    # Otherwise the devices of `RunConfig(debug=True)` wait for each other in every operation, and some do so for ever.
+    return compiled if cast(Any, jax.config).jax_disable_jit else by_parts
 
 
 def _divisible(array: jax.Array, split: Split, fill: int) -> jax.Array:
