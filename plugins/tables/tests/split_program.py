@@ -1,6 +1,8 @@
 """A model with a table that several devices share, for fresh processes with so many devices.
 
-    python split_program.py ROOT JOB...     JOB: train:OPTIMIZER:NAME:UNTIL, debug:..., evaluate:OPTIMIZER:NAME or traffic
+    python split_program.py ROOT JOB...
+
+JOB: train:OPTIMIZER:NAME:UNTIL, the same with debug for train, evaluate:OPTIMIZER:NAME or traffic.
 
 Prints one JSON value a job.
 """
