@@ -109,7 +109,6 @@ class Estimator:
         if config is not None and not isinstance(config, RunConfig):
             raise ArgumentTypeError(f"config must be an instance of `RunConfig`, but provided {config!r}.")
         config = RunConfig() if config is None else config
-        self._temporary = model_dir is None and config.model_dir is None
         config = config.replace(model_dir=agreed_model_dir(model_dir, config.model_dir))
         self._config = config
         self._params = copy.deepcopy(params)
