@@ -145,6 +145,25 @@ def test_a_relevance_of_nan_is_not_a_place_without_an_item(loss):
     assert math.isnan(head.metrics({}, scores, wrong)["average_loss"].compute())
 
 
+@pytest.mark.parametrize("loss", ["pairwise", "listwise"])
+def test_items_of_minus_infinity_rank_last_and_teach_nothing(loss):
+    head = RankingHead(4, loss=loss)
+    labels = np.where(VALID, GRADES, -1)
+
+    def loss_of(scores, ended):
+        return head.loss(labels, jnp.where(VALID, scores, -jnp.inf if ended else scores))
+
+    scores = jnp.asarray(rng.normal(size=(N, CLASSES)), jnp.float32)
+    np.testing.assert_array_equal(*(jax.grad(loss_of)(scores, ended) for ended in (False, True)))
+    ended = jnp.where(VALID, scores, -jnp.inf)
+    found, whole = (head.metrics({}, logits, labels) for logits in (ended, scores))
+    assert {name: metric.compute() for name, metric in found.items()} == {
+        name: metric.compute() for name, metric in whole.items()
+    }
+    places = np.asarray(head.predictions(ended)["ranks"])
+    assert all(row[valid].max(initial=-1) < row[~valid].min(initial=CLASSES) for row, valid in zip(places, VALID))
+
+
 def test_in_batch_softmax_leaves_accidental_hits_and_padding_out():
     q = jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)
     c = jnp.asarray(rng.normal(size=(4, 3)), jnp.float32)

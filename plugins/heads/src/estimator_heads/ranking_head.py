@@ -34,6 +34,9 @@ class RankingHead(BaseHead):
     has ended. Predictions: `logits`, `ranks` (the place of each item, 0 for the best). Metrics: `average_loss`,
     `ndcg@k`, `mrr`.
 
+    A prediction has no labels, so the logits say where a list has ended: items with `-inf` rank last. They change
+    neither losses nor gradients where the relevance is below 0.
+
     Args:
         list_size: items a list, with padding.
         loss: "pairwise" (logistic loss of pairs) or "listwise" (softmax cross entropy of the list).
