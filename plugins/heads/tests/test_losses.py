@@ -161,7 +161,9 @@ def test_items_of_minus_infinity_rank_last_and_teach_nothing(loss):
         name: metric.compute() for name, metric in whole.items()
     }
     places = np.asarray(head.predictions(ended)["ranks"])
-    assert all(row[valid].max(initial=-1) < row[~valid].min(initial=CLASSES) for row, valid in zip(places, VALID))
+    assert all(
+        row[valid].max(initial=-1) < row[~valid].min(initial=CLASSES) for row, valid in zip(places, VALID, strict=True)
+    )
 
 
 def test_in_batch_softmax_leaves_accidental_hits_and_padding_out():
