@@ -1,5 +1,7 @@
 """The values of section 5 of the reference, run with tf.estimator 2.15.1 (cases 57 to 62 among them)."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -197,6 +199,30 @@ def test_each_value_needs_a_weight(weights):
         column.host_ids({"c": np.array([["R", "G"], ["B", ""]]), "w": weights})
     found = column.host_ids({"c": np.array([["R", ""], ["B", ""]]), "w": weights})
     assert found.weights[:, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("neighbour", [[3.0], [3.0, 4.0], [3.0, 4.0, 5.0, 6.0, 7.0]], ids=len)
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_a_missing_weight_of_a_file_does_not_depend_on_other_rows(tmp_path, kind, neighbour):
+    """Lists filled up with 0 made it a weight where another row of the batch had more."""
+    inputs, parquet = pytest.importorskip("estimator_inputs"), pytest.importorskip("pyarrow.parquet")
+    words = ["R", "G", "B", "R", "G"]
+    rows = [{"c": ["R", "G"], "w": [1.0]}, {"c": words[: len(neighbour)], "w": neighbour}]
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        parquet.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)))
+    read = {"parquet": inputs.parquet_input_fn, "jsonl": inputs.jsonl_input_fn}[kind]
+    column = tab.weighted_categorical_column(
+        tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"], max_values=8), "w"
+    )
+    (batch,) = read(path, 2, shuffle=False, column_defaults={"w": np.nan})()
+    with pytest.raises(tab.FeatureColumnError, match=r"Feature 'w' (has 1 weights|holds nan) in row 0 of the batch"):
+        column.host_ids(batch)
+    found = column.host_ids({name: values[1:] for name, values in batch.items()})
+    assert found.weights[0, : len(neighbour)].tolist() == neighbour
 
 
 def test_a_number_beyond_a_sequence_is_no_filling():

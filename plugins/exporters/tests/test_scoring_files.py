@@ -18,6 +18,7 @@ from estimator_core.errors import ArgumentError, ExportError
 from estimator_core.export import Feature
 from estimator_exporters.scoring.read import Reading, read
 from estimator_exporters.scoring.run import Job, score_files
+from estimator_exporters.scoring.score import score
 from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import writing
 from plugins.exporters.tests import small_model
@@ -38,6 +39,28 @@ def test_lists_of_any_length_are_read(tmp_path, width):
     found = read_all(tmp_path / "rows.parquet", x=Feature((None, width)), t=Feature((None, width), "string"))
     assert found["x"] == numbers
     assert [[text.decode() for text in row if text] for row in found["t"]] == texts
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("width", [2, 5])
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+def test_lists_whose_missing_numbers_are_nan_may_be_shorter(tmp_path, kind, width):
+    """Weights, of which a row has as many as values."""
+    lists = [[1.0], [2.0, 3.0], None, [None, 4.0], []]
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        parquet.write_table(pa.table({"w": lists}), path)
+    elif kind == "jsonl":
+        path.write_text("\n".join(json.dumps({"w": row}) for row in lists))
+    else:
+        path.write_text("\n".join(["w,n", *(f'"{"" if row is None else json.dumps(row)}",1' for row in lists)]))
+    inputs = {"w": Feature((None, width))}
+    found = list(read(path, Reading(inputs=inputs, batch_size=9, defaults={"w": np.nan})))
+    expected = np.full((5, width), np.nan)
+    expected[0, 0], expected[1, :2], expected[3, 1] = 1, (2, 3), 4
+    np.testing.assert_array_equal(found[0].arrays["w"], expected)
+    with pytest.raises(ArgumentError, match=r"row 0: column 'w' has 1 values|'w' must have shape|has no value"):
+        list(read(path, Reading(inputs=inputs, batch_size=9, defaults={"w": 0.0})))
 
 
 @pytest.mark.plugins
@@ -110,7 +133,7 @@ def test_an_export_of_one_batch_size_scores_batches_of_it(estimator, tmp_path, o
     expected = np.concatenate([run(x=features["x"][at : at + 4])["logits"] for at in (0, 4, 8)])
     np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["logits"], expected)
     np.savez(tmp_path / "x.npz", x=features["x"][:10])
-    with pytest.raises(ArgumentError, match=r"row 9: the export takes batches of 4 rows, and the last one has 2"):
+    with pytest.raises(ArgumentError, match=r"row 8: the export takes batches of 4 rows, and the last one has 2"):
         score_files(job)
     with pytest.raises(ArgumentError, match=r"--batch-size 8: the export takes batches of 4 rows"):
         score_files(replace(job, batch_size=8))
@@ -269,3 +292,46 @@ def test_texts_beside_arrays_may_be_missing(tmp_path):
 def test_numbers_beside_arrays_of_csv_are_written_as_elsewhere(tmp_path, text, number):
     (tmp_path / "rows.csv").write_text(f'x,a\n"[1, 2]",{text}\n')
     assert read_all(tmp_path / "rows.csv", x=Feature((None, 2)), a=Feature((None,)))["a"] == [number]
+
+
+@pytest.mark.plugins
+@pytest.mark.parametrize("kept", [(), ("k",)], ids=["alone", "kept"])
+@pytest.mark.parametrize("width", [None, 3])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind, width, kept):
+    """The other files are scored, and the bad rows counted in the log."""
+    if kind == "parquet" and width:
+        pytest.skip("a list of another size is refused")
+    path = tmp_path / f"bad.{kind}"
+    if kind == "parquet":
+        parquet.write_table(pa.table({"x": pa.array([None, None], pa.float32()), "k": ["a", "b"]}), path)
+    else:
+        lines = "nothing\n[1]\n" if width else '{"x": "bad", "k": "a"}\n{"x": null, "k": "b"}\n'
+        path.write_text("x,k\nbad,a\n,b\n" if kind == "csv" else lines)
+    reading = Reading(
+        inputs={"x": Feature((None, width) if width else (None,))}, batch_size=4, skip_bad_rows=True, keep=kept
+    )
+    assert list(read(path, reading)) == []
+    assert "Skipped 2 " in caplog.text
+    with pytest.raises(ec.EstimatorError, match=r"column 'x'|no JSON"):
+        list(read(path, replace(reading, skip_bad_rows=False)))
+
+
+@pytest.mark.plugins
+def test_a_row_has_one_number_whoever_refuses_it(tmp_path):
+    """From 0, as in training. The readers of arrays and the signature counted from 1."""
+    parquet.write_table(pa.table({"x": pa.array([1.0, 2.0, None], pa.float32())}), tmp_path / "null.parquet")
+    parquet.write_table(pa.table({"x": [[1.0, 2.0], [3.0, 4.0], [5.0]]}), tmp_path / "list.parquet")
+    for name, shape in (("null.parquet", (None,)), ("list.parquet", (None, 2))):
+        with pytest.raises(ec.EstimatorError, match=rf"{name}, row 2: column 'x'"):
+            list(read(tmp_path / name, Reading(inputs={"x": Feature(shape)}, batch_size=4)))
+    np.savez(tmp_path / "x.npz", x=np.arange(3.0))
+    batches = list(read(tmp_path / "x.npz", Reading(inputs={"x": Feature((None,))}, batch_size=2)))
+
+    def signature(x):
+        if (x == 2).any():
+            raise ArgumentError("x holds 2.0 in row 0: it is two.")
+        return {"y": x}
+
+    with pytest.raises(ArgumentError, match=r"x\.npz, row 2: x holds 2\.0: it is two"):
+        list(score(signature, batches, batch_size=2, skip_bad_rows=False))

@@ -327,4 +327,13 @@ MUTANTS = (
         tests=("test_a_kill_after_the_export_leaves_its_values",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-file-of-bad-rows-ends-a-scoring",
+        guarantee="rule 277",
+        file="plugins/inputs/src/estimator_inputs/reading/epochs.py",
+        old="raise NoRowsError(",
+        new="raise InputError(",
+        tests=("test_a_file_of_bad_rows_alone_does_not_end_a_scoring",),
+        in_cut=False,
+    ),
 )

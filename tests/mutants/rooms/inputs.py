@@ -587,4 +587,13 @@ MUTANTS = (
         tests=("test_a_header_that_ends_in_cr_swallows_no_rows",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-missing-weight-is-zero",
+        guarantee="rule 276",
+        file="plugins/inputs/src/estimator_inputs/table/arrays.py",
+        old="        fill = kind.default\n",
+        new="        pass\n",
+        tests=("test_a_missing_weight_of_a_file_does_not_depend_on_other_rows",),
+        in_cut=False,
+    ),
 )

@@ -20,6 +20,7 @@ _HOME = {
     "keras_input": ("keras_input_fn",),
     "pandas_input": ("pandas_input_fn",),
     "parquet_input": ("parquet_input_fn",),
+    "reading.epochs": ("NoRowsError",),
     "reading.file_input": ("FileInput",),
     "reading.options": ("ReadOptions",),
     "schema.contract": ("FeatureSchema", "Schema", "Seen"),

@@ -14,6 +14,7 @@ from estimator_inputs.jsonl_input import jsonl_input_fn as jsonl_input_fn
 from estimator_inputs.keras_input import keras_input_fn as keras_input_fn
 from estimator_inputs.pandas_input import pandas_input_fn as pandas_input_fn
 from estimator_inputs.parquet_input import parquet_input_fn as parquet_input_fn
+from estimator_inputs.reading.epochs import NoRowsError as NoRowsError
 from estimator_inputs.reading.file_input import FileInput as FileInput
 from estimator_inputs.reading.options import ReadOptions as ReadOptions
 from estimator_inputs.schema.contract import FeatureSchema as FeatureSchema

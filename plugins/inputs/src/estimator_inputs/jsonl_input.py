@@ -53,7 +53,7 @@ def jsonl_input_fn(
         column_types: numpy dtypes, or "string", by key; types of others are those of the first lines, with real numbers
             as float32. Strings become bytes objects.
         column_defaults: the value for a key that is missing or null: by key, or one for each. Without one a missing
-            number is a bad row, and a missing string is empty.
+            number is a bad row, and a missing string is empty. NaN also fills up lists of real numbers, instead of 0.
         vocabularies: allowed strings or integers by key; a row with another value is a bad row, even if
             that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
         options: see `ReadOptions`.

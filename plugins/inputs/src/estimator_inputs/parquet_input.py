@@ -51,7 +51,7 @@ def parquet_input_fn(
         column_types: numpy dtypes, or "string", by column; other types are those of the first file, with real
             numbers as float32. Strings become bytes objects.
         column_defaults: the values of nulls: by column, or one per column read, in order. Without one a null number
-            is a bad row, and a null string is empty.
+            is a bad row, and a null string is empty. NaN also fills up lists of real numbers, instead of 0.
         vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
             that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
         options: see `ReadOptions`; `block_bytes` and `compression` have no effect here.

@@ -21,7 +21,7 @@ class Batch(NamedTuple):
 
     Attributes:
         path: the file.
-        first: the number of the first row among the readable rows of the file, from 1.
+        first: the number of the first row among the readable rows of the file, from 0.
         arrays: the inputs of the signature by name, a row each.
         kept: columns that go to the output as they are.
     """

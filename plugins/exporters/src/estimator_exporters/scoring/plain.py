@@ -143,11 +143,12 @@ def opened(path: Path) -> Generator[TextIO]:
 
 def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
     texts = {name for name, feature in reading.inputs.items() if feature.dtype == "string"} - reading.defaults.keys()
-    line, skipped, unseen = 0, 0, texts.union(reading.keep)  # a row may lack a text, and no row lacks a number
+    read, skipped, unseen = 0, 0, texts.union(reading.keep)  # a row may lack a text, and no row lacks a number
     for line, row in rows:
         unseen -= row.keys() if unseen and isinstance(row, dict) else set()
         try:
             yield _row(f"{path}, line {line}", row, reading)
+            read += 1
         except ArgumentError as error:
             if not reading.skip_bad_rows:
                 raise
@@ -156,7 +157,7 @@ def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> I
                 _log.warning("Skipped %s", error)
     if skipped:
         _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
-    if unseen and line:  # an empty part of a data set says nothing
+    if unseen and read:  # a part of a data set without good rows says nothing
         if absent := sorted(unseen & texts):
             raise ArgumentError(f"{path} lacks the columns {absent}. The signature takes {sorted(reading.inputs)}.")
         raise ArgumentError(f"--keep: no row of {path} has a column {sorted(unseen)[0]!r}. Correct the name.")
@@ -216,22 +217,25 @@ def _as_text(value: Any) -> str:
 
 def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading: Reading) -> np.ndarray:
     value, text = row.get(name), feature.dtype == "string"
-    shape = tuple(size or 1 for size in feature.shape[1:])
+    shape, default = tuple(size or 1 for size in feature.shape[1:]), reading.defaults.get(name)
+    fill = "" if text else default if len(shape) == 1 and default != default else None  # NaN fills lists up
     if value is None or (value == "" and (shape or not text)):
-        if name in reading.defaults:
-            value = reading.defaults[name]
-        elif text:  # a text that is missing is empty, as in other readers
+        if name in reading.defaults and (text or fill is None):
+            value = default
+        elif fill is not None:  # a text that is missing is empty, as in other readers
             value = [] if len(shape) == 1 else np.full(shape, "", object)
         else:
             raise ArgumentError(f"{where}: column {name!r} has no value; a row must have {sorted(reading.inputs)}.")
     try:
         if isinstance(value, str) and (shape or not text):
             value = json.loads(value) if shape else _number(value, feature.dtype)
+        if isinstance(value, list) and fill is not None and not text:
+            value = [fill if item is None else item for item in value]
         array = np.asarray(value, object if text else None)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {error}.") from error
-    if text and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as of Parquet
-        array = np.concatenate([array, np.full(shape[0] - len(array), "", object)])
+    if fill is not None and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as of Parquet
+        array = np.concatenate([array, np.full(shape[0] - len(array), fill, object if text else None)])
     if array.shape != shape:
         raise ArgumentError(f"{where}: column {name!r} must have shape {shape}, given {array.shape}.")
     wanted = numpy_dtype(feature.dtype)

@@ -134,7 +134,7 @@ def read(path: Path, reading: Reading) -> Iterator[Batch]:
 
 
 def _plain(path: Path, columns: Iterator[dict[str, np.ndarray]], reading: Reading) -> Iterator[Batch]:
-    first = 1
+    first = 0
     for batch in columns:
         kept = {name: batch[name] for name in reading.keep}
         yield Batch(path, first, {name: batch[name] for name in reading.inputs}, kept)
@@ -217,7 +217,7 @@ def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
     import estimator_inputs
 
     records: list[bytes] = []
-    first = 1
+    first = 0
     for record in estimator_inputs.read_tfrecord(path):
         records.append(record)
         if len(records) == reading.batch_size:
@@ -228,8 +228,16 @@ def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
 
 
 def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection[str] = ()) -> Iterator[Batch]:
-    first = 1
-    for batch in iter(source().next_columns, None):
+    import estimator_inputs
+
+    first, batches = 0, iter(source().next_columns, None)
+    while True:
+        try:
+            batch = next(batches, None)
+        except estimator_inputs.NoRowsError:  # all are bad, and skipped
+            return
+        if batch is None:
+            return
         arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
         kept = {
             name: arrays[name] if name in arrays else as_text(batch[name], numbers=name in number_lists)
@@ -240,14 +248,18 @@ def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection
 
 
 def _fitted(path: Path, first: int, name: str, column: Any, feature: Feature) -> np.ndarray:
-    """A column in the shape of an input; lists of numbers must be as long as the input, those of strings are filled."""
+    """A column in the shape of an input.
+
+    Lists of strings, and those of numbers whose default is NaN, are filled up. Others must be as long as the input.
+    """
     if isinstance(column, np.ndarray):
         return column.reshape(len(column), *_known(feature)) if len(feature.shape) != column.ndim else column
     lengths, width = column.lengths, feature.shape[1] if len(feature.shape) > 1 else None
     dense = column.dense()
     if width is None:
         return dense
-    wrong = np.flatnonzero(lengths > width if column.values.dtype == object else lengths != width)
+    filled = column.values.dtype == object or bool(np.isnan(column.fill))
+    wrong = np.flatnonzero(lengths > width if filled else lengths != width)
     if wrong.size:
         row = int(wrong[0])
         raise ArgumentError(

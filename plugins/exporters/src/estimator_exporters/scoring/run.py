@@ -121,5 +121,6 @@ def _score(job: Job, path: Path) -> Done:
             rows, refused = rows + piece.rows, refused + len(piece.refused)
             shown += piece.refused[: max(_SHOWN - len(shown), 0)]
         if not rows:
-            raise ArgumentError(f"{', '.join(job.inputs)}: no row that can be scored: the input has no rows.")
+            files = ", ".join(job.inputs)
+            raise ArgumentError(f"{files}: no row that can be scored: the input has no rows, or bad ones alone.")
     return Done(rows=rows, left_out=refused, shown=tuple(shown))

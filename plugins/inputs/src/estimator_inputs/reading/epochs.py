@@ -24,6 +24,15 @@ from estimator_inputs.reading.windows import (
 )
 
 
+class NoRowsError(InputError):
+    """The files have no good row for this process; whoever reads many files one by one may pass over such a file.
+
+    Example:
+        >>> issubclass(NoRowsError, InputError)
+        True
+    """
+
+
 class EpochWindow(NamedTuple):
     """A window among all epochs.
 
@@ -95,12 +104,12 @@ class EpochReader:
                 for window in self._of_epoch(executor, epoch, start):
                     yield EpochWindow(window.columns, window.rows, {"epoch": epoch, "bad": before, **window.place})
                     rows += window.rows
+                bad.end_epoch(epoch, rows)
                 if not rows and start is None:
-                    raise InputError(
+                    raise NoRowsError(
                         f"No rows for process {self._shard[0]} of {self._shard[1]} in {len(self._files)} files, "
                         f"beginning with {self._files[0]} ({bad.count} bad rows were skipped)."
                     )
-                bad.end_epoch(epoch, rows)
                 epoch, start = epoch + 1, None
 
     def _of_epoch(self, executor: Executor | None, epoch: int, start: dict[str, Any] | None) -> Iterator[Window]:

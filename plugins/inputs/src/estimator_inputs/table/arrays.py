@@ -112,6 +112,8 @@ def _listed(array: Any, kind: ColumnType) -> tuple[Ragged, np.ndarray | None]:
     lengths = np.where(_nulls(array), 0, np.diff(array.offsets.to_numpy()).astype(np.int64))
     items, missing = _flat(array.flatten(), ColumnType(dtype=kind.dtype, default=kind.default))
     fill: Any = b"" if kind.dtype == STRING else kind.dtype.type(-1 if kind.dtype.kind == "i" else 0)
+    if kind.dtype.kind == "f" and kind.default is not None and np.isnan(kind.default):
+        fill = kind.default
     lost = None
     if missing is not None:
         lost = np.zeros(len(lengths), bool)
