@@ -128,7 +128,12 @@ def test_patterns_and_several_files_in_order(plain, tmp_path):
         ("rows.csv", "a,b\n1,2\n3,x\n", 1, r"rows.csv, line 3: column 'b': 'x' is not of type float32"),
         ("rows.csv", "a,b\n1,2\n3,\n", 1, r"rows.csv, line 3: column 'b': no value"),
         ("rows.csv", "a,c\n1,2\n", 2, r"rows.csv lacks the columns \['b'\]. Its columns are: a, c"),
-        ("rows.jsonl", '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n', 1, r"rows.jsonl: .*Column\(/b\) .* in row 1"),
+        (
+            "rows.jsonl",
+            '{"a": 1, "b": 2}\n{"a": 1, "b": "x"}\n',
+            1,
+            r"rows\.jsonl, line 2: column 'b': 'x' is not of type float32",
+        ),
         ("rows.csv", "a,b\n", 2, "has no rows"),
         (
             "rows.csv",
@@ -426,3 +431,11 @@ def test_a_character_between_columns_that_cannot_be_is_refused(plain, tmp_path, 
     assert main(["predict", plain, *files, f"--field-delim={delimiter}"]) == 2
     assert "--field-delim must be one ASCII character, no quote and no line end" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_keys_of_json_lines_that_no_input_reads_may_hold_anything(plain, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"a": 1, "b": 2, "m": 1}\n{"a": "NaN", "b": 4, "m": "x"}\n')
+    job = Job(export=plain, inputs=(str(tmp_path / "rows.jsonl"),), output=tmp_path / "out.jsonl")
+    assert score_files(job).rows == 2
+    written = [json.loads(line)["double"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert written == [2.0, "NaN"]

@@ -335,3 +335,13 @@ def test_a_row_has_one_number_whoever_refuses_it(tmp_path):
 
     with pytest.raises(ArgumentError, match=r"x\.npz, row 2: x holds 2\.0: it is two"):
         list(score(signature, batches, batch_size=2, skip_bad_rows=False))
+
+
+def test_arrays_hold_numbers_that_json_does_not_have(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"x": [["NaN", 1.5], [0, "-Infinity"]]}\n')
+    inputs = {"x": Feature((None, 2, 2))}
+    (batch,) = read(tmp_path / "rows.jsonl", Reading(inputs=inputs, batch_size=4))
+    np.testing.assert_array_equal(batch.arrays["x"], [[[np.nan, 1.5], [0, -np.inf]]])
+    (tmp_path / "rows.jsonl").write_text('{"x": [["NaN", 1.5], [0, "1"]]}\n')
+    with pytest.raises(ArgumentError, match="line 1: column 'x' cannot be read as float32"):
+        list(read(tmp_path / "rows.jsonl", Reading(inputs=inputs, batch_size=4)))

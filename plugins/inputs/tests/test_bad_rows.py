@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import logging
 import lzma
 import re
@@ -149,6 +150,44 @@ def test_files_that_are_not_json_lines_are_told_as_what_they_are(
     path.write_text(text)
     with pytest.raises(InputError, match=rf"rows\.jsonl: {told}"):
         jsonl_input_fn(path, 7, shuffle=False, on_error=on_error)
+
+
+@pytest.mark.parametrize("other", ['"w"', '{"a": [1]}', "[2]", "true"])
+def test_keys_that_nobody_reads_may_hold_anything(tmp_path: Path, other: str) -> None:
+    """Also keys whose type is named: their values need not show it."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"x": 1.5, "m": 1}}\n{{"x": 2, "m": {other}}}\n')
+    (batch,) = jsonl_input_fn(path, 9, shuffle=False, select_columns=["x"])()
+    assert (batch["x"].tolist(), batch["x"].dtype) == ([1.5, 2.0], np.float32)
+    told = r"rows\.jsonl: the first lines .*Name the type of 'm' in column_types, or leave it out with select_columns\."
+    with pytest.raises(InputError, match=told):
+        jsonl_input_fn(path, 9, shuffle=False)
+    named = jsonl_input_fn(path, 9, shuffle=False, column_types={"m": "int64"}, on_error="skip")
+    assert [batch["x"].tolist() for batch in named()] == [[2.0 if other == "[2]" else 1.5]]
+
+
+def test_numbers_that_json_does_not_have_are_read_as_they_are_written(tmp_path: Path) -> None:
+    """As by the server, `estimator predict` and protobuf. A column of words keeps its word NaN."""
+    path = tmp_path / "rows.jsonl"
+    rows = [{"x": 0.5, "l": [1.5, "NaN"], "w": "NaN"}, {"x": "-Infinity", "l": ["Infinity"], "w": "é"}, {"x": "NaN"}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    types = {"x": "float32", "l": "float32"}
+    for options in ({}, {"column_types": types}):
+        (batch,) = jsonl_input_fn(path, 9, shuffle=False, **options)()
+        np.testing.assert_array_equal(batch["x"], np.array([0.5, -np.inf, np.nan], np.float32))
+        np.testing.assert_array_equal(batch["l"], np.array([[1.5, np.nan], [np.inf, 0], [0, 0]], np.float32))
+        assert batch["w"].tolist() == [b"NaN", "é".encode(), b""]
+    path.write_text('{"x": 1}\n{"x": "NaN"}\n')
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 2: column 'x': 'NaN' is not of type int64"):
+        list(jsonl_input_fn(path, 9, shuffle=False, column_types={"x": "int64"})())
+
+
+def test_a_block_of_empty_lists_does_not_end_the_process(tmp_path: Path) -> None:
+    """Arrow looked for infinite numbers among none, and crashed."""
+    (tmp_path / "a.jsonl").write_text('{"x": [1.5]}\n')
+    (tmp_path / "b.jsonl").write_text('{"x": []}\n{"x": []}\n')
+    (batch,) = jsonl_input_fn(f"{tmp_path}/*.jsonl", 9, shuffle=False)()
+    assert batch["x"].tolist() == [[1.5], [0.0], [0.0]]
 
 
 BAD_JSON = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json as standard_json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -21,9 +21,9 @@ from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
-from estimator_inputs.table.types import ColumnType, inferred
+from estimator_inputs.table.types import STRING, ColumnType, inferred
 from estimator_inputs.text.chunks import Chunk, read_chunks
-from estimator_inputs.text.json_table import is_object, json_table, json_what_can_be, other_form
+from estimator_inputs.text.json_table import as_numbers, is_object, json_table, json_what_can_be, other_form
 
 _HEAD = 1 << 18
 
@@ -51,7 +51,8 @@ def jsonl_input_fn(
         label_name: the key that is the label; None: there is none.
         select_columns: keys to read, including the label; None: all keys in the first lines of the first file.
         column_types: numpy dtypes, or "string", by key; types of others are those of the first lines, with real numbers
-            as float32. Strings become bytes objects.
+            as float32. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and
+            "-Infinity" are the numbers that JSON does not have.
         column_defaults: the value for a key that is missing or null: by key, or one for each. Without one a missing
             number is a bad row, and a missing string is empty. NaN also fills up lists of real numbers, instead of 0.
         vocabularies: allowed strings or integers by key; a row with another value is a bad row, even if
@@ -76,7 +77,13 @@ def jsonl_input_fn(
     plan = ReadPlan.of(batch_size, shuffle, options)
     files = find_files(file_pattern)
     schema = chosen_columns(
-        _infer(files[0], plan), select_columns, column_types, column_defaults, label_name, vocabularies, where=files[0]
+        _infer(files[0], plan, select_columns, column_types or ()),
+        select_columns,
+        column_types,
+        column_defaults,
+        label_name,
+        vocabularies,
+        where=files[0],
     )
     return FileInput(files, JsonLinesKind(schema, plan), plan)
 
@@ -167,7 +174,8 @@ def _line_of(row: BadRow) -> int:
     return int(row.where.rsplit(" ", 1)[1])
 
 
-def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
+def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Collection[str]) -> dict[str, Any]:
+    """The types that the first lines show; of keys that nobody reads, and whose type is named, they may be several."""
     import pyarrow as pa
 
     with opened(path, plan.compression) as stream:
@@ -184,11 +192,20 @@ def _infer(path: Path, plan: ReadPlan) -> dict[str, Any]:
     other = other_form(head)
     if other is not None:
         raise InputError(f"{path}: {other}")
-    good = b"".join(line + b"\n" for line in head.split(b"\n") if is_object(line))  # bad rows have no types
-    try:
-        return _types_of(good)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"{path}: the first lines are not JSON objects of the same types: {error}") from error
+    rows: list[dict[str, Any]] = [standard_json.loads(line) for line in head.split(b"\n") if is_object(line)]
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(itertools.chain.from_iterable(rows)):  # bad rows have no types
+        values = as_numbers([row.get(name) for row in rows])
+        try:
+            found |= _types_of("".join(standard_json.dumps({name: value}) + "\n" for value in values).encode())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            if name not in named and (chosen is None or name in chosen):
+                raise InputError(
+                    f"{path}: the first lines are not JSON objects of the same types: {error}. Name the type of "
+                    f"{name!r} in column_types, or leave it out with select_columns."
+                ) from error
+            found[name] = ColumnType(dtype=STRING, listed=any(isinstance(value, list) for value in values))
+    return found
 
 
 def _types_of(lines: bytes) -> dict[str, Any]:

@@ -28,3 +28,16 @@ def named(value: Any) -> Any:
     if isinstance(value, list):
         return [named(one) for one in value]
     return {name: named(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def unnamed(value: Any) -> Any:
+    """A value, or a list of lists, in which these strings are the numbers again.
+
+    Example:
+        >>> unnamed([[0.5, "Infinity"], ["-Infinity", "a"]])
+        [[0.5, inf], [-inf, 'a']]
+    """
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [unnamed(item) for item in items]
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value

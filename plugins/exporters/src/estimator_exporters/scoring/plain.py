@@ -22,6 +22,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_exporters.bundle.loaded import casts, numpy_dtype, out_of_range
+from estimator_exporters.bundle.not_finite import unnamed
 
 if TYPE_CHECKING:
     from estimator_exporters.scoring.read import Reading
@@ -232,6 +233,8 @@ def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading
         if isinstance(value, list) and fill is not None and not text:
             value = [fill if item is None else item for item in value]
         array = np.asarray(value, object if text else None)
+        if array.dtype.kind == "U" and "float" in feature.dtype:
+            array = np.asarray(unnamed(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {error}.") from error
     if fill is not None and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as of Parquet

@@ -158,16 +158,19 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         return _plain(path, read_lines(path, kind, reading), reading)
     types = kept | {name: _read_as(each) for name, each in reading.inputs.items()}
     defaults = {name: value for name, value in reading.defaults.items() if name in reading.inputs}
-    _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
-    source = openers[kind](
-        str(path),
-        reading.batch_size,
-        shuffle=False,
-        select_columns=list(types),
-        column_types=types,
-        column_defaults=values_for_none(kept) | defaults,
-        on_error="skip" if reading.skip_bad_rows else "raise",
-    )
+    try:
+        source = openers[kind](
+            str(path),
+            reading.batch_size,
+            shuffle=False,
+            select_columns=list(types),
+            column_types=types,
+            column_defaults=values_for_none(kept) | defaults,
+            on_error="skip" if reading.skip_bad_rows else "raise",
+        )
+    except ArgumentError:
+        _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)
+        raise
     return _batches(path, source, reading, number_lists(path, kind, beside))
 
 

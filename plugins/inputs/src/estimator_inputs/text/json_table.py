@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +13,8 @@ from estimator_inputs.table.rounding import becomes_infinite, items_of
 from estimator_inputs.table.types import STRING, ColumnType, arrow_type
 
 _SHOWN = 60
+#: Numbers that JSON does not have, as protobuf, our server and `estimator predict` write them.
+_SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
@@ -29,6 +32,7 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
             data.decode()
         except UnicodeDecodeError as error:
             raise pa.ArrowInvalid(f"not valid UTF-8: {error}") from error
+    data = _with_numbers(data, [name for name, kind in types.items() if kind.dtype.kind == "f"])
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
     try:
         table = arrow_json.read_json(
@@ -52,15 +56,56 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
     return table
 
 
+def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
+    """Values, or lists of them, in which texts such as "NaN" are numbers, if all others are.
+
+    Example:
+        >>> as_numbers([1, "NaN"]), as_numbers([[0.5], ["-Infinity"]]), as_numbers(["a", "NaN"])
+        ([1, nan], [[0.5], [-inf]], ['a', 'NaN'])
+    """
+    items = [item for value in values for item in items_of(value)]
+    kinds = {float if isinstance(item, str) and item in _SPELLED else type(item) for item in items} - {type(None)}
+    numbers = kinds <= {int, float} and not all(isinstance(item, str) for item in items)
+    return [_unspelled(value) for value in values] if numbers else values
+
+
+def _unspelled(value: Any) -> Any:
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [_unspelled(item) for item in items]
+    return _SPELLED.get(value, value) if isinstance(value, str) else value
+
+
+def _with_numbers(data: bytes, names: Sequence[str]) -> bytes:
+    """Lines with literals of Arrow for texts such as "NaN" under these names. Line ends stay where they are."""
+    if not names or not _spells(data):
+        return data
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines):
+        if _spells(line) and is_object(line):
+            row = json.loads(line)
+            changed = row | {name: _unspelled(row[name]) for name in names if name in row}
+            lines[number] = line if changed == row else json.dumps(changed).encode()
+    return b"\n".join(lines)
+
+
+def _spells(data: bytes) -> bool:
+    return b'"NaN"' in data or b'Infinity"' in data
+
+
 def _infinite_rows(column: Any) -> list[int]:
     """The rows with an infinite number."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
     pc = cast(Any, compute)
-    if not pa.types.is_list(column.type):
-        return pc.indices_nonzero(pc.is_inf(column).fill_null(False)).to_pylist()
-    places = pc.indices_nonzero(pc.is_inf(pc.list_flatten(column)).fill_null(False))
+    listed = pa.types.is_list(column.type)
+    items = pc.list_flatten(column) if listed else column
+    if not len(items):  # indices_nonzero of no chunk ends the process
+        return []
+    places = pc.indices_nonzero(pc.is_inf(items).fill_null(False))
+    if not listed:
+        return places.to_pylist()
     return pc.list_parent_indices(column).take(places).unique().to_pylist() if len(places) else []
 
 
@@ -175,6 +220,7 @@ def _fits(value: Any, kind: ColumnType) -> bool:
         return isinstance(value, list) and all(_fits(item, ColumnType(dtype=kind.dtype)) for item in items)
     if kind.dtype == STRING:
         return isinstance(value, str)
+    value = _unspelled(value) if kind.dtype.kind == "f" else value
     if kind.dtype.kind == "b":
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
