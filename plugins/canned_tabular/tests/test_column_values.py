@@ -181,6 +181,15 @@ def test_a_number_of_a_sequence_must_be_finite():
     assert tab.sequence_numeric_column("s", default_value=np.nan).host_numbers(shorter)[1].tolist() == [1, 2]
 
 
+def test_a_finite_number_of_a_sequence_does_not_become_infinite():
+    """With a normalizer_fn, which may replace an infinite one, it did so in silence."""
+    column = tab.sequence_numeric_column("s", normalizer_fn=lambda numbers: numbers.clip(0, 5))
+    for steps in (np.array([[1.0], [1e300]]), lists([1.0], [2.0, 10**400]), lists([1.0], [-1e39, np.inf])):
+        with pytest.raises(tab.FeatureColumnError, match=r"'s' holds .* in row 1 of the batch, which is infinite"):
+            column.host_numbers({"s": steps})
+    assert column.host_numbers({"s": np.array([[1.0], [np.inf]])})[0][1, 0, 0] == np.inf
+
+
 def lists(*rows):
     """Rows of different lengths."""
     found = np.empty(len(rows), object)

@@ -96,11 +96,14 @@ def numbers_of(
     Beyond the width, rows may hold `missing`, and `filled`, with which their file has filled them up.
 
     Raises:
-        FeatureColumnError: not numbers, or longer rows.
+        FeatureColumnError: not numbers, a finite number that becomes infinite, or longer rows.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, width, missing=missing)
     try:
-        numbers = array.astype(np.float32)
+        with np.errstate(over="raise"):
+            numbers = array.astype(np.float32)
+    except (FloatingPointError, OverflowError):
+        raise _infinite(array, key) from None
     except (TypeError, ValueError) as error:
         raise FeatureColumnError(f"Feature {key!r} of column {column!r} must hold numbers: {error}.") from error
     found = numbers.shape[1]
@@ -111,6 +114,20 @@ def numbers_of(
             raise FeatureColumnError(f"Feature {key!r} of column {column!r} has {found} values, more than {width}.")
         return numbers[:, :width]
     return np.pad(numbers, ((0, 0), (0, width - found)), constant_values=missing)
+
+
+def _infinite(array: np.ndarray, key: str) -> FeatureColumnError:
+    for row, values in enumerate(array):
+        try:
+            with np.errstate(over="raise"):
+                values.astype(np.float32)
+        except (FloatingPointError, OverflowError):
+            shown = values.tolist()[0] if values.size == 1 else values.tolist()
+            return FeatureColumnError(
+                f"Feature {key!r} holds {shown!s:.200} in row {row} of the batch, which is infinite as float32. "
+                "Correct it, scale it, or take its logarithm before the column."
+            )
+    raise AssertionError("no number is infinite")
 
 
 def check_finite(numbers: np.ndarray, used: np.ndarray, key: str, what: str) -> None:
