@@ -187,8 +187,8 @@ def _checked_array(argument: str, array: object) -> np.ndarray:
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         if isinstance(array, (str, bytes)) or not hasattr(array, "__array__"):
             raise ArgumentTypeError(
-                f"{argument} must be a dict or array; got {type(array).__name__}. Give numpy arrays (np.asarray(...)) "
-                "whose first axis is the example."
+                f"{argument} must be a dict or array; got {type(array).__name__}. Its first axis must be the example: "
+                "np.asarray(values), or of lists that differ in length a = np.empty(len(lists), object); a[:] = lists."
             )
         array = as_array(array, argument)
     if array.ndim == 0:

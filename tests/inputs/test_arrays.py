@@ -299,3 +299,16 @@ def rows_of_unmasked(array):
 def test_two_arrays_of_one_name_are_refused():
     with pytest.raises(ArgumentError, match=r"x has two arrays of one name: \['1', '1'\]"):
         numpy_input_fn({1: np.arange(2), "1": np.arange(2)}, shuffle=False)
+
+
+def test_lists_of_rows_of_different_lengths_are_told_what_to_become():
+    """np.asarray, which was the only advice, raises for them."""
+    lists = [[1.0], [2.0, 3.0], []]
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.asarray(lists)
+    with pytest.raises(ArgumentTypeError, match=r"a = np\.empty\(len\(lists\), object\); a\[:\] = lists") as told:
+        numpy_input_fn({"a": lists}, shuffle=False)
+    names = {"np": np, "lists": lists}
+    exec(str(told.value).split(" in length ")[1].rstrip("."), names)
+    (batch,) = numpy_input_fn({"a": names["a"]}, shuffle=False)()
+    assert batch["a"].tolist() == lists
