@@ -188,6 +188,22 @@ def test_texts_of_no_value_beside_arrays_of_csv(tmp_path):
     assert batch.arrays["a"].tolist() == [7.0, 3.0]
 
 
+@pytest.mark.plugins
+@pytest.mark.parametrize("width", [None, 2])
+def test_texts_to_keep_are_those_of_the_file(tmp_path, width):
+    """Texts that mean no value mean it in inputs; a column to keep was emptied of them."""
+    numbers = ["NA", "1", "2"] if width is None else ['"[1,2]"', '"[3,4]"', '"[5,6]"']
+    lines = [f"{x},{y},{k}" for x, y, k in zip(numbers, ["1", "NA", "3"], ["NA", '"null"', ""], strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["x,y,k", *lines, ""]))
+    inputs = {"x": Feature((None, width) if width else (None,)), "y": Feature((None,))}
+    defaults = {"x": 7.0, "y": 8.0}
+    reading = Reading(inputs=inputs, batch_size=4, na_values=("NA", "null"), defaults=defaults, keep=("k",))
+    (batch,) = read(tmp_path / "rows.csv", reading)
+    assert [t.decode() if isinstance(t, bytes) else t for t in batch.kept["k"].tolist()] == ["NA", "null", ""]
+    assert batch.arrays["y"].tolist() == [1, 8, 3]
+    assert width or batch.arrays["x"].tolist() == [7, 1, 2]
+
+
 def lines_of(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 

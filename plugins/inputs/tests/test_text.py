@@ -139,6 +139,19 @@ def test_na_values_and_defaults(tmp_path: Path) -> None:
     assert batch["b"].tolist() == [b"none", b"NA", b"none"]
 
 
+def test_na_values_by_column(tmp_path: Path) -> None:
+    text = "a,b,c\n1,NA,NA\nNA,-,x\n,,\n"
+    options: dict[str, Any] = {"na_values": {"a": ["NA", ""], "b": ["-"]}, "column_defaults": {"a": 5, "b": "none"}}
+    batch = read_table(tmp_path, text, **options)
+    assert batch["a"].tolist() == [1, 5, 5]
+    assert batch["b"].tolist() == [b"NA", b"none", b""]
+    assert batch["c"].tolist() == [b"NA", b"x", b""]
+    only = read_table(tmp_path, text, **options | {"select_columns": ["b"], "column_defaults": None})
+    assert only["b"].tolist() == [b"NA", b"", b""]
+    with pytest.raises(ArgumentError, match="na_values names 'd'; the columns are a, b, c"):
+        read_table(tmp_path, text, na_values={"d": [""]})
+
+
 def test_headers_delimiters_and_line_ends(tmp_path: Path) -> None:
     batch = read_table(
         tmp_path, "1\t'a'\r\n2\t\"b\r\n", header=False, column_names=["n", "w"], field_delim="\t", use_quote_delim=False

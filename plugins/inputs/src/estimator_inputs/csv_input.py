@@ -18,6 +18,7 @@ from estimator_inputs.reading.ragged import Columns, join
 from estimator_inputs.reading.vocabulary import Vocabularies
 from estimator_inputs.table.blocks import Tables, block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
+from estimator_inputs.table.types import check_names
 from estimator_inputs.text.chunks import Chunk, Quoting, read_chunks
 from estimator_inputs.text.csv_header import infer_types, read_header
 from estimator_inputs.text.csv_table import CsvFormat, read_table, read_what_can_be
@@ -38,7 +39,7 @@ def csv_input_fn(
     header: bool = True,
     field_delim: str | None = None,
     use_quote_delim: bool = True,
-    na_values: Sequence[str] = ("",),
+    na_values: Sequence[str] | Mapping[str, Sequence[str]] = ("",),
     quoted_na: bool = False,
     num_rows_for_inference: int = 100,
     **options: Unpack[ReadOptions],
@@ -61,7 +62,8 @@ def csv_input_fn(
         header: whether each file begins with the names of its columns. Each file may have its own order.
         field_delim: one ASCII character; None: a comma, or a tab if the first file is called `.tsv`.
         use_quote_delim: whether fields may be quoted with `"`.
-        na_values: texts that count as empty, if they are not quoted.
+        na_values: texts that count as empty, if they are not quoted; by column, where they differ: in a column that
+            is not named, the empty text alone.
         quoted_na: whether they count as empty in quotes, too.
         num_rows_for_inference: rows of the first file whose values determine the types.
         options: see `ReadOptions`.
@@ -88,12 +90,15 @@ def csv_input_fn(
     form = CsvFormat(
         delimiter=_delimiter(field_delim, files[0]),
         quote=b'"' if use_quote_delim else None,
-        na_values=tuple(na_values),
+        na_values=na_values,
         quoted_na=quoted_na,
     )
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
+    found = kind.infer(num_rows_for_inference)
+    if isinstance(na_values, Mapping):
+        check_names("na_values", na_values, found, str(files[0]))
     kind.schema = chosen_columns(
-        kind.infer(num_rows_for_inference),
+        found,
         select_columns,
         column_types,
         column_defaults,

@@ -197,7 +197,8 @@ def _records(path: Path, file: Any, reading: Reading) -> Iterator[tuple[int, Any
             told = f"{count} fields, {than} than the {len(names)} columns ({', '.join(names)}). Correct it."
             yield reader.line_num, ArgumentError(told)
         else:
-            yield reader.line_num, {name: "" if value in reading.na_values else value for name, value in row.items()}
+            empty = [name for name in reading.inputs if row[name] in reading.na_values]
+            yield reader.line_num, row | dict.fromkeys(empty, "")
 
 
 def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Reading:
         defaults: what empty fields become, by column; others are faults where they are numbers.
         skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
         keep: columns that go to the output: inputs as they are read, others as text.
-        na_values: texts of CSV files that count as empty, beside the empty one.
+        na_values: texts of CSV files that count as empty in columns of inputs, beside the empty one.
         field_delim: the character between columns of CSV files; None: a comma, and a tab in files called .tsv.
     """
 
@@ -144,8 +144,8 @@ def _plain(path: Path, columns: Iterator[dict[str, np.ndarray]], reading: Readin
 def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
     import estimator_inputs
 
-    of_csv: dict[str, Any] = {"na_values": ("", *reading.na_values), "quoted_na": True}
-    of_csv |= {"field_delim": reading.field_delim}
+    no_value = dict.fromkeys(reading.inputs, ("", *reading.na_values))
+    of_csv: dict[str, Any] = {"field_delim": reading.field_delim, "quoted_na": True}
     openers: dict[str, Callable[..., estimator_inputs.FileInput]] = {
         ".csv": functools.partial(estimator_inputs.csv_input_fn, **of_csv),
         ".parquet": estimator_inputs.parquet_input_fn,
@@ -167,6 +167,7 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
             column_types=types,
             column_defaults=values_for_none(kept) | defaults,
             on_error="skip" if reading.skip_bad_rows else "raise",
+            **({"na_values": no_value} if kind == ".csv" else {}),
         )
     except ArgumentError:
         _check_columns(path, openers[kind](str(path), 1, shuffle=False).columns, reading)

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_core.errors import InputError
 from estimator_inputs.table.types import ColumnType, inferred
-from estimator_inputs.text.csv_table import CsvFormat, fields_of
+from estimator_inputs.text.csv_table import CsvFormat, beside, fields_of
 from estimator_inputs.text.quotes import record_ends
 
 _HEAD = 1 << 16
@@ -115,16 +115,22 @@ def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat, types: M
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.read_csv(
-        pa.BufferReader(head),
-        arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(head) + 1),
-        arrow_csv.ParseOptions(
-            delimiter=form.delimiter.decode(),
-            quote_char=False if form.quote is None else form.quote.decode(),
-            newlines_in_values=True,
-        ),
-        arrow_csv.ConvertOptions(column_types=types, null_values=list(form.na_values), strings_can_be_null=True),
-    )
+    tables = [
+        arrow_csv.read_csv(
+            pa.BufferReader(head),
+            arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(head) + 1),
+            arrow_csv.ParseOptions(
+                delimiter=form.delimiter.decode(),
+                quote_char=False if form.quote is None else form.quote.decode(),
+                newlines_in_values=True,
+            ),
+            arrow_csv.ConvertOptions(
+                include_columns=columns, column_types=types, null_values=texts, strings_can_be_null=True
+            ),
+        )
+        for texts, columns in form.by_na(names)
+    ]
+    return beside(tables)
 
 
 def _is_text(record: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,14 +26,27 @@ class CsvFormat:
     Args:
         delimiter: between fields, one byte.
         quote: around fields, one byte; None: quotes have no meaning.
-        na_values: texts that mean a missing value.
+        na_values: texts that mean a missing value; by column: those of others are empty ones alone.
         quoted_na: whether they do so in quotes, too.
     """
 
     delimiter: bytes = b","
     quote: bytes | None = b'"'
-    na_values: tuple[str, ...] = ("",)
+    na_values: Sequence[str] | Mapping[str, Sequence[str]] = ("",)
     quoted_na: bool = False
+
+    def by_na(self, names: Iterable[str]) -> list[tuple[list[str], list[str]]]:
+        """Texts of no value, each with the columns in which they mean it; Arrow takes one list of them for a table.
+
+        Example:
+            >>> CsvFormat(na_values={"a": ["", "NA"]}).by_na(["a", "b", "c"])
+            [(['', 'NA'], ['a']), ([''], ['b', 'c'])]
+        """
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name in names:
+            texts = self.na_values.get(name, ("",)) if isinstance(self.na_values, Mapping) else self.na_values
+            groups.setdefault(tuple(texts), []).append(name)
+        return [(list(texts), columns) for texts, columns in groups.items()]
 
 
 class Faulty(NamedTuple):
@@ -73,22 +86,36 @@ def _read(data: bytes, names: Sequence[str], types: Mapping[str, Any], form: Csv
     from pyarrow import csv as arrow_csv
 
     quote = form.quote if form.quote is not None and form.quote in data else None  # without quotes, parsing is quicker
-    return arrow_csv.read_csv(
-        pa.BufferReader(data),
-        arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(data) + 1),
-        arrow_csv.ParseOptions(
-            delimiter=form.delimiter.decode(),
-            quote_char=False if quote is None else quote.decode(),
-            newlines_in_values=quote is not None,
-        ),
-        arrow_csv.ConvertOptions(
-            include_columns=list(types),
-            column_types=dict(types),
-            null_values=list(form.na_values),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=form.quoted_na,
-        ),
-    )
+    tables = [
+        arrow_csv.read_csv(
+            pa.BufferReader(data),
+            arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(data) + 1),
+            arrow_csv.ParseOptions(
+                delimiter=form.delimiter.decode(),
+                quote_char=False if quote is None else quote.decode(),
+                newlines_in_values=quote is not None,
+            ),
+            arrow_csv.ConvertOptions(
+                include_columns=columns,
+                column_types={name: types[name] for name in columns},
+                null_values=texts,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=form.quoted_na,
+            ),
+        )
+        for texts, columns in form.by_na(types)
+    ]
+    return beside(tables)
+
+
+def beside(tables: Sequence[Any]) -> Any:
+    """The columns of tables of the same rows as one table."""
+    import pyarrow as pa
+
+    if len(tables) == 1:
+        return tables[0]
+    columns = {name: table.column(name) for table in tables for name in table.column_names}
+    return pa.table(columns)
 
 
 def read_what_can_be(
