@@ -22,6 +22,7 @@ _HOME = {
     "GPUBackend": "backend",
     "configure": "settings",
 }
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,7 @@ _HOME = {
     "TPURunConfig": "config",
     "configure": "flags",
 }
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

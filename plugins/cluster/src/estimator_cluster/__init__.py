@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {"JaxCoordinator": "coordinator", "connect": "connecting"}
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,8 @@ _HOME = {
     "log_mlflow_model": "mlflow_flavor.write",
     "save_mlflow_model": "mlflow_flavor.write",
 }
+#: Those that need no package of their own.
+__all__ = [name for name in _HOME if name not in ("BeamScorer", "RayScorer")]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

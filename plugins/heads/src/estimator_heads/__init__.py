@@ -67,6 +67,7 @@ _HOME = {
     "surely_finite": "data.rule",
 }
 _SUBMODULES = ("losses", "metrics")
+__all__ = [*_HOME, *_SUBMODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,7 @@ _HOME = {
     "tfrecord_input": ("make_batched_features_dataset", "tfrecord_input_fn"),
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+__all__ = list(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

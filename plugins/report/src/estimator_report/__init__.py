@@ -16,6 +16,7 @@ _HOME = {
     "source": ("read_source",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+__all__ = list(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,6 +36,7 @@ _HOME = {
     "sweep.results": ("best_trials", "importances", "write_winner"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+__all__ = list(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

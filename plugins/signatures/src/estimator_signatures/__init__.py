@@ -16,6 +16,7 @@ _HOME = {
     "make_request": "request",
     "write_export": "writing",
 }
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ _HOME = {
     "open_gcs": "gcs",
     "open_s3": "s3",
 }
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

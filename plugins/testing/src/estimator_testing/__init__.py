@@ -79,6 +79,7 @@ _HOME = {
     "tiny_model_fn": "tiny",
     "tiny_receiver_fn": "tiny",
 }
+__all__ = [*_HOME, *_SUBMODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

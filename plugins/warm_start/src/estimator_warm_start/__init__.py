@@ -23,6 +23,7 @@ _HOME = {
     "read_tensorflow": "tensorflow",
     "tensorflow_prefix": "tensorflow",
 }
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
