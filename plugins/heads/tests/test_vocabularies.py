@@ -309,3 +309,22 @@ def test_a_contract_makes_ids_of_the_label_strings_of_an_export(tmp_path, head, 
     for transform in eh.HeadContract(head).exported_labels(tmp_path):
         labels = transform.apply(labels)
     assert {name: value.tolist() for name, value in labels.items()} == expected
+
+
+def test_lists_of_ids_are_checked_together(monkeypatch):
+    """Each was looked at in Python, twice a batch: for the data, and before they become multi-hot."""
+    rng = np.random.default_rng(3)
+    faulty = 0
+    for _ in range(300):
+        rows = np.empty(4, object)
+        for place, size in enumerate(rng.integers(0, 5, 4)):
+            rows[place] = rng.integers(-1 - (place == 2), (2, 5, 5, 6)[place], size).tolist()
+        rule = LabelSets(n_classes=5)
+        alone = [rule.fault(rows[row : row + 1], None) is not None for row in range(4)]
+        found = rule.fault(rows, None)
+        assert (None if found is None else found.row) == (alone.index(True) if True in alone else None)
+        faulty += found is not None
+    assert 0 < faulty < 300
+    rows[:] = [[0, 2], [], [2], [1, -1, -1, -1]]
+    monkeypatch.setattr(LabelSets, "_row_fault", lambda *_: pytest.fail("a row was looked at by itself"))
+    assert LabelSets(n_classes=5).fault(rows, None) is None

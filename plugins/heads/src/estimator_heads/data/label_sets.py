@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,11 +69,30 @@ class LabelSets:
 
     def _doubtful(self, array: Array) -> Iterable[int]:
         """The rows that are not surely lists of ids."""
+        if self.names is None and array.ndim == 1 and array.dtype == object:
+            return self._doubtful_lists([values_of(row).reshape(-1) for row in array])
         if self.names is not None or array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
             return range(len(array))
         rows = array.reshape(len(array), -1)
         high, may_be_hot = rows.max(1), rows.shape[1] > 2
         return np.flatnonzero((rows.min(1) < -1) | (high >= self.n_classes) | ((high < 2) & may_be_hot)).tolist()
+
+    def _doubtful_lists(self, rows: Sequence[Array]) -> Iterable[int]:
+        """As `_doubtful`, for lists of different lengths, of which a look at each in Python costs more than a step."""
+        lengths = [row.size for row in rows]
+        filled = [row for row in rows if row.size]
+        if not filled or any(row.dtype.kind != "i" for row in filled):
+            return range(len(rows))
+        values, places = np.concatenate(filled), np.repeat(np.arange(len(rows)), lengths)
+        wrong, given, high = (
+            np.bincount(places[chosen], minlength=len(rows))
+            for chosen in ((values < -1) | (values >= self.n_classes), values != -1, values > 1)
+        )
+        return np.flatnonzero(wrong.astype(bool) | ((high == 0) & (given > 2))).tolist()
+
+    @functools.cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names or ())
 
     def _row_fault(self, row: int, labels: Any, ids: Array | None) -> Fault | None:
         values = values_of(labels).reshape(-1)
@@ -92,7 +112,7 @@ class LabelSets:
     def _of_text(self, value: Any) -> tuple[str, str] | None:
         text = value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
         names = self.names or ()
-        if text == "" or text in names:
+        if text == "" or (isinstance(text, str) and text in self._known):
             return None
         if is_missing(value):
             return "is missing", _CORRECT
