@@ -336,4 +336,13 @@ MUTANTS = (
         tests=("test_a_file_of_bad_rows_alone_does_not_end_a_scoring",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-block-of-empty-lists-crashes",
+        guarantee="rule 278",
+        file="plugins/inputs/src/estimator_inputs/text/json_table.py",
+        old="    if not len(items):",
+        new="    if False:",
+        tests=("test_a_block_of_empty_lists_does_not_end_the_process",),
+        in_cut=False,
+    ),
 )
