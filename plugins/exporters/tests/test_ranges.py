@@ -168,7 +168,7 @@ def record(number):
 )
 def test_rows_of_lists_out_of_range_are_named(written, tmp_path, kind, dtype, ids, message):
     path = listed(tmp_path / f"rows.{kind}", [[1, 2], ids])
-    place = "row 2" if dtype == "int64" else f"line {2 if kind == 'jsonl' else 3}"
+    place = "row 1" if dtype == "int64" else f"line {2 if kind == 'jsonl' else 3}"
     with pytest.raises(ArgumentError, match=rf"rows.{kind}, {place}: .*{message}"):
         score_files(Job(export=written(dtype, 2), inputs=(str(path),), output=tmp_path / "out.jsonl"))
 
