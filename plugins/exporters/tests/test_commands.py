@@ -147,6 +147,45 @@ def test_the_address_can_be_connected_to_once_it_is_said():
     assert ran.stdout == "connected\n", ran.stderr
 
 
+TAKEN = """
+import pathlib, socket, sys
+from estimator_core.errors import ArgumentError
+from estimator_exporters.serving.limits import Limits
+from estimator_exporters.serving.repository import Source
+from estimator_exporters.serving.server import serve
+
+def bound():
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.bind(("127.0.0.1", port))
+    return found
+
+port = 0
+with bound() as free:
+    port = free.getsockname()[1]
+other = []
+
+def take(count):  # models are loaded now
+    other.append(bound())
+    other[0].listen()
+
+sources = [Source(name="m", directory=pathlib.Path("absent"), update=take)]
+ports = {"http": {"port": port}, "grpc": {"port": 0, "grpc_port": port}}[sys.argv[1]]
+more = {"host": "127.0.0.1", "batch_sizes": [1], "versions": 1, "limits": Limits(), "drain_seconds": 1}
+try:
+    serve(sources, announce=print, **ports, **more)
+except ArgumentError as error:
+    print("refused", str(error).startswith(f"Cannot listen on 127.0.0.1:{port}: "), str(error)[-15:])
+"""
+
+
+@pytest.mark.parametrize(("form", "option"), [("http", "another --port."), ("grpc", "her --grpc-port.")])
+def test_an_address_that_is_taken_while_models_are_loaded_is_told_without_a_traceback(form, option):
+    ran = subprocess.run([sys.executable, "-c", TAKEN, form], capture_output=True, text=True, check=False, timeout=100)
+    assert ran.stdout == f"refused True {option[-15:]}\n", ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def test_serve_serves_until_sigterm(export):
     program = "import sys; from estimator_core._cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "serve", f"m={export}", "--port", "0", "--batch-sizes", "1,2"]

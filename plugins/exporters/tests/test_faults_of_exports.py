@@ -74,6 +74,37 @@ def test_an_export_that_is_still_being_copied_is_served_once_it_is_whole(missing
         until(lambda: list(server.repository.models["m"]) == [str(FIRST + 1)], seconds=20)
 
 
+def served_versions(server):
+    (line,) = [
+        one for one in server.metrics.text().decode().splitlines() if one.startswith("estimator_model_versions{")
+    ]
+    return line
+
+
+def test_a_server_that_starts_beside_a_damaged_export_serves_the_one_before(export, tmp_path, caplog):
+    """As it would have if it had run all the time."""
+    folder = placed(export, tmp_path / "m", FIRST, FIRST + 1, FIRST + 2, FIRST + 3)
+    for number in (FIRST + 2, FIRST + 3):
+        (folder / str(number) / "variables.safetensors").write_bytes(b"damaged")
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        assert list(server.repository.models["m"]) == [str(FIRST + 1)]
+        time.sleep(0.4)
+        assert server.infer("m", **X)[0] == 200
+        assert served_versions(server) == 'estimator_model_versions{model="m"} 1.0'
+        assert len([line for line in caplog.messages if "is not served" in line]) == 2
+        shutil.copy(Path(export, "variables.safetensors"), folder / str(FIRST + 3))
+        until(lambda: list(server.repository.models["m"]) == [str(FIRST + 3)])
+
+
+def test_a_model_whose_directory_is_gone_counts_among_the_served_ones(export, tmp_path):
+    folder = placed(export, tmp_path / "m", FIRST)
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        shutil.rmtree(folder)
+        time.sleep(0.4)
+        assert server.infer("m", **X)[0] == 200
+        assert served_versions(server) == 'estimator_model_versions{model="m"} 1.0'
+
+
 def test_an_export_that_vanishes_while_it_is_loaded_leaves_the_one_before(export, tmp_path, monkeypatch):
     folder = placed(export, tmp_path / "m", FIRST)
     with running(sources=sources_of([f"m={folder}"])) as server:

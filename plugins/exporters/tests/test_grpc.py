@@ -2,6 +2,8 @@
 
 import contextlib
 import socket
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -22,6 +24,22 @@ from estimator_exporters.serving.observing import Observing  # noqa: E402
 from plugins.exporters.tests.live_server import echo, function_model, running  # noqa: E402
 
 ONE = np.ones((1, 2), np.float32)
+
+
+def sent(channel, method):
+    """What sends a request of a method."""
+    return channel.unary_unary(
+        f"/{SERVICE}/{method}",
+        request_serializer=MESSAGES[f"{method}Request"].SerializeToString,
+        response_deserializer=MESSAGES[f"{method}Response"].FromString,
+    )
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def failing(arrays):
@@ -61,13 +79,8 @@ def ask():
     ):
 
         def call(method, token="the-token", **fields):
-            sent = (("authorization", f"Bearer {token}"),) if token else ()
-            run = channel.unary_unary(
-                f"/{SERVICE}/{method}",
-                request_serializer=MESSAGES[f"{method}Request"].SerializeToString,
-                response_deserializer=MESSAGES[f"{method}Response"].FromString,
-            )
-            return run(MESSAGES[f"{method}Request"](**fields), timeout=30, metadata=sent)
+            metadata = (("authorization", f"Bearer {token}"),) if token else ()
+            return sent(channel, method)(MESSAGES[f"{method}Request"](**fields), timeout=30, metadata=metadata)
 
         call.server, call.traced = server, traced
         yield call
@@ -78,8 +91,12 @@ def tensor(array=ONE, name="x", datatype="FP32", **more):
 
 
 def infer(ask, model="echo", array=ONE, version="", **fields):
-    request = {"inputs": [tensor(array)], "raw_input_contents": [array.tobytes()], **fields}
-    return ask("ModelInfer", model_name=model, model_version=version, **request)
+    return ask("ModelInfer", model_name=model, model_version=version, **{**whole(array), **fields})
+
+
+def whole(array):
+    """The fields of a request with one raw tensor."""
+    return {"inputs": [tensor(array)], "raw_input_contents": [array.tobytes()]}
 
 
 def test_a_call_is_traced_with_its_status(ask):
@@ -182,6 +199,55 @@ def test_metadata_statistics_and_metrics(ask):
     text = ask.server.metrics.text().decode()
     assert 'estimator_requests_total{model="echo",status="200"}' in text
     assert ask.server.engine.budget.used == 0
+
+
+def test_a_call_that_its_client_cancels_is_counted_as_such():
+    """Until it is over, it is one of the requests in progress."""
+    ports, go = [], threading.Event()
+
+    def held(arrays):
+        go.wait(30)
+        return {"y": arrays["x"]}
+
+    feature = {"x": Feature((None, 2))}
+    models = {"m": {"1": function_model(held, feature, {"y": Feature((None, 2))})}}
+    with (
+        running(models, beside=lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)) as server,
+        grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
+    ):
+        infers = sent(channel, "ModelInfer")
+        call = infers.future(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)))
+        until(lambda: "estimator_requests_under_way 1.0" in server.metrics.text().decode())
+        call.cancel()
+        until(lambda: "estimator_requests_under_way 0.0" in server.metrics.text().decode())
+        counted = [one for one in server.metrics.text().decode().splitlines() if "estimator_requests_total{" in one]
+        go.set()
+    assert counted == ['estimator_requests_total{model="m",status="499"} 1.0']
+
+
+def test_calls_that_reach_a_server_as_it_ends_are_told_to_ask_again():
+    """gRPC itself cancels them, and clients do not retry what is cancelled."""
+    ports, codes = [], []
+
+    def ask_on():
+        with grpc.insecure_channel(f"127.0.0.1:{ports[0]}", (("grpc.use_local_subchannel_pool", 1),)) as channel:
+            infers = sent(channel, "ModelInfer")
+            while True:
+                try:
+                    infers(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)), timeout=30)
+                except grpc.RpcError as error:
+                    codes.append(error.code())
+                    return
+
+    clients = [threading.Thread(target=ask_on) for _ in range(48)]
+    beside = {"beside": lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)}
+    with running({"m": {"1": echo("float32")}}, **beside):
+        for client in clients:
+            client.start()
+        time.sleep(1)
+    for client in clients:
+        client.join()
+    assert codes == [grpc.StatusCode.UNAVAILABLE] * 48
 
 
 def test_a_port_that_is_taken_is_told_before_a_model_is_loaded(export, capsys, caplog):

@@ -28,6 +28,11 @@ class Draining:
             self._deadline = time.monotonic() + seconds
             self.begun.set()
 
+    @property
+    def over(self) -> bool:
+        """Whether the time of the requests in progress has passed."""
+        return time.monotonic() >= self._deadline
+
     def left(self) -> float:
         """Seconds that are left."""
         return max(self._deadline - time.monotonic(), _LEAST)

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
@@ -29,6 +29,7 @@ class EndingServer(uvicorn.Server):
         overdue: whether requests were given up; asked at the end.
         loading: whether an export is being loaded; asked at the end.
         close: called before a process ends that something still runs in.
+        refused: why the server cannot listen, once it has tried.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class EndingServer(uvicorn.Server):
         overdue: Callable[[], bool],
         loading: Callable[[], bool],
         close: Callable[[], None],
+        refused: Sequence[Exception],
     ) -> None:
         super().__init__(config)
         self._drain_seconds = drain_seconds
@@ -47,6 +49,7 @@ class EndingServer(uvicorn.Server):
         self._overdue = overdue
         self._loading = loading
         self._close = close
+        self._refused = refused
         self._first = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -62,6 +65,21 @@ class EndingServer(uvicorn.Server):
             os.write(2, b"estimator serve: ended by a second signal. Requests in progress are lost.\n")
             os._exit(_INTERRUPTED if sig == signal.SIGINT else 1)
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Loads the models, and then listens. Another process may have taken the address meanwhile.
+
+        Raises:
+            ArgumentError: it has.
+        """
+        try:
+            await super().startup(sockets)
+        except OSError:
+            if not self._refused:
+                raise
+        if self._refused:
+            await self.lifespan.shutdown()
+            raise self._refused[0]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers what is in progress; what takes longer than the drain ends with the process."""

@@ -14,13 +14,14 @@ from google.protobuf import json_format
 
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
+from estimator_exporters.serving.body import ClientGoneError
 from estimator_exporters.serving.datatypes import datatype
 from estimator_exporters.serving.decoding import INLINE
 from estimator_exporters.serving.draining import Draining
 from estimator_exporters.serving.grpc_form import inputs_of, response_of
 from estimator_exporters.serving.grpc_messages import MESSAGES, SERVICE
 from estimator_exporters.serving.inference import Engine
-from estimator_exporters.serving.refusals import RefusedError
+from estimator_exporters.serving.refusals import BusyError, RefusedError
 from estimator_exporters.serving.telemetry import untraced
 from estimator_exporters.serving.tls import Parts, Tls
 
@@ -33,6 +34,7 @@ _CODES = {
     413: grpc.StatusCode.RESOURCE_EXHAUSTED,
     429: grpc.StatusCode.UNAVAILABLE,
 }
+_TELLING = 0.2  # seconds in which calls that have come are told to ask again; gRPC cancels what it has not handed over
 _HEALTH = ("ServerLive", "ServerReady")
 Handler = Callable[[Any], Awaitable[Any]]
 
@@ -83,8 +85,9 @@ async def grpc_serving(
 
 
 async def _stop(server: Any, draining: Draining) -> None:
-    """Ends with HTTP and not after it: both have the same seconds."""
+    """Ends with HTTP and not after it: both have the same seconds. Clients retry UNAVAILABLE, and not CANCELLED."""
     await draining.begun.wait()
+    await asyncio.sleep(_TELLING)
     await server.stop(draining.left())
 
 
@@ -134,9 +137,13 @@ class _Methods:
             model = getattr(request, "model_name", getattr(request, "name", ""))
             started, status = time.perf_counter(), 200
             metadata = dict(context.invocation_metadata() or ())
-            tracing = self._engine.observing.tracing if name == "ModelInfer" else untraced
-            with tracing(model, metadata.get("traceparent")) as traced:
+            infers = name == "ModelInfer"
+            tracing = self._engine.observing.tracing if infers else untraced
+            waiting = self._engine.metrics.under_way.track_inprogress() if infers else contextlib.nullcontext()
+            with waiting, tracing(model, metadata.get("traceparent")) as traced:
                 try:
+                    if self._engine.draining.begun.is_set():
+                        raise BusyError("the server ends; ask again")
                     if name not in _HEALTH:
                         self._engine.access(metadata.get("authorization"), model)
                     return await method(request)
@@ -144,7 +151,8 @@ class _Methods:
                     status = refusal.status
                     await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
                 except asyncio.CancelledError:
-                    if self._engine.draining.begun.is_set():  # else the client has cancelled it
+                    status = ClientGoneError.status
+                    if self._engine.draining.over:  # else the client has cancelled it
                         status, self._engine.draining.overdue = 503, True
                     raise
                 except Exception:
@@ -153,7 +161,7 @@ class _Methods:
                     await context.abort(grpc.StatusCode.INTERNAL, "the model failed; the server's log says why")
                 finally:
                     traced(status)
-                    if name == "ModelInfer":
+                    if infers:
                         known = model if model in self._repository.models else ""
                         self._engine.metrics.answered(known, status, time.perf_counter() - started)
 

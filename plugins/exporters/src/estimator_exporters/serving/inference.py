@@ -30,7 +30,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Answer = tuple[int, Mapping[str, str], bytes]
 
-_NOBODY = 499  # the client went away before its answer
 _HEADERS = {
     name.encode(): name
     for name in ("content-length", "content-encoding", "authorization", "traceparent", HEADER_LENGTH)
@@ -129,7 +128,7 @@ class Inference:
                 client = scope.get("state", {}).get(CLIENT) or Client()
                 status, headers, content = await self._answer(route, sent, receive, lease, client)
                 traced(status)
-                if status != _NOBODY:
+                if status != ClientGoneError.status:
                     await _say(send, status, headers, content)
         finally:
             self._under_way -= 1
@@ -146,7 +145,7 @@ class Inference:
         except RefusedError as refusal:
             return refusal.status, refusal.headers, explained(str(refusal))
         except ClientGoneError:
-            return _NOBODY, {}, b""
+            return ClientGoneError.status, {}, b""
         except asyncio.CancelledError:
             self._engine.draining.overdue = True
             ended = BusyError("the server ended before the model had answered; ask again")

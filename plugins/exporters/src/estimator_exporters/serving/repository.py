@@ -137,6 +137,7 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
+    _depths: dict[str, int] = field(default_factory=dict[str, int])  # how many exports were looked at in vain
     # One thread: with several, each keeps its own memory of past compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
@@ -204,12 +205,29 @@ class Repository:
         self._loading.close()
 
     async def _refresh(self, source: Source) -> None:
+        wanted, loaded = await self._look(source, depth := self._depths.pop(source.name, self.versions))
+        while not loaded and len(wanted) == depth:  # none can be loaded: an older one is better than none
+            wanted, loaded = await self._look(source, depth := depth + 1)
+        if not loaded:
+            self._depths[source.name] = depth
+        keep = {path.name for path in wanted if path.name in loaded}
+        if keep and await self._drop(source, loaded - keep):
+            # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
+            await self._loading(jax.clear_caches)
+        self.metrics.versions.labels(source.name).set(len(self._loaded(source)))
+
+    def _loaded(self, source: Source) -> set[str]:
+        """The versions of a model that are served."""
+        return {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
+
+    async def _look(self, source: Source, depth: int) -> tuple[list[Path], set[str]]:
+        """The newest exports, loaded where they are new. Returns them and the versions that are served now."""
+        loaded = self._loaded(source)
         try:
-            wanted = await asyncio.to_thread(source.newest, self.versions)
+            wanted = await asyncio.to_thread(source.newest, depth)
         except EstimatorError as error:  # a store that cannot be read for a while: serving continues
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
-            return
-        loaded = {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
+            return [], loaded
         for path in wanted:
             stamp = _stamp(path)  # before it is read: files may arrive while it is
             if path.name not in loaded and self._failed.get(path) != stamp:
@@ -225,11 +243,7 @@ class Repository:
                 loaded.add(path.name)
                 self.metrics.loads.labels(source.name, "loaded").inc()
                 _log.info("Serving %s, version %s", ", ".join(found), path.name)
-        keep = {path.name for path in wanted if path.name in loaded}
-        if keep and await self._drop(source, loaded - keep):
-            # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
-            await self._loading(jax.clear_caches)
-        self.metrics.versions.labels(source.name).set(len(keep))
+        return wanted, loaded
 
     def _load(self, source: Source, path: Path) -> Mapping[str, ServedModel]:
         found = served_models(source.name, ec.export.load(path), self.batch_sizes, self.metrics.observer, self.recorder)

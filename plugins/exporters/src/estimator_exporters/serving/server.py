@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 import uvicorn
@@ -79,28 +78,30 @@ def serve(
             raise
     address = f"{'https' if tls else 'http'}://{host}:{listening.getsockname()[1]}"
     addresses = [address]
+    refused: list[ArgumentError] = []
     beside: Beside = contextlib.nullcontext
     if grpc_port is not None:
         from estimator_exporters.serving.grpc_server import grpc_serving
 
-        beside = functools.partial(
-            grpc_serving,
-            engine,
-            host,
-            grpc_port,
-            tls,
-            lambda chosen: addresses.append(f"grpc://{host}:{chosen}"),
-        )
+        def told(chosen: int) -> None:
+            addresses.append(f"grpc://{host}:{chosen}")
+
+        def beside() -> contextlib.AbstractAsyncContextManager[None]:
+            return _entered(grpc_serving(engine, host, grpc_port, tls, told), refused.append)
 
     def renew_all() -> None:
         for one in renewals:
             one()
 
-    def told() -> None:
-        listening.listen(_WAITING)  # who reads the address may connect at once
-        announce(" and ".join(addresses))
+    def loaded() -> None:
+        try:
+            listening.listen(_WAITING)  # who reads the address may connect at once
+        except OSError as error:  # two sockets may have an address, and one may listen: that of whoever loads faster
+            refused.append(_taken(host, port, "--port", error))
+        if not refused:
+            announce(" and ".join(addresses))
 
-    app = make_app(engine, told, beside, renew_all)
+    app = make_app(engine, loaded, beside, renew_all)
     more = {} if tls is None else tls.arguments()
     config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
     config.load()  # certificates that cannot be read are told before the models are loaded
@@ -113,6 +114,7 @@ def serve(
         overdue=lambda: engine.draining.overdue,
         loading=lambda: engine.repository.loading,
         close=observing.close,
+        refused=refused,
     )
     # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
     # longer for the event loop to let go of it than a small model runs.
@@ -122,6 +124,19 @@ def serve(
         server.run(sockets=[listening])
     finally:
         observing.close()
+
+
+@contextlib.asynccontextmanager
+async def _entered(
+    context: contextlib.AbstractAsyncContextManager[None], refused: Callable[[ArgumentError], None]
+) -> AsyncGenerator[None]:
+    """A context of the application. It hands on a refusal: if it were raised there, uvicorn would show a traceback."""
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(context)
+        except ArgumentError as error:
+            refused(error)
+        yield
 
 
 def _bound(host: str, port: int, option: str) -> socket.socket:
@@ -136,8 +151,12 @@ def _bound(host: str, port: int, option: str) -> socket.socket:
         found.bind((host, port))
     except OSError as error:
         found.close()
-        raise ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another {option}.") from error
+        raise _taken(host, port, option, error) from error
     return found
+
+
+def _taken(host: str, port: int, option: str, error: OSError) -> ArgumentError:
+    return ArgumentError(f"Cannot listen on {host}:{port}: {error}. Choose another {option}.")
 
 
 def new_engine(
