@@ -1,5 +1,6 @@
 """The sections keep their contract, and say what the results say."""
 
+import math
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from results import results, row
 
 from estimator_report import ReportSource
+from estimator_report.charts import interval_chart
 from estimator_report.section_suite import ReportSectionSuite, unclosed
 from estimator_report.sections.checkpoints import CheckpointSection
 from estimator_report.sections.curves import CurveSection
@@ -59,6 +61,16 @@ def test_the_worst_slice_of_an_error_comes_first_and_is_red(metric):
     text = SliceSection().body(ReportSource(model_dir=Path("runs/x"), evaluation="", results={5: {"slices": rows}}))
     assert re.findall(r"<td>(city=[^<]*)</td>", text) == ["city=bad", "city=good"]
     assert re.findall(r'<tr class="bad"><td>([^<]+)</td>', text) == ["city=bad"]
+
+
+def test_numbers_that_are_not_finite_have_no_place_in_a_chart():
+    """One bad row makes the metric of all examples NaN. The other slices are drawn as ever."""
+    rows = [("whole", 1.0, (0.5, 1.5)), ("open", 2.0, (1.0, math.inf)), ("none", math.nan, (math.nan, math.nan))]
+    for marked in (math.nan, math.inf, -math.inf):
+        for chart in (interval_chart("loss", rows, marked), interval_chart("loss", rows[2:], marked)):
+            places = re.findall(r'\b(?:x|x1|x2|cx)="([^"]*)"', chart)
+            assert all(math.isfinite(float(place)) for place in places), places
+        assert interval_chart("loss", rows, marked).count("<circle") == 2
 
 
 def test_a_slice_is_red_only_if_its_whole_interval_is_worse():

@@ -263,6 +263,16 @@ def test_a_page_draws_the_curves(runs):
     assert "name<" not in text
 
 
+def test_the_lines_of_a_page_can_be_told_apart_below_a_long_path(runs):
+    pytest.importorskip("estimator_report")
+    long = runs / "a_directory_whose_name_alone_is_longer_than_a_line_of_a_chart"
+    for name in ("slow", "fast"):
+        shutil.copytree(runs / name, long / name)
+    assert main(["runs", "plot", str(long), "--output", "page.html"]) == 0
+    told = re.findall(r'<text x="\d+" y="\d+" style="fill:#\w+">([^<]+)</text>', Path("page.html").read_text())
+    assert sorted(told) == [f"{name}/{seed}" for name in ("fast", "slow") for seed in (1, 2, 3)]
+
+
 def test_a_page_of_relative_and_absolute_paths(runs, capsys):
     pytest.importorskip("estimator_report")
     assert main(["runs", "plot", "runs/slow", str(runs / "fast"), "--output", "page.html"]) == 0

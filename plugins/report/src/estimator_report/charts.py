@@ -14,7 +14,7 @@ _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#7e22ce", "#0e7490", "#a16207")
 def line_chart(
     title: str, lines: Mapping[str, Points], *, x: str, y: str, unit: bool = False, diagonal: bool = False
 ) -> str:
-    """Lines over one x axis.
+    """Lines over one x axis. What is not finite is left out.
 
     Args:
         title: the title above the chart.
@@ -63,33 +63,34 @@ def interval_chart(title: str, rows: Sequence[tuple[str, float, tuple[float, flo
     Args:
         title: the title above the chart.
         rows: name, value and ends; None: no interval.
-        marked: the value of all examples.
+        marked: the value of all examples; not drawn unless it is finite, and ends of intervals likewise.
     """
+    marks = [marked] if math.isfinite(marked) else []
     ends = [end for _, value, pair in rows for end in (value, *(pair or ())) if math.isfinite(end)]
-    low, high = _span([*ends, marked])
+    low, high = _span([*ends, *marks])
     left, width = 180, 620
     height = _TOP + 22 * len(rows) + 30
 
     def at(value: float) -> float:
         return left + (value - low) / (high - low) * (width - left - 20)
 
-    line = at(marked)
-    body = [
-        f'<text class="title" x="10" y="19">{html.escape(title)}</text>',
-        f'<line x1="{line:.1f}" x2="{line:.1f}" y1="{_TOP}" y2="{height - 26}" stroke="#9aa4ae" stroke-dasharray="3"/>',
+    body = [f'<text class="title" x="10" y="19">{html.escape(title)}</text>']
+    body += [
+        f'<line x1="{line:.1f}" x2="{line:.1f}" y1="{_TOP}" y2="{height - 26}" stroke="#9aa4ae" stroke-dasharray="3"/>'
+        for line in map(at, marks)
     ]
     for number, (name, value, pair) in enumerate(rows):
         y = _TOP + 12 + 22 * number
         body.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{html.escape(_short(name, 26))}</text>')
         if not math.isfinite(value):
             continue
-        if pair is not None:
+        if pair is not None and all(map(math.isfinite, pair)):
             body.append(
                 f'<line x1="{at(pair[0]):.1f}" x2="{at(pair[1]):.1f}" y1="{y}" y2="{y}" stroke="{_COLOURS[0]}" '
                 'stroke-width="2"/>'
             )
         body.append(f'<circle cx="{at(value):.1f}" cy="{y}" r="4" fill="{_COLOURS[0]}"/>')
-    for value in (low, marked, high):
+    for value in (low, *marks, high):
         anchor = "start" if value == low else "end" if value == high else "middle"
         body.append(f'<text x="{at(value):.1f}" y="{height - 8}" text-anchor="{anchor}">{value:.4g}</text>')
     return _svg(width, height, body)

@@ -35,7 +35,7 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *,
     common = Path(os.path.commonpath([run.path.absolute() for run in runs]))
     source = ReportSource(model_dir=common, evaluation="", results={})
     runs = sorted(runs, key=lambda run: rank(run.best(metrics[0], mode), mode))
-    sections: list[Any] = [_Table(runs, metrics, mode), _Curves(runs, metrics)]
+    sections: list[Any] = [_Table(runs, metrics, mode), _Curves(runs, metrics, common)]
     if pairs := against_best(runs, metrics[0], mode):
         sections.append(_Configurations(pairs, metrics[0]))
     return replace_page(path, build_page(f"{len(runs)} runs", source, sections))
@@ -73,19 +73,20 @@ class _Table:
 
 
 class _Curves:
-    """A chart for each metric, a line for each run."""
+    """A chart for each metric, a line for each run. Lines are called by what differs in the paths: room is scarce."""
 
     title, order = "Curves", 5
 
-    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str]) -> None:
-        self._runs, self._metrics, self._count = runs[:_MOST_LINES], metrics, len(runs)
+    def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str], common: Path) -> None:
+        self._metrics, self._count = metrics, len(runs)
+        self._runs = {str(run.path.absolute().relative_to(common)): run for run in runs[:_MOST_LINES]}
 
     def body(self, source: object) -> str:
         """The charts."""
         from estimator_report.charts import line_chart
 
         charts = [
-            line_chart(metric, {str(run.path): _points(run, metric) for run in self._runs}, x="step", y=metric)
+            line_chart(metric, {name: _points(run, metric) for name, run in self._runs.items()}, x="step", y=metric)
             for metric in self._metrics
         ]
         cut = f"<p>The best {_MOST_LINES} of {self._count} runs are drawn.</p>" if self._count > _MOST_LINES else ""
