@@ -1,8 +1,10 @@
 """The average of the weights in real runs: evaluated, kept in checkpoints, predicted with, the same after a resume."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -55,6 +57,27 @@ def test_without_an_average(tmp_path: Path):
     estimator.train(small_model.train_input_fn(), max_steps=2)
     with pytest.raises(HookError, match="holds no average of the weights"):
         eh.load_averaged_variables(tmp_path)
+
+
+def of_16_bits(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+    y = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones, jnp.bfloat16)
+    metrics = {"y": ec.metrics.mean(y.astype(jnp.float32))}
+    tx = optax.chain(optax.sgd(0.0625), eh.ema_of_weights(0.999))
+    return ec.EstimatorSpec(mode, loss=(y.mean() - 3).astype(jnp.float32), train_op=tx, eval_metric_ops=metrics)
+
+
+def test_weights_of_16_bits_are_evaluated_and_written_as_such(tmp_path: Path):
+    data = ec.inputs.numpy_input_fn({"x": np.ones(8, jnp.bfloat16)}, np.zeros(8), batch_size=1, shuffle=False)
+    estimator = ec.Estimator(of_16_bits, str(tmp_path), ec.RunConfig(tf_random_seed=1))
+    estimator.train(data, hooks=[eh.AveragedWeightsEvaluatorHook(estimator, data, name="ema")])
+    average = eh.load_averaged_variables(tmp_path)["w"]
+    expected = 1.0
+    for step in range(8):
+        expected += 0.001 * (1 - 0.0625 * (step + 1) - expected)
+    np.testing.assert_allclose(average, expected, rtol=1e-5)
+    written = ec.load_variables(eh.write_averaged_checkpoint(tmp_path, tmp_path / "averaged"))["w"]
+    assert (average.dtype, written.dtype) == (np.float32, jnp.bfloat16)
+    assert ec.read_eval_metrics(estimator.eval_dir("ema"))[8]["y"] == written
 
 
 def of_tables(*, dense: bool):

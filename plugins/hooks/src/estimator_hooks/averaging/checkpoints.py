@@ -15,6 +15,8 @@ from estimator_hooks.averaging.transformation import FIELD, how_to_keep
 def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Returns the averages a checkpoint holds, by variable path. Tables of `ec.sparse_lookup` have none.
 
+    Those of variables in bfloat16 or float16 are float32.
+
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
 
@@ -50,6 +52,7 @@ def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.
     checkpoint = resolve_checkpoint(path)
     averages = load_averaged_variables(checkpoint)
     items = read_checkpoint(checkpoint, ("variables", "model_state"))
-    averaged = dataclasses.replace(items, variables={**items.variables, **averages})
+    rounded = {path: value.astype(items.variables[path].dtype) for path, value in averages.items()}
+    averaged = dataclasses.replace(items, variables={**items.variables, **rounded})
     with CheckpointStore(directory) as store:
         return store.save(checkpoint_step(checkpoint), averaged).path

@@ -19,5 +19,6 @@ class AveragedWeightsEvaluatorHook(InMemoryEvaluatorHook):
     """
 
     def _evaluate(self, run: Run) -> None:
-        with run.swapped(averages_in(run.state.opt_state)):
+        averages, weights = averages_in(run.state.opt_state), run.state.variables
+        with run.swapped({path: value.astype(weights[path].dtype) for path, value in averages.items()}):
             super()._evaluate(run)

@@ -23,7 +23,8 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
     """Returns a transformation that keeps `average = decay * average + (1 - decay) * weights` after every step.
 
     It leaves the updates as they are, and must come last: `optax.chain(optax.adam(1e-3), ema_of_weights(0.999))`. The
-    average starts at the initial weights. A step of `ec.sparse_lookup` sees only the rows of its batch, so its tables
+    average starts at the initial weights. That of weights in bfloat16 or float16 is kept in float32, which alone can
+    hold so small steps. A step of `ec.sparse_lookup` sees only the rows of its batch, so its tables
     have no average: evaluations and checkpoints of the averages hold their newest rows.
 
     Args:
@@ -46,18 +47,25 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
         raise ArgumentError(f"ema_of_weights: decay must be between 0 and 1, given: {decay}")
 
     def init(params: Any) -> EmaOfWeightsState:
-        return EmaOfWeightsState(jax.tree.map(jnp.copy, params))
+        return EmaOfWeightsState(jax.tree.map(lambda weight: jnp.array(weight, _kept_in(weight)), params))
 
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, EmaOfWeightsState]:
         if params is None:
             raise ArgumentError("ema_of_weights: update needs params. The training step passes them.")
         weights = optax.apply_updates(params, updates)
         averages = jax.tree.map(
-            lambda average, weight: decay * average + (1.0 - decay) * weight, state.ema_of_weights, weights
+            lambda average, weight: decay * average + (1.0 - decay) * weight.astype(average.dtype),
+            state.ema_of_weights,
+            weights,
         )
         return updates, EmaOfWeightsState(averages)
 
     return optax.GradientTransformation(init, update)
+
+
+def _kept_in(weight: Any) -> Any:
+    """The dtype of an average: of 8 or 11 binary digits, a hundredth of a step would be rounded away."""
+    return jnp.promote_types(weight.dtype, jnp.float32)
 
 
 def averages_in(opt_state: Any) -> dict[str, Any]:
