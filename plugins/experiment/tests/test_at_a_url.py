@@ -36,6 +36,7 @@ def experiment_fn(run_config, hparams):
         ec.inputs.numpy_input_fn(**inputs, num_epochs=None),
         ec.inputs.numpy_input_fn(**inputs, num_epochs=1),
         train_steps=hparams.train_steps,
+        eval_delay_secs=0,
     )
 
 
@@ -91,3 +92,16 @@ def test_a_checkpoint_is_exported_to_the_url(url: str, capsys: pytest.CaptureFix
     slope = load_variables(f"{url}/checkpoints/2")["slope"]
     y = ec.export.load(told["path"]).signatures["serving_default"](x=np.float32([2]))["y"]
     assert y[0] == 2 * slope
+
+
+@pytest.mark.parametrize("schedule", ["continuous_train_and_eval", "continuous_eval", "test"])
+def test_every_schedule_exports_to_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schedule: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "line.py").write_text(PROGRAM)
+    words = [*RUN, "--model-dir", f"file://{tmp_path}/store"]
+    if schedule == "continuous_eval":
+        assert main([*words, "--schedule", "train"]) == 0
+    assert main([*words, "--exporter", "final", "--schedule", schedule]) == 0
+    (export,) = (tmp_path / "store" / "export" / "final").glob("*")
+    y = ec.export.load(export).signatures["serving_default"](x=np.ones(1, np.float32))["y"]
+    assert y == load_variables(f"file://{tmp_path}/store")["slope"]

@@ -126,6 +126,63 @@ def test_a_schedule_ends_what_is_left(
     assert ended.step == 8
 
 
+class Copies(ec.Hook):
+    """Copies the model_dir as a kill leaves it, once a checkpoint is there."""
+
+    def __init__(self, directory: Path, copy_to: Path, at: int, checkpoint: int) -> None:
+        self.directory, self.copy_to, self.at, self.checkpoint = directory, copy_to, at, checkpoint
+
+    def begin(self, run: Any) -> None:
+        if run.mode == ec.ModeKeys.EVAL:
+            self.copy_at(int(str(ec.latest_checkpoint(self.directory)).rpartition("/")[2]))
+
+    def next_step(self, step: int) -> int:
+        return step + 1
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if run.mode == ec.ModeKeys.TRAIN:
+            self.copy_at(step)
+
+    def copy_at(self, step: int) -> None:
+        if step != self.at or self.copy_to.exists():
+            return
+        while not str(ec.latest_checkpoint(self.directory)).endswith(f"/{self.checkpoint}"):
+            time.sleep(0.01)
+        shutil.copytree(self.directory, self.copy_to, ignore=shutil.ignore_patterns("run.lock", ".draft-*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "ends"),
+    [
+        pytest.param("train_hooks", 7, [8, 12], id="within a round"),
+        pytest.param("eval_hooks", 8, [12], id="before an evaluation"),
+    ],
+)
+def test_rounds_are_those_of_a_run_that_was_not_killed(
+    make_estimator: Any, train_input: Any, eval_input: Any, tmp_path: Path, kind: str, at: int, ends: list[int]
+) -> None:
+    copies = Copies(tmp_path / "whole", tmp_path / "killed", at, at // 2 * 2)
+    hooks: Any = {kind: [copies]}
+    listeners, metrics = list[Listens](), list[Any]()
+    for directory in ("whole", "killed"):
+        listeners.append(Listens())
+        plan = ec.Experiment(
+            make_estimator(model_dir=tmp_path / directory, save_checkpoints_steps=2),
+            train_input,
+            eval_input,
+            train_steps=12,
+            train_steps_per_iteration=4,
+            saving_listeners=[listeners[-1]],
+            **hooks,
+        )
+        metrics.append(plan.continuous_train_and_eval()[0])
+    whole, killed = (ec.read_eval_metrics(tmp_path / directory / "eval") for directory in ("whole", "killed"))
+    assert list(whole) == [4, 8, 12]
+    assert killed == whole
+    assert metrics[1] == metrics[0]
+    assert [listener.ends for listener in listeners] == [[4, 8, 12], ends]
+
+
 def test_estimator_run_ends_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("line.py").write_text(PROGRAM)

@@ -20,7 +20,7 @@ from estimator_core.specs import (
     check_listeners,
     check_steps,
 )
-from estimator_core.train_eval import new_checkpoints, rehearse, train
+from estimator_core.train_eval import Evaluations, new_checkpoints, rehearse, train
 from estimator_experiment.evaluations import evaluations_of
 
 _log = logging.getLogger("estimator_core")
@@ -41,8 +41,8 @@ class Experiment:
         min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every
             checkpoint. An evaluation due at the step of a checkpoint is one of that checkpoint.
         export_strategies: exporters, run after evaluations of checkpoints.
-        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`; default a tenth of train_steps,
-            else 1000.
+        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`, which ends at a multiple of them;
+            default a tenth of train_steps, else 1000.
         checkpoint_and_export: evaluate and export at each checkpoint, into `eval_intermediate_export`.
         saving_listeners: checkpoint listeners.
 
@@ -217,22 +217,17 @@ class Experiment:
             self._train_input_fn, max_steps=self._train_steps, hooks=self._train_hooks, saving_listeners=self._listeners
         )
         name = "intermediate_export" if self._checkpoint_and_export else None
-        return train_spec, EvalSpec(
-            self._eval_input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=self._exporters
-        )
+        return train_spec, self._spec(self._eval_input_fn, name, self._exporters)
 
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
     ) -> tuple[dict[str, Any] | None, list[Any]]:
         """Alternates `train_steps_per_iteration` steps of training and an evaluation until `train_steps`, or until the
-        predicate says False.
+        predicate says False. Started again after a kill, it has the same rounds, and makes up for the evaluation of
+        the last one.
         """
         per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
-        results: dict[str, Any] | None = None
-        if done := self._done():  # a round that was killed after its last save owes its end
-            self._estimator.train(
-                self._train_input_fn, hooks=self._train_hooks, max_steps=done, saving_listeners=self._listeners
-            )
+        results = self._results_of_last_round(per_round)
         while (self._train_steps is None or (results or {}).get("global_step", 0) < self._train_steps) and _goes_on(
             continuous_eval_predicate_fn, results, None
         ):
@@ -245,13 +240,27 @@ class Experiment:
             results = self._evaluate(None)
             if self._estimator.stop_reason == "the input is empty":
                 break
-        return results, self._export(results, final=True)
+        return results, self._export(results)
+
+    def _results_of_last_round(self, per_round: int) -> dict[str, Any] | None:
+        """Those of a round that made its last step before; None within a round.
+
+        A kill after its last save leaves out its end and its evaluation. Every process of a run knows only the step,
+        so it is evaluated again where it was before.
+        """
+        done = self._done()
+        if not done or (done % per_round and done != self._train_steps):
+            return None
+        self._estimator.train(
+            self._train_input_fn, hooks=self._train_hooks, max_steps=done, saving_listeners=self._listeners
+        )
+        return self._evaluate(None)
 
     def test(self) -> tuple[dict[str, Any], list[Any]]:
         """One training step, one evaluation batch and an export: whether everything fits together."""
         self._estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1, saving_listeners=self._listeners)
         results = self._estimator.evaluate(self._eval_input_fn, steps=1, hooks=self._eval_hooks, name="one_pass")
-        return results, self._export(results, final=True)
+        return results, self._export(results, "one_pass")
 
     def run_std_server(self) -> None:
         """There are no parameter servers here.
@@ -264,25 +273,21 @@ class Experiment:
             "partition_rules=...), and start no 'ps' tasks."
         )
 
-    def _evaluate(
-        self, name: str | None, input_fn: Callable[..., Any] | None = None, checkpoint_path: str | None = None
-    ) -> dict[str, Any]:
-        return self._estimator.evaluate(
-            input_fn or self._eval_input_fn,
-            steps=self._eval_steps,
-            hooks=self._eval_hooks,
-            checkpoint_path=checkpoint_path,
-            name=name,
-        )
+    def _evaluate(self, name: str | None) -> dict[str, Any]:
+        return self._estimator.evaluate(self._eval_input_fn, steps=self._eval_steps, hooks=self._eval_hooks, name=name)
 
-    def _export(self, results: dict[str, Any] | None, *, final: bool) -> list[Any]:
-        base = f"{self._estimator.model_dir}/export"
-        return [
-            exporter.export(
-                self._estimator, f"{base}/{exporter.name}", self._estimator.latest_checkpoint(), results, final
-            )
-            for exporter in self._exporters
-        ]
+    def _export(self, results: dict[str, Any] | None, name: str | None = None) -> list[Any]:
+        """Exports the newest checkpoint as `train_and_evaluate` does its last one: by one process, to a URL too."""
+        if not self._exporters or self._estimator.latest_checkpoint() is None:
+            return []
+        evaluations = Evaluations(self._estimator, [self._spec(self._eval_input_fn, name, self._exporters)])
+        if results is not None:
+            evaluations.metrics[name] = results
+        evaluations.finish()
+        return evaluations.exports[name]
+
+    def _spec(self, input_fn: Callable[..., Any], name: str | None, exporters: Sequence[Any]) -> EvalSpec:
+        return EvalSpec(input_fn, steps=self._eval_steps, name=name, hooks=self._eval_hooks, exporters=exporters)
 
     def _continuous_eval(
         self,
@@ -298,28 +303,24 @@ class Experiment:
         throttle = self._throttle_secs if throttle_secs is None else throttle_secs
         last_step = math.inf if self._train_steps is None else self._train_steps
         results: dict[str, Any] | None = None
+        evaluations = Evaluations(self._estimator, [self._spec(input_fn, name, exporters)])
         if not only_once:
             _log.info("continuous_eval: a checkpoint has the same results each time, so each is evaluated once.")
         for path, step in new_checkpoints(self._estimator, stop=lambda step: step >= last_step):
             began = time.monotonic()
             if not _goes_on(predicate, results, path):
                 break
-            results = self._evaluate(name, input_fn, path)
-            for exporter in exporters:
-                exporter.export(
-                    self._estimator,
-                    f"{self._estimator.model_dir}/export/{exporter.name}",
-                    path,
-                    results,
-                    step >= last_step,
-                )
+            evaluations.of_checkpoint(path, final=step >= last_step)
+            results = evaluations.metrics[name]
             if step < last_step:
                 self._sleep(throttle - (time.monotonic() - began))
+        evaluations.wait()
         return results
 
     def _next_stop(self, per_round: int, results: dict[str, Any] | None) -> int:
         done = self._done() if results is None else int(results["global_step"])
-        return done + per_round if self._train_steps is None else min(done + per_round, self._train_steps)
+        end = (done // per_round + 1) * per_round  # wherever a kill has left the round
+        return end if self._train_steps is None else min(end, self._train_steps)
 
     def _done(self) -> int:
         newest = self._estimator.latest_checkpoint()
