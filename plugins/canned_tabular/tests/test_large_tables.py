@@ -5,10 +5,12 @@ import pathlib
 
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
+from estimator_canned_tabular.models.deep import INPUT_SCOPE
 from estimator_core.testing import run_with_devices
 from plugins.canned_tabular.tests.given_weights import QUIET
 
@@ -55,3 +57,23 @@ def test_rows_that_no_batch_touches(tmp_path, optimizer, options, still):
     assert first[5:].tobytes() == last[5:].tobytes()
     assert (first[0].tobytes() == last[0].tobytes()) == still
     assert (first[3] != last[3]).any()
+
+
+def test_each_half_of_a_model_has_its_own_rows(tmp_path):
+    """A wide and deep model of TensorFlow: Adam moves all rows of the deep half, Ftrl those of the batch."""
+    column = tab.categorical_column_with_identity("id", 10)
+    estimator = tab.DNNLinearCombinedClassifier(
+        linear_feature_columns=[column],
+        linear_optimizer=tab.choose_optimizer(optax.sgd(0.1, 0.9), None, "as_tf"),
+        dnn_feature_columns=[tab.embedding_column(column, 2)],
+        dnn_optimizer=lambda: tab.choose_optimizer("Adam", 0.01),
+        dnn_hidden_units=[4],
+        dnn_activation_fn=jnp.tanh,
+        config=ec.RunConfig(model_dir=str(tmp_path), tf_random_seed=1, **QUIET),
+    )
+    batches = [({"id": np.array([[row], [row + 1]])}, np.array([[0], [1]])) for row in (1, 3)]
+    batches.append(({"id": np.array([[5], [-1]])}, np.array([[0], [1]])))
+    after = [dict(estimator.train(lambda batch=batch: [batch]).variables) for batch in batches]
+    wide, deep = "linear/linear_model/id/weights", f"{INPUT_SCOPE}/id_embedding/embedding_weights"
+    assert (after[0][wide][1:3] == after[2][wide][1:3]).all()
+    assert (after[0][deep][1:3] != after[2][deep][1:3]).all()

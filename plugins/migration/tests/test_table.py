@@ -30,6 +30,19 @@ def test_the_recording_is_of_the_whole_package() -> None:
     }
 
 
+def test_each_optimizer_of_keras_names_the_one_with_its_update() -> None:
+    """`optax.adam` and `optax.adagrad` have another epsilon, and `optax.rmsprop` has another default."""
+    homes_of = {"Adam": "heads.adam", "Adagrad": "heads.adagrad", "Ftrl": "heads.ftrl"}
+    for module in ("keras.optimizers", "keras.optimizers.legacy", "optimizers", "optimizers.legacy"):
+        for name, home in homes_of.items():
+            row = find(f"tensorflow.{module}.{name}")
+            assert row is not None
+            assert row.place == f"estimator_{home}"
+        rmsprop = find(f"tensorflow.{module}.RMSprop")
+        assert rmsprop is not None
+        assert "optax.rmsprop(rate, eps=1e-7, eps_in_sqrt=False)" in rmsprop.how
+
+
 @pytest.mark.plugins
 @pytest.mark.libraries
 def test_every_home_exists(monkeypatch: pytest.MonkeyPatch) -> None:

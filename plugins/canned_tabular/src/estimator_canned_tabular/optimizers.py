@@ -52,13 +52,13 @@ def choose_optimizer(
     """What an `optimizer` argument stands for.
 
     Args:
-        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, or a function without
-            arguments that returns one of these.
+        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, what this function returned,
+            or a function without arguments that returns one of these.
         learning_rate: of an optimizer that is given by name; None: 0.01 for SGD, 0.001 for the others.
-        row_sparse: whether gradients and slots of tables touch only the rows of the batch; None: unless it is
-            "Adam" or "RMSProp", whose moments moved every row in the original. "as_tf": also row 0 where an example
-            has no category, as in tf.estimator. Its gradient is zero, so it changes only under an optimizer that moves
-            without a gradient, as momentum does.
+        row_sparse: for what has not been chosen yet. Whether gradients and slots of tables touch only the rows of the
+            batch; None: unless it is "Adam" or "RMSProp", whose moments moved every row in the original. "as_tf": also
+            row 0 where an example has no category, as in tf.estimator. Its gradient is zero, so it changes only under
+            an optimizer that moves without a gradient, as momentum does.
 
     Raises:
         ArgumentError: something else.
@@ -73,6 +73,8 @@ def choose_optimizer(
         raise ArgumentError(f'row_sparse should be True, False, "as_tf" or None, given: {row_sparse!r}.')
     if callable(optimizer) and not isinstance(optimizer, optax.GradientTransformation):
         optimizer = optimizer()
+    if isinstance(optimizer, ChosenOptimizer):
+        return optimizer
     if isinstance(optimizer, str):
         if optimizer not in _NAMED:
             raise ArgumentError(
