@@ -152,7 +152,7 @@ def discover(
         if scales_loss(model_fn.precision):
             outputs[LOSS_SCALE] = "scalar"
     if mode == ModeKeys.TRAIN:
-        outputs.update(dict.fromkeys(spec.eval_metric_ops or {}, "metric"))
+        outputs.update(dict.fromkeys(train_metrics(spec, scope), "metric"))
     reject_tracers_in_hooks(spec)
     return Discovery(
         mode=mode,
@@ -169,6 +169,11 @@ def discover(
         opt_state=opt_state,
         decisions=decisions,
     )
+
+
+def train_metrics(spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
+    """The metrics of a training step. A summary of the same name is shown in place of one, as in TensorFlow."""
+    return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in scope.summaries}
 
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:

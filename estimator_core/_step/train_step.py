@@ -18,7 +18,7 @@ from estimator_core._model.scope import Scope, applying
 from estimator_core._model.shared import SharedJit
 from estimator_core._step import precision, sparse
 from estimator_core._step.columns import apart, gathering
-from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover, form_of
+from estimator_core._step.discovery import Discovery, check_decisions, decisions_of, discover, form_of, train_metrics
 from estimator_core._step.model_fn import BoundModelFn
 from estimator_core._step.optimizer import apply_member
 from estimator_core._step.precision import (
@@ -328,7 +328,7 @@ class TrainStep:
         outputs = {
             name: output.value for name, output in summaries.items() if output.kind == "scalar" or self._summaries
         }
-        outputs.update(spec.eval_metric_ops or {})
+        outputs.update(train_metrics(spec, scope))
         predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {"predictions": spec.predictions}
         tensors = {name: output.value for name, output in scope.tensors.items()}
         wanted = {**predictions, **tensors, **{name: output.value for name, output in summaries.items()}}

@@ -195,3 +195,27 @@ def test_a_gap_in_the_values_of_every_step_is_told_once_a_hook(
 def test_a_name_to_follow_that_no_step_gives_is_refused(make_estimator: Any, train_input: Any) -> None:
     with pytest.raises(ec.EstimatorError, match=r"hook FollowsInOrder.*no output 'los'\. Did you mean 'loss'"):
         make_estimator().train(train_input, hooks=[FollowsInOrder("los")], steps=1)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "histogram"])
+def test_a_summary_of_training_is_not_replaced_by_a_metric_of_its_name(make_estimator: Any, kind: str) -> None:
+    """As in TensorFlow, where models write the curve of an accuracy by hand."""
+
+    class Look(ec.Hook):
+        def after_create(self, run: Any) -> None:
+            self.kind = run.output_kinds["accuracy"]
+            run.fetch("accuracy")
+
+        def after_step(self, run: Any, step: int, out: Any) -> None:
+            self.shown = np.asarray(out["accuracy"]).tolist()
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = (features["x"] @ ec.get_variable("w", (3,))).mean()
+        getattr(ec.summary, kind)("accuracy", loss * 0 + 7.0)
+        metrics = {"accuracy": ec.metrics.mean(loss * 0 + 3.0)}
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1), eval_metric_ops=metrics)
+
+    look, estimator = Look(), make_estimator(model_fn)
+    estimator.train(full_batches, steps=2, hooks=[look])
+    assert (look.kind, look.shown) == (kind, 7.0)
+    assert estimator.evaluate(full_batches)["accuracy"] == 3.0

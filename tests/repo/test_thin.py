@@ -35,7 +35,7 @@ BUDGETS = {
     "_model": 1226,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
     "_plugins": 1738,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
-    "_step": 1577,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
+    "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
     "flat": 2828,  # trace states, one variable alone, what hooks see, what evaluators publish, faults, rows, drafts

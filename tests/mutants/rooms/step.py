@@ -124,7 +124,7 @@ MUTANTS = (
         name="metrics-are-ignored-in-training",
         guarantee="fault 22",
         file=_ROOM + "train_step.py",
-        old="outputs.update(spec.eval_metric_ops or {})",
+        old="outputs.update(train_metrics(spec, scope))",
         new="pass",
     ),
     Mutant(
