@@ -254,3 +254,17 @@ def test_an_export_of_something_else_does_not_count_as_this_one(tmp_path, differ
         (export / "manifest.json").write_text("no JSON")
     exporter, estimator = FinalExporter("final", nothing), FakeExporting(tmp_path)
     assert exporter.export(estimator, str(base), str(checkpoint), {"global_step": 10}, True) != str(export)
+
+
+@pytest.mark.parametrize("asset", ["other words", None])
+def test_a_finished_run_is_exported_again_for_other_assets(tmp_path, asset):
+    base, checkpoint, words = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", tmp_path / "words.txt"
+    words.write_text("words")
+    files = {"assets/words.txt": hashlib.sha256(b"words").hexdigest(), "programs/0.jaxexport": "any"}
+    export = exported_already(base, checkpoint, files=files)
+    call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+    same = FinalExporter("final", nothing, assets_extra={"words.txt": str(words)})
+    assert same.export(*call) == str(export)
+    words.write_text(asset or "")
+    assets = None if asset is None else {"words.txt": str(words)}
+    assert FinalExporter("final", nothing, assets_extra=assets).export(*call) != str(export)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import collect_garbage, latest_export
+from estimator_exporters.bundle.manifest import checksum
 
 _log = logging.getLogger("estimator_exporters")
 
@@ -86,7 +87,7 @@ class SavedModelWriter:
             self._collect(export_path)
 
         self._written = asked
-        existing = made_from(checkpoint_path, export_path, self._format)
+        existing = made_from(checkpoint_path, export_path, self._format, self._assets_extra)
         if existing is not None:
             finish(existing)
             return existing
@@ -131,8 +132,11 @@ def _written_at(checkpoint_path: str) -> int:
         return 0
 
 
-def made_from(checkpoint_path: str, export_path: str, format: str) -> str | None:
-    """The newest export below a directory, if it was made in this format from this very checkpoint."""
+def made_from(checkpoint_path: str, export_path: str, format: str, assets: Mapping[str, str]) -> str | None:
+    """The newest export below a directory, if it was made in this format from this very checkpoint, with these assets.
+
+    An export at a URL is here by its manifest alone.
+    """
     newest = latest_export(export_path)
     if newest is None:
         return None
@@ -140,9 +144,11 @@ def made_from(checkpoint_path: str, export_path: str, format: str) -> str | None
         sealed = Path(checkpoint_path, "manifest.json").read_bytes()
         manifest = json.loads(Path(newest, "manifest.json").read_bytes())
         source = manifest["format"], manifest["provenance"]["checkpoint_sha256"]
+        added = {f"assets/{name}": checksum(Path(path)) for name, path in assets.items()}
+        held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return newest if source == (format, hashlib.sha256(sealed).hexdigest()) else None
+    return newest if source == (format, hashlib.sha256(sealed).hexdigest()) and held == added else None
 
 
 class WritingExporter:
