@@ -8,7 +8,7 @@ import functools
 import logging
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,7 +235,7 @@ class Estimator:
     def predict(
         self,
         input_fn: Callable[..., Any],
-        predict_keys: Sequence[str] | None = None,
+        predict_keys: Sequence[Hashable] | None = None,
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
@@ -246,7 +246,7 @@ class Estimator:
 
         Args:
             input_fn: returns batches; labels are dropped.
-            predict_keys: keys of a dict of predictions to compute; all must exist.
+            predict_keys: keys of a dict of predictions to compute, texts or others; all must exist. None or empty: all.
             hooks: `Hook`s of this call.
             checkpoint_path: a checkpoint to predict with instead of the newest state.
             yield_single_examples: one example at a time, or whole batches.
@@ -256,7 +256,7 @@ class Estimator:
         """
         check_input_fn(input_fn)
         checked = check_hooks(hooks, "hooks")
-        if isinstance(predict_keys, str) or not all(isinstance(key, str) for key in predict_keys or ()):
+        if isinstance(predict_keys, str):
             raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
         here = brought(checkpoint_path, self._plugins)
         return self._predict(input_fn, predict_keys, checked, here, yield_single_examples)
@@ -531,7 +531,7 @@ class Estimator:
     def _predict(
         self,
         input_fn: InputFn,
-        predict_keys: Sequence[str] | None,
+        predict_keys: Sequence[Hashable] | None,
         hooks: Sequence[Any],
         checkpoint_path: str | None,
         single: bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ class PredictCall:
         programs: the programs of the Estimator.
         states: returns the state to predict with, once the first batch is known.
         input_fn: returns batches.
-        predict_keys: keys of a dict of predictions to compute; None: all.
+        predict_keys: keys of a dict of predictions to compute; None or empty: all.
         hooks: the hooks of the call.
         checkpoint_path: a checkpoint to predict with instead of the newest state.
         single: whether to yield one example at a time instead of whole batches.
@@ -52,7 +52,7 @@ class PredictCall:
     programs: Programs
     states: InferenceStates
     input_fn: InputFn
-    predict_keys: Sequence[str] | None
+    predict_keys: Sequence[Hashable] | None
     hooks: Sequence[Hook]
     checkpoint_path: str | None
     single: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -28,7 +28,7 @@ class Predictions:
         compute: Callable[[Dispatch], Any],
         has_effects: Callable[[Dispatch], bool],
         first: Any = None,
-        keys: Sequence[str] | None = None,
+        keys: Sequence[Hashable] | None = None,
     ) -> None:
         self._compute, self.has_effects, self._first, self._keys = compute, has_effects, first, keys
 
@@ -72,13 +72,13 @@ def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
             yield dict(zip(names, row, strict=True))
 
 
-def check_predict_keys(predict_keys: Sequence[str] | None, predictions: Any) -> tuple[str, ...] | None:
+def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any) -> tuple[Hashable, ...] | None:
     """The keys to compute, None for all.
 
     Raises:
         ArgumentError: a key does not exist, or the predictions are not a dict.
     """
-    if predict_keys is None:
+    if not predict_keys:
         return None
     if not isinstance(predictions, Mapping):
         raise ArgumentError("predict_keys argument is not valid in case of non-dict predictions.")

@@ -142,6 +142,24 @@ def test_predict_gives_examples_or_batches(make_estimator: Any, train_input: Any
     np.testing.assert_allclose([row["y"] for row in rows], data.x @ values["w"] + values["b"], rtol=1e-5)
 
 
+def test_keys_of_predictions_may_be_pairs_and_none_asks_for_all(tmp_path: Path) -> None:
+    """A head of several heads has predictions by (head, key)."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        y = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)
+        found = {("first", "y"): y, ("second", "y"): -y}
+        return ec.EstimatorSpec(mode, predictions=found, loss=jnp.mean(y), train_op=optax.sgd(0.0))
+
+    batches = [{"x": np.arange(2, dtype=np.float32)}]
+    estimator = ec.Estimator(model_fn, model_dir=str(tmp_path)).train(lambda: batches, steps=1)
+    for single in (True, False):
+        for keys, expected in (([("second", "y")], {("second", "y")}), ([], {("first", "y"), ("second", "y")})):
+            row = next(estimator.predict(lambda: batches, predict_keys=keys, yield_single_examples=single))
+            assert set(row) == expected
+    with pytest.raises(ec.errors.ArgumentError, match=r"\('third', 'y'\).*do not exist"):
+        next(estimator.predict(lambda: batches, predict_keys=[("third", "y")]))
+
+
 def test_predict_is_lazy_and_keeps_its_snapshot(make_estimator: Any, train_input: Any, data: Any) -> None:
     opened: list[int] = []
 

@@ -301,11 +301,11 @@ def _input(mode: str, place: str, input_fn: Any, hooks: Any, *, whole: bool = Fa
     return TriedInput(mode=mode, place=f"The input of {place}", input_fn=input_fn, hooks=hooks or (), whole=whole)
 
 
-def _zeros(predictions: Any, keys: Sequence[str] | None, *, single: bool) -> Iterator[Any]:
+def _zeros(predictions: Any, keys: Sequence[Any] | None, *, single: bool) -> Iterator[Any]:
     """Predictions of the first batch, all zero."""
     if predictions is None:
         return
-    if keys is not None and isinstance(predictions, Mapping):
+    if keys and isinstance(predictions, Mapping):
         predictions = {name: predictions[name] for name in keys}
     arrays = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), predictions)
     if not single:
