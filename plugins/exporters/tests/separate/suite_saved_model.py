@@ -44,6 +44,15 @@ def test_integers_that_the_program_would_wrap_are_refused(tmp_path):
         signature(x=np.full((1, 4), 2**40 + 7))
 
 
+def test_assets_lie_where_tensorflow_serving_looks_for_warmup_requests(tmp_path):
+    warmup = tmp_path / "requests"
+    warmup.write_text("records")
+    assets = {"tf_serving_warmup_requests": warmup}
+    written(request(lambda variables, inputs: {"y": inputs["x"] / 2}, assets=assets), tmp_path)
+    for folder in ("assets.extra", "assets"):
+        assert (tmp_path / "export" / folder / "tf_serving_warmup_requests").read_text() == "records"
+
+
 def repeated(x):
     return jax.lax.while_loop(lambda found: found.sum() < 100, lambda found: found + 1, x)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,15 @@ BEFORE, AFTER = "transforms/input", "transforms/output"
 _WIDE = ("int64", "uint64")
 
 
-def finish(request: ExportRequest, directory: Path, format_name: str, programs: Mapping[str, Any], **more: Any) -> None:
+def finish(
+    request: ExportRequest,
+    directory: Path,
+    format_name: str,
+    programs: Mapping[str, Any],
+    *,
+    asset_folders: Sequence[str] = ("assets",),
+    **more: Any,
+) -> None:
     """Writes assets, host transforms, the model card and, last, the manifest.
 
     Args:
@@ -26,10 +35,11 @@ def finish(request: ExportRequest, directory: Path, format_name: str, programs: 
         directory: where the format has written its own files.
         format_name: name of the format.
         programs: what the manifest says about the program of each signature.
+        asset_folders: where each asset lies.
         more: further entries of the manifest.
     """
-    for name, source in request.assets.items():
-        target = directory / "assets" / name
+    for folder, (name, source) in product(asset_folders, request.assets.items()):
+        target = directory / folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
     for transforms, folder in ((request.input_transforms, BEFORE), (request.output_transforms, AFTER)):

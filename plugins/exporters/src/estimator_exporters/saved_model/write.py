@@ -14,6 +14,8 @@ from estimator_exporters.saved_model.old_readers import READERS, STABLEHLO
 from estimator_exporters.saved_model.program import program_of
 
 PROGRAM = "saved_model.pb"
+#: Ours, as of each format, and that of tf.estimator, where TensorFlow Serving looks for `tf_serving_warmup_requests`.
+FOLDERS = ("assets", "assets.extra")
 
 
 def check(request: ExportRequest) -> None:
@@ -48,7 +50,7 @@ def write(request: ExportRequest, directory: Path) -> None:
         graph.save(directory, written)
     programs = {name: {"path": PROGRAM, **one.described()} for name, one in written.items()}
     readers = {"tensorflow": {"oldest": READERS[0], "newest": READERS[1]}}
-    finish(request, directory, "saved_model", programs, readers=readers, stablehlo=STABLEHLO)
+    finish(request, directory, "saved_model", programs, asset_folders=FOLDERS, readers=readers, stablehlo=STABLEHLO)
 
 
 def _check_dtypes(signature: SignatureSpec) -> None:
