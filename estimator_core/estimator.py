@@ -8,7 +8,7 @@ import functools
 import logging
 import os
 import secrets
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,7 +235,7 @@ class Estimator:
     def predict(
         self,
         input_fn: Callable[..., Any],
-        predict_keys: Sequence[Hashable] | None = None,
+        predict_keys: Iterable[Hashable] | None = None,
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
@@ -259,7 +259,7 @@ class Estimator:
         if isinstance(predict_keys, str):
             raise ArgumentTypeError(f"predict_keys must be a list of names, given: {predict_keys!r}.")
         here = brought(checkpoint_path, self._plugins)
-        return self._predict(input_fn, predict_keys, checked, here, yield_single_examples)
+        return self._predict(input_fn, tuple(predict_keys or ()), checked, here, yield_single_examples)
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
         """A function from features to predictions that keeps the model loaded: warm after its first call.

@@ -156,6 +156,8 @@ def test_keys_of_predictions_may_be_pairs_and_none_asks_for_all(tmp_path: Path) 
         for keys, expected in (([("second", "y")], {("second", "y")}), ([], {("first", "y"), ("second", "y")})):
             row = next(estimator.predict(lambda: batches, predict_keys=keys, yield_single_examples=single))
             assert set(row) == expected
+            iterated = estimator.predict(lambda: batches, predict_keys=iter(keys), yield_single_examples=single)
+            assert set(next(iterated)) == expected
     with pytest.raises(ec.errors.ArgumentError, match=r"\('third', 'y'\).*do not exist"):
         next(estimator.predict(lambda: batches, predict_keys=[("third", "y")]))
 
