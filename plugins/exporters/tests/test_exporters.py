@@ -268,3 +268,26 @@ def test_a_finished_run_is_exported_again_for_other_assets(tmp_path, asset):
     words.write_text(asset or "")
     assets = None if asset is None else {"words.txt": str(words)}
     assert FinalExporter("final", nothing, assets_extra=assets).export(*call) != str(export)
+
+
+@pytest.mark.parametrize(("name", "path"), [("words.txt", "~/words.txt"), ("./in//words.txt", "{}/words.txt")])
+def test_a_finished_run_is_not_exported_again_whatever_way_its_assets_are_written(tmp_path, monkeypatch, name, path):
+    """The writer takes paths below the home directory, and names with idle parts, as the system does."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "words.txt").write_text("words")
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    written = {"words.txt": "assets/words.txt"}.get(name, "assets/in/words.txt")
+    export = exported_already(base, checkpoint, files={written: hashlib.sha256(b"words").hexdigest()})
+    exporter = FinalExporter("final", nothing, assets_extra={name: path.format(tmp_path)})
+    call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+    assert exporter.export(*call) == str(export)
+
+
+def test_assets_are_read_only_where_the_export_is_of_this_checkpoint(tmp_path, monkeypatch):
+    """Each export of a training would read all of them: they may be large."""
+    monkeypatch.setattr("estimator_exporters.exporters.base.checksum", lambda path: pytest.fail(f"{path} was read"))
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    export = exported_already(base, checkpoint, provenance={"checkpoint_sha256": "of another"})
+    exporter = FinalExporter("final", nothing, assets_extra={"words.txt": str(tmp_path / "words.txt")})
+    call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+    assert exporter.export(*call) != str(export)

@@ -87,9 +87,11 @@ def test_the_average_follows_its_formula():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), averages_in(state), average)
 
 
-def test_the_average_of_weights_of_16_bits_moves_by_small_steps():
-    tx, weights = eh.ema_of_weights(0.999), {"w": jnp.ones(2, jnp.bfloat16)}
-    state = tx.init({"w": jnp.zeros(2, jnp.bfloat16)})
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float8_e4m3fn], ids=lambda dtype: dtype.__name__)
+def test_the_average_of_weights_of_16_bits_moves_by_small_steps(dtype: Any):
+    """Or of 8 bits, which jax does not promote by itself."""
+    tx, weights = eh.ema_of_weights(0.999), {"w": jnp.ones(2, dtype)}
+    state = tx.init({"w": jnp.zeros(2, dtype)})
     for _ in range(2000):
-        _, state = tx.update({"w": jnp.zeros(2, jnp.bfloat16)}, state, weights)
+        _, state = tx.update({"w": jnp.zeros(2, dtype)}, state, weights)
     np.testing.assert_allclose(averages_in(state)["w"], 1 - 0.999**2000, rtol=1e-4)

@@ -273,6 +273,15 @@ def test_the_lines_of_a_page_can_be_told_apart_below_a_long_path(runs):
     assert sorted(told) == [f"{name}/{seed}" for name in ("fast", "slow") for seed in (1, 2, 3)]
 
 
+def test_the_line_of_a_run_that_holds_the_others_has_its_name(runs):
+    pytest.importorskip("estimator_report")
+    shutil.copytree(runs / "slow" / "1", runs / "outer")
+    shutil.copytree(runs / "fast" / "1", runs / "outer" / "inner")
+    assert main(["runs", "plot", str(runs / "outer"), str(runs / "outer" / "inner"), "--output", "page.html"]) == 0
+    told = re.findall(r'<text x="\d+" y="\d+" style="fill:#\w+">([^<]+)</text>', Path("page.html").read_text())
+    assert sorted(told) == ["inner", "outer"]
+
+
 def test_a_page_of_relative_and_absolute_paths(runs, capsys):
     pytest.importorskip("estimator_report")
     assert main(["runs", "plot", "runs/slow", str(runs / "fast"), "--output", "page.html"]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,11 +145,15 @@ def made_from(checkpoint_path: str, export_path: str, format: str, assets: Mappi
         sealed = Path(checkpoint_path, "manifest.json").read_bytes()
         manifest = json.loads(Path(newest, "manifest.json").read_bytes())
         source = manifest["format"], manifest["provenance"]["checkpoint_sha256"]
-        added = {f"assets/{name}": checksum(Path(path)) for name, path in assets.items()}
+        if source != (format, hashlib.sha256(sealed).hexdigest()):
+            return None
         held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
-    except (OSError, ValueError, KeyError, TypeError):
+        added = {
+            Path("assets", name).as_posix(): checksum(Path(os.path.expanduser(path))) for name, path in assets.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return newest if source == (format, hashlib.sha256(sealed).hexdigest()) and held == added else None
+    return newest if held == added else None
 
 
 class WritingExporter:

@@ -65,7 +65,8 @@ def ema_of_weights(decay: float) -> optax.GradientTransformation:
 
 def _kept_in(weight: Any) -> Any:
     """The dtype of an average: of 8 or 11 binary digits, a hundredth of a step would be rounded away."""
-    return jnp.promote_types(weight.dtype, jnp.float32)
+    # Of 8 bits jax promotes none.
+    return jnp.float32 if weight.dtype.itemsize < 4 else jnp.promote_types(weight.dtype, jnp.float32)
 
 
 def averages_in(opt_state: Any) -> dict[str, Any]:

@@ -79,7 +79,9 @@ class _Curves:
 
     def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str], common: Path) -> None:
         self._metrics, self._count = metrics, len(runs)
-        self._runs = {str(run.path.absolute().relative_to(common)): run for run in runs[:_MOST_LINES]}
+        names = [str(run.path.absolute().relative_to(common)) for run in runs[:_MOST_LINES]]
+        # A run that holds all others is the directory that they share: "." would be no name.
+        self._runs = {common.name if name == "." else name: run for name, run in zip(names, runs, strict=False)}
 
     def body(self, source: object) -> str:
         """The charts."""
