@@ -182,6 +182,49 @@ def test_numbers_that_json_does_not_have_are_read_as_they_are_written(tmp_path: 
         list(jsonl_input_fn(path, 9, shuffle=False, column_types={"x": "int64"})())
 
 
+def test_a_number_beyond_float64_stays_a_fault_beside_nan_in_quotes(tmp_path: Path) -> None:
+    """The line was written anew for its NaN, and then held Infinity."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"x": 1.5, "y": 1}\n{"x": "NaN", "y": 1e400}\n{"x": "NaN", "y": -Infinity}\n')
+    types = {"x": "float32", "y": "float32"}
+    with pytest.raises(InputError, match=r"rows\.jsonl, line 2: .*1e400 is infinite as float64"):
+        list(jsonl_input_fn(path, 9, shuffle=False, column_types=types)())
+    (batch,) = jsonl_input_fn(path, 9, shuffle=False, column_types=types, on_error="skip")()
+    np.testing.assert_array_equal(batch["y"], np.array([1, -np.inf], np.float32))
+
+
+def test_words_that_read_nan_cost_no_second_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line with the word was read by Python's json, too: six times as long."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"x": {n}.5, "w": "NaN"}}\n' for n in range(5)))
+    read = jsonl_input_fn(path, 9, shuffle=False)
+    monkeypatch.setattr(json, "loads", lambda *given, **options: pytest.fail("a line is read by Python"))
+    (batch,) = read()
+    assert batch["w"].tolist() == [b"NaN"] * 5
+
+
+def test_a_column_of_nan_in_quotes_alone_holds_words_whatever_other_keys_hold(tmp_path: Path) -> None:
+    """A row without the key made them numbers, if another key had values of several types."""
+    path = tmp_path / "rows.jsonl"
+    for other in ("1", '"w"'):
+        path.write_text(f'{{"w": "NaN", "m": 1}}\n{{"m": {other}}}\n')
+        (batch,) = jsonl_input_fn(path, 9, shuffle=False, select_columns=["w"])()
+        assert batch["w"].tolist() == [b"NaN", b""]
+
+
+def test_keys_that_most_rows_lack_cost_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each key was looked up in all rows: 12 s for the first lines of a file, if one of them is bad."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("no JSON\n" + "".join(f'{{"x": 1, "f{n}": 0.5}}\n' for n in range(300)))
+    written: list[int] = []
+    dumps = json.dumps
+    monkeypatch.setattr(json, "dumps", lambda *given, **options: written.append(1) or dumps(*given, **options))
+    read = jsonl_input_fn(path, 400, shuffle=False, select_columns=["x", "f7"], on_error="skip", column_defaults=[0, 0])
+    assert len(written) == 600
+    (batch,) = read()
+    assert batch["f7"].tolist() == [0.5 if n == 7 else 0 for n in range(300)]
+
+
 def test_a_block_of_empty_lists_does_not_end_the_process(tmp_path: Path) -> None:
     """Arrow looked for infinite numbers among none, and crashed."""
     (tmp_path / "a.jsonl").write_text('{"x": [1.5]}\n')

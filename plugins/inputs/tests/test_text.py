@@ -152,6 +152,13 @@ def test_na_values_by_column(tmp_path: Path) -> None:
         read_table(tmp_path, text, na_values={"d": [""]})
 
 
+@pytest.mark.parametrize("given", ["NA", {"a": "NA"}])
+def test_one_text_for_na_values_is_refused(tmp_path: Path, given: Any) -> None:
+    """Pandas takes it; its characters, N and A, were the texts here."""
+    with pytest.raises(ArgumentTypeError, match=r"na_values must hold lists of texts, given: 'NA'\. Write \['NA'\]\."):
+        read_table(tmp_path, "a,b\n1,x\n2,y\n", na_values=given)
+
+
 def test_headers_delimiters_and_line_ends(tmp_path: Path) -> None:
     batch = read_table(
         tmp_path, "1\t'a'\r\n2\t\"b\r\n", header=False, column_names=["n", "w"], field_delim="\t", use_quote_delim=False

@@ -192,10 +192,13 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
     other = other_form(head)
     if other is not None:
         raise InputError(f"{path}: {other}")
-    rows: list[dict[str, Any]] = [standard_json.loads(line) for line in head.split(b"\n") if is_object(line)]
+    columns: dict[str, list[Any]] = {}
+    for row in (standard_json.loads(line) for line in head.split(b"\n") if is_object(line)):  # bad rows have no types
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
     found: dict[str, Any] = {}
-    for name in dict.fromkeys(itertools.chain.from_iterable(rows)):  # bad rows have no types
-        values = as_numbers([row.get(name) for row in rows])
+    for name, column in columns.items():
+        values = as_numbers(column)
         try:
             found |= _types_of("".join(standard_json.dumps({name: value}) + "\n" for value in values).encode())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

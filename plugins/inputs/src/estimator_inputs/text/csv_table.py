@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from estimator_core.errors import ArgumentTypeError
 from estimator_inputs.table.types import ColumnType, arrow_type
 from estimator_inputs.text.quotes import record_ends
 
@@ -34,6 +35,17 @@ class CsvFormat:
     quote: bytes | None = b'"'
     na_values: Sequence[str] | Mapping[str, Sequence[str]] = ("",)
     quoted_na: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses one text, whose characters would be the texts.
+
+        Raises:
+            ArgumentTypeError: `na_values` is one text, or holds one for a column.
+        """
+        lists = self.na_values.values() if isinstance(self.na_values, Mapping) else [self.na_values]
+        for texts in lists:
+            if isinstance(texts, str):
+                raise ArgumentTypeError(f"na_values must hold lists of texts, given: {texts!r}. Write [{texts!r}].")
 
     def by_na(self, names: Iterable[str]) -> list[tuple[list[str], list[str]]]:
         """Texts of no value, each with the columns in which they mean it; Arrow takes one list of them for a table.

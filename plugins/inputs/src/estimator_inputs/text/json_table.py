@@ -25,27 +25,22 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
             becomes infinite.
     """
     import pyarrow as pa
-    from pyarrow import json as arrow_json
 
     if not data.isascii():  # Arrow does not check it
         try:
             data.decode()
         except UnicodeDecodeError as error:
             raise pa.ArrowInvalid(f"not valid UTF-8: {error}") from error
-    data = _with_numbers(data, [name for name, kind in types.items() if kind.dtype.kind == "f"])
-    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
+    real = [name for name, kind in types.items() if kind.dtype.kind == "f"]
     try:
-        table = arrow_json.read_json(
-            pa.BufferReader(data),
-            arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            arrow_json.ParseOptions(
-                explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
-            ),
-        )
-    except UnicodeDecodeError as error:  # an error message that cuts a character in two
-        raise pa.ArrowInvalid("no JSON") from error
+        table = _read(data, types)
+    except pa.ArrowInvalid:
+        changed = _with_numbers(data, real)
+        if changed == data:
+            raise
+        table, data = _read(changed, types), changed
     lines: list[bytes] = []
-    for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
+    for name in real:
         rows = _infinite_rows(table.column(name))
         if rows:
             lines = lines or [line for line in data.split(b"\n") if line.strip()]
@@ -56,6 +51,23 @@ def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
     return table
 
 
+def _read(data: bytes, types: Mapping[str, ColumnType]) -> Any:
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in types.items()])
+    try:
+        return arrow_json.read_json(
+            pa.BufferReader(data),
+            arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            arrow_json.ParseOptions(
+                explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
+            ),
+        )
+    except UnicodeDecodeError as error:  # an error message that cuts a character in two
+        raise pa.ArrowInvalid("no JSON") from error
+
+
 def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
     """Values, or lists of them, in which texts such as "NaN" are numbers, if all others are.
 
@@ -63,8 +75,8 @@ def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
         >>> as_numbers([1, "NaN"]), as_numbers([[0.5], ["-Infinity"]]), as_numbers(["a", "NaN"])
         ([1, nan], [[0.5], [-inf]], ['a', 'NaN'])
     """
-    items = [item for value in values for item in items_of(value)]
-    kinds = {float if isinstance(item, str) and item in _SPELLED else type(item) for item in items} - {type(None)}
+    items = [item for value in values for item in items_of(value) if item is not None]
+    kinds = {float if isinstance(item, str) and item in _SPELLED else type(item) for item in items}
     numbers = kinds <= {int, float} and not all(isinstance(item, str) for item in items)
     return [_unspelled(value) for value in values] if numbers else values
 
@@ -82,11 +94,29 @@ def _with_numbers(data: bytes, names: Sequence[str]) -> bytes:
         return data
     lines = data.split(b"\n")
     for number, line in enumerate(lines):
-        if _spells(line) and is_object(line):
-            row = json.loads(line)
-            changed = row | {name: _unspelled(row[name]) for name in names if name in row}
-            lines[number] = line if changed == row else json.dumps(changed).encode()
+        if not _spells(line):
+            continue
+        try:
+            row = _loaded(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            values: dict[str, Any] = row
+            changed = values | {name: _unspelled(values[name]) for name in names if name in values}
+            lines[number] = line if changed == values else json.dumps(changed).encode()
     return b"\n".join(lines)
+
+
+def _loaded(line: bytes) -> Any:
+    return json.loads(line, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    """A number as Arrow reads it, which refuses those that `json` makes infinite."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:_SHOWN]} is infinite as float64")
+    return number
 
 
 def _spells(data: bytes) -> bool:
@@ -198,7 +228,7 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     except UnicodeDecodeError:
         return f"not valid UTF-8: {line[:_SHOWN]!r}"
     try:
-        row: Any = json.loads(text)
+        row: Any = _loaded(line)
     except ValueError as broken:
         return f"no JSON: {broken}"
     if not isinstance(row, dict):
