@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import estimator_canned_tabular as tab
+import estimator_core as ec
 from estimator_canned_tabular.host.values import numbers_of
 from plugins.canned_tabular.tests.columns_by_hand import host_ids, outputs
 
@@ -232,6 +233,28 @@ def test_a_missing_weight_of_a_file_does_not_depend_on_other_rows(tmp_path, kind
         column.host_ids(batch)
     found = column.host_ids({name: values[1:] for name, values in batch.items()})
     assert found.weights[0, : len(neighbour)].tolist() == neighbour
+
+
+@pytest.mark.parametrize("filling", [0.0, np.nan])
+def test_weights_of_no_value_are_zero_however_wide_the_file_is(filling):
+    """NaN, which fills weights up, is NaN times any mask on the device, and was refused beyond `max_values`."""
+    three = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"], max_values=3)
+    words = np.array([["R", "", "", ""], ["G", "", "B", ""]], object)
+    weights = np.array([[1.0, filling, filling, filling], [2.0, 9.0, 3.0, filling]], np.float32)
+    found = tab.weighted_categorical_column(three, "w").host_ids({"c": words, "w": weights})
+    assert found.weights.tolist() == [[1, 0, 0], [2, 0, 3]]
+    steps = tab.sequence_numeric_column("w", max_values=3).host_numbers({"w": weights[1:, [0, 2, 0, 3]]})
+    assert steps[0][:, :, 0].tolist() == [[2, 3, 2]]
+
+
+def test_a_batch_of_nan_weights_without_values_trains_without_compilation(tmp_path):
+    """Debug mode, which multiplied NaN with 0, told of a loss of NaN."""
+    column = tab.weighted_categorical_column(WORDS, "w")
+    config = ec.RunConfig(model_dir=str(tmp_path), debug=True, save_summary_steps=None, log_step_count_steps=None)
+    features = {"c": np.array(["R", ""], object), "w": np.array([1.0, np.nan], np.float32)}
+    estimator = tab.LinearClassifier([column], config=config)
+    estimator.train(lambda: [(features, np.array([[0], [1]]))])
+    assert estimator.evaluate(lambda: [(features, np.array([[0], [1]]))])["loss"] > 0
 
 
 def test_a_number_beyond_a_sequence_is_no_filling():

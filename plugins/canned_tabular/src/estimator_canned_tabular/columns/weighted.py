@@ -46,7 +46,7 @@ class WeightedCategoricalColumn:
         return {**self.categorical_column.parse_example_spec, self.weight_feature_key: VarLenFeature(self.dtype)}
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of the column, with weights.
+        """The ids of the column, with weights; that of no value is 0.
 
         Raises:
             FeatureColumnError: the weight of a value is missing or not finite.
@@ -58,7 +58,7 @@ class WeightedCategoricalColumn:
         if not _fills(batch[self.weight_feature_key], width):
             given = numbers_of(batch, self.weight_feature_key, self.name, width, missing=np.nan, filled=0.0)
             self._check_complete((found.ids != -1) & np.isnan(given))
-        return found._replace(weights=weights)
+        return found._replace(weights=np.where(found.ids != -1, weights, np.float32(0)))  # NaN times 0 is NaN
 
     def _check_complete(self, lacking: np.ndarray) -> None:
         if lacking.any():

@@ -93,7 +93,7 @@ def numbers_of(
 ) -> np.ndarray:
     """A feature of numbers, float32[batch, width]; shorter rows are filled up with `missing`.
 
-    Beyond the width, rows may hold `missing`, and `filled`, with which their file has filled them up.
+    Beyond the width, rows may hold `missing`, and NaN or `filled`, with which their file has filled them up.
 
     Raises:
         FeatureColumnError: not numbers, a finite number that becomes infinite, or longer rows.
@@ -109,7 +109,7 @@ def numbers_of(
     found = numbers.shape[1]
     if found > width:
         rest = numbers[:, width:]
-        empty = (rest == missing) | (rest == filled) | (np.isnan(rest) & np.isnan(missing))
+        empty = (rest == missing) | (rest == filled) | np.isnan(rest)
         if not empty.all():
             raise FeatureColumnError(f"Feature {key!r} of column {column!r} has {found} values, more than {width}.")
         return numbers[:, :width]
