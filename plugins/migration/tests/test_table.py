@@ -4,6 +4,7 @@ import importlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import estimator_core as ec
@@ -41,6 +42,34 @@ def test_each_optimizer_of_keras_names_the_one_with_its_update() -> None:
         rmsprop = find(f"tensorflow.{module}.RMSprop")
         assert rmsprop is not None
         assert "optax.rmsprop(rate, eps=1e-7, eps_in_sqrt=False)" in rmsprop.how
+
+
+@pytest.mark.plugins
+@pytest.mark.libraries
+@pytest.mark.parametrize(("name", "where"), [("RMSprop", "eps_in_sqrt=True"), ("Adagrad", "under the root")])
+def test_optimizers_of_keras_from_2_11_have_their_epsilon_under_the_root(name: str, where: str) -> None:
+    """Those of Keras 3 have the code of `tf.keras` from TensorFlow 2.11; the table named the older update alone."""
+    keras, optax = pytest.importorskip("keras"), pytest.importorskip("optax")
+    if keras.backend.backend() != "jax":
+        pytest.skip("another backend")
+    small, start = {"initial_accumulator_value": 0.0}, np.ones(3, np.float32)
+    made = {
+        "RMSprop": (keras.optimizers.RMSprop(0.1), optax.rmsprop(0.1, eps=1e-7, eps_in_sqrt=True)),
+        "Adagrad": (keras.optimizers.Adagrad(0.1, **small), optax.adagrad(0.1, **small)),
+    }
+    old, new = made[name]
+    kept, variables = keras.Variable(start), start
+    old.build([kept])
+    state = new.init(variables)
+    for gradient in np.array([[1e-4, -1e-3, 1], [1e-5, 1e-3, -1]], np.float32):
+        old.apply([gradient], [kept])
+        update, state = new.update(gradient, state, variables)
+        variables = optax.apply_updates(variables, update)
+    np.testing.assert_allclose(np.asarray(kept), np.asarray(variables), rtol=1e-6)
+    row = find(f"tensorflow.keras.optimizers.{name}")
+    assert row is not None
+    assert where in row.how
+    assert "from TensorFlow 2.11 outside legacy" in row.how
 
 
 @pytest.mark.plugins
