@@ -198,11 +198,14 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
             columns.setdefault(name, []).append(value)
     found: dict[str, Any] = {}
     for name, column in columns.items():
+        if chosen is not None and name not in chosen:
+            found[name] = ColumnType(dtype=STRING)  # nobody asks
+            continue
         values = as_numbers(column)
         try:
             found |= _types_of("".join(standard_json.dumps({name: value}) + "\n" for value in values).encode())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            if name not in named and (chosen is None or name in chosen):
+            if name not in named:
                 raise InputError(
                     f"{path}: the first lines are not JSON objects of the same types: {error}. Name the type of "
                     f"{name!r} in column_types, or leave it out with select_columns."
