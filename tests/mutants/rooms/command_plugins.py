@@ -102,4 +102,13 @@ MUTANTS = (
         tests=("test_a_plan_is_saved_over_a_plan_and_over_nothing_else",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-weight-of-no-value-is-nan",
+        guarantee="rule 279",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/weighted.py",
+        old="weights=np.where(found.ids != -1, weights, np.float32(0))",
+        new="weights=weights",
+        tests=("test_weights_of_no_value_are_zero_however_wide_the_file_is",),
+        in_cut=False,
+    ),
 )
