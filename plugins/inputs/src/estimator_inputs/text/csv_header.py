@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_core.errors import InputError
 from estimator_inputs.table.types import ColumnType, inferred
-from estimator_inputs.text.csv_table import CsvFormat, beside, fields_of
+from estimator_inputs.text.csv_table import CsvFormat, fields_of, read_columns
 from estimator_inputs.text.quotes import record_ends
 
 _HEAD = 1 << 16
@@ -67,12 +67,13 @@ def infer_types(
     """
     import pyarrow as pa
 
+    unknown: dict[str, Any] = dict.fromkeys(names)
     head, ends = _read(stream, form, records=rows)
     head = head[: int(ends[min(rows, len(ends)) - 1])] if ends.size else head
     if not head.strip():
         raise InputError(f"{where} has no rows.")
     try:
-        table = _inferred_table(head, names, form)
+        table = read_columns(head, names, unknown, form, quoted_na=True)
     except pa.ArrowInvalid:
         table = None
     if table is None or any(pa.types.is_binary(field.type) for field in table.schema):  # bad rows have no types
@@ -81,11 +82,11 @@ def infer_types(
         if not good:
             return dict.fromkeys(names, inferred(pa.string()))
         head = b"".join(good)
-        table = _inferred_table(head, names, form)
+        table = read_columns(head, names, unknown, form, quoted_na=True)
     found = {name: table.column(name).type for name in names}
     whole = {name: pa.string() for name in names if pa.types.is_integer(found[name]) or _is_wide(table.column(name))}
     if whole:
-        texts = _inferred_table(head, names, form, whole)
+        texts = read_columns(head, names, whole, form, quoted_na=True)
         found |= {name: _whole_type([*filter(None, texts.column(name).to_pylist())], found[name]) for name in whole}
     return {name: inferred(one) for name, one in found.items()}
 
@@ -109,28 +110,6 @@ def _whole_type(texts: Sequence[str], arrow: Any) -> Any:
     if pa.types.is_floating(arrow):
         return pa.int64() if any(text.startswith("-") for text in whole) else pa.uint64()
     return arrow
-
-
-def _inferred_table(head: bytes, names: Sequence[str], form: CsvFormat, types: Mapping[str, Any] | None = None) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    tables = [
-        arrow_csv.read_csv(
-            pa.BufferReader(head),
-            arrow_csv.ReadOptions(column_names=list(names), use_threads=False, block_size=len(head) + 1),
-            arrow_csv.ParseOptions(
-                delimiter=form.delimiter.decode(),
-                quote_char=False if form.quote is None else form.quote.decode(),
-                newlines_in_values=True,
-            ),
-            arrow_csv.ConvertOptions(
-                include_columns=columns, column_types=types, null_values=texts, strings_can_be_null=True
-            ),
-        )
-        for texts, columns in form.by_na(names)
-    ]
-    return beside(tables)
 
 
 def _is_text(record: bytes) -> bool:

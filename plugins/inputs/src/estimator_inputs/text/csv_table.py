@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -82,18 +83,29 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
     """
     import pyarrow as pa
 
-    table = _read(data, names, {name: arrow_type(kind) for name, kind in types.items()}, form)
+    read = functools.partial(read_columns, data, names, form=form, quoted_na=form.quoted_na)
+    table = read({name: arrow_type(kind) for name, kind in types.items()})
     for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
         infinite = np.isinf(table.column(name).to_numpy())  # missing ones are NaN
         if infinite.any():
-            texts = _read(data, names, {name: pa.string()}, form).column(name).filter(pa.array(infinite)).to_pylist()
+            texts = read({name: pa.string()}).column(name).filter(pa.array(infinite)).to_pylist()
             if any(text is not None and "inf" not in text.lower() for text in texts):
                 raise pa.ArrowInvalid(f"CSV column #{list(names).index(name)}: {_INFINITE}")
     return table
 
 
-def _read(data: bytes, names: Sequence[str], types: Mapping[str, Any], form: CsvFormat) -> Any:
-    """The columns `types`, whose values are Arrow types."""
+def read_columns(
+    data: bytes, names: Sequence[str], types: Mapping[str, Any], form: CsvFormat, *, quoted_na: bool
+) -> Any:
+    """Some columns of records.
+
+    Args:
+        data: whole records.
+        names: the names of the columns in the file.
+        types: Arrow types by column to read; None: the type that its values show.
+        form: how fields are written.
+        quoted_na: whether texts of no value mean it in quotes, too.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -109,25 +121,17 @@ def _read(data: bytes, names: Sequence[str], types: Mapping[str, Any], form: Csv
             ),
             arrow_csv.ConvertOptions(
                 include_columns=columns,
-                column_types={name: types[name] for name in columns},
+                column_types={name: types[name] for name in columns if types[name] is not None},
                 null_values=texts,
                 strings_can_be_null=True,
-                quoted_strings_can_be_null=form.quoted_na,
+                quoted_strings_can_be_null=quoted_na,
             ),
         )
         for texts, columns in form.by_na(types)
     ]
-    return beside(tables)
-
-
-def beside(tables: Sequence[Any]) -> Any:
-    """The columns of tables of the same rows as one table."""
-    import pyarrow as pa
-
     if len(tables) == 1:
         return tables[0]
-    columns = {name: table.column(name) for table in tables for name in table.column_names}
-    return pa.table(columns)
+    return pa.table({name: table.column(name) for table in tables for name in table.column_names})
 
 
 def read_what_can_be(
