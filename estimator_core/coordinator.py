@@ -26,12 +26,12 @@ class Lost:
             count: how many processes there are.
 
         Example:
-            >>> Lost(1, "host, pid 7", "it was killed").describe(2)[:52]
-            'Process 1 of 2 (host, pid 7) is lost: it was killed.'
+            >>> Lost(1, "host, pid 7", "it was killed.").describe(2)[:56]
+            'Process 1 of 2 (host, pid 7) is lost: it was killed. All'
         """
         return (
-            f"Process {self.index} of {count} ({self.who}) is lost: {self.reason}. All processes end now; start "
-            "all of them again to continue from the newest checkpoint."
+            f"Process {self.index} of {count} ({self.who}) is lost: {self.reason.rstrip('.')}. All processes end "
+            "now; start all of them again to continue from the newest checkpoint."
         )
 
 

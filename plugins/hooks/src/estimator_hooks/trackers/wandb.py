@@ -16,6 +16,7 @@ class WandbTracker:
     """Sends runs to Weights & Biases.
 
     Curves have the global step on their x axis: `train/...` and every evaluation each have a `<part>/global_step`.
+    With `mode="offline"` a resumed run cannot see what a killed one has sent: points since its checkpoint come twice.
 
     Args:
         project: the project; created when needed.
