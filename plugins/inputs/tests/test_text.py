@@ -152,6 +152,12 @@ def test_na_values_by_column(tmp_path: Path) -> None:
         read_table(tmp_path, text, na_values={"d": [""]})
 
 
+def test_na_values_that_are_iterated_once_count_in_every_block(tmp_path: Path) -> None:
+    given: Any = iter(["NA", ""])
+    batch = read_table(tmp_path, "a\n1\nNA\n", na_values=given, column_defaults={"a": 5})
+    assert batch["a"].tolist() == [1, 5]
+
+
 @pytest.mark.parametrize("given", ["NA", {"a": "NA"}])
 def test_one_text_for_na_values_is_refused(tmp_path: Path, given: Any) -> None:
     """Pandas takes it; its characters, N and A, were the texts here."""

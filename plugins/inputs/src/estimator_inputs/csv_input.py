@@ -90,7 +90,7 @@ def csv_input_fn(
     form = CsvFormat(
         delimiter=_delimiter(field_delim, files[0]),
         quote=b'"' if use_quote_delim else None,
-        na_values=na_values,
+        na_values=na_values if isinstance(na_values, (str, Mapping)) else tuple(na_values),
         quoted_na=quoted_na,
     )
     kind = CsvKind(files[0], form, header=header, column_names=column_names, plan=plan)
