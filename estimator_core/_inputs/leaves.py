@@ -51,12 +51,14 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    try:
-        with np.errstate(over="raise"):  # a finite number that becomes infinite
-            narrowed = array.astype(dtype)
-    except FloatingPointError:
-        raise _infinite(array, dtype, name) from None
-    if dtype.kind in "iu" and not (narrowed == array).all():
+    if dtype.kind not in "iu":
+        try:
+            with np.errstate(over="raise"):  # a finite number that becomes infinite
+                return array.astype(dtype)
+        except FloatingPointError:
+            raise _infinite(array, dtype, name) from None
+    narrowed = array.astype(dtype)
+    if np.count_nonzero(narrowed != array):  # a third of the time that `all` takes
         limits = np.iinfo(dtype)
         wrong = array[(array < limits.min) | (array > limits.max)]
         raise InputError(

@@ -28,7 +28,7 @@ BUDGETS = {
     "_cli": 658,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 659,  # words of host transforms, formats that take one export, complex outputs, wrong shapes told
-    "_inputs": 1676,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
+    "_inputs": 1678,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 803,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
     "_loop": 4538,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
