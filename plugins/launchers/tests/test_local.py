@@ -410,6 +410,23 @@ def test_a_supervisor_that_is_gone_leaves_a_job_that_can_go_on(tmp_path: Path) -
     assert launcher.status(job_id).phase == "resumable"
 
 
+def test_a_process_that_has_the_id_of_a_gone_supervisor_is_left_alone(tmp_path: Path) -> None:
+    launcher = LocalLauncher(str(tmp_path))
+    job_id = launcher.submit(launcher.plan(JobSpec(command=(sys.executable, "-c", "input()"))))
+    path = tmp_path / job_id / "state.json"
+    state = json.loads(path.read_text())
+    assert state["phase"] == "running"
+    os.kill(state["pid"], signal.SIGKILL)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        path.write_text(json.dumps({**state, "pid": stranger.pid}))
+        assert launcher.status(job_id).phase == "resumable"
+        launcher.stop(job_id, 10)
+        launcher.kill(job_id)
+        assert stranger.poll() is None
+        stranger.communicate(b"\n")
+    assert stranger.returncode == 0
+
+
 # What only the launcher at work can know; all else is wrong usage.
 AT_WORK = ("No such file or directory", "There is no local job 'nothing'")
 

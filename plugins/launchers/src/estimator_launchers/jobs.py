@@ -40,7 +40,7 @@ class JobFolder:
     def write(self, status: JobStatus) -> JobStatus:
         """Replaces the state."""
         with draft_of(self.path / "state.json") as draft:
-            draft.write_text(json.dumps({**asdict(status), "pid": os.getpid()}))
+            draft.write_text(json.dumps({**asdict(status), "pid": os.getpid(), "born": _born(os.getpid())}))
         return status
 
     def say(self, text: str) -> None:
@@ -112,13 +112,10 @@ class SupervisedJobs:
         if state is None:
             return JobStatus(phase="pending")
         _SUPERVISORS[:] = [one for one in _SUPERVISORS if one.poll() is None]
-        pid = state.pop("pid")
-        status = JobStatus(**state)
-        if status.ended or _alive(pid):
+        status, supervised = _status_in(state)
+        if status.ended or supervised:
             return status
-        state = self._state(job_id) or {}  # it may have ended meanwhile
-        state.pop("pid", None)
-        found = JobStatus(**state)
+        found, _ = _status_in(self._state(job_id) or state)  # it may have ended meanwhile
         return found if found.ended else JobStatus(phase="resumable", why="its supervisor is gone")
 
     def stop(self, job_id: str, grace_secs: float) -> None:
@@ -157,11 +154,21 @@ class SupervisedJobs:
         return folder
 
 
-def _alive(pid: int) -> bool:
+def _status_in(state: dict[str, Any]) -> tuple[JobStatus, bool]:
+    """The status that a supervisor wrote, and whether it still runs. After a reboot, its id may be that of others."""
+    kept = {name: value for name, value in state.items() if name not in ("pid", "born")}
+    found = _born(state["pid"])
+    return JobStatus(**kept), found is not None and state.get("born") in (None, found)
+
+
+def _born(pid: int) -> str | None:
+    """When a process began, in ticks since the boot; "" if that is not known, None if the process is gone."""
+    if not Path("/proc/self").exists():
+        return "" if _send(pid, 0) else None
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end while it is looked at
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return stat.rpartition(")")[2].split()[0] != "Z"  # one that ended and was not waited for counts as gone too
-    return not Path("/proc/self").exists() and _send(pid, 0)
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return None if state == "Z" else fields[18]  # one that ended and was not waited for counts as gone too
+    return None
 
 
 def _send(pid: int, number: int) -> bool:
