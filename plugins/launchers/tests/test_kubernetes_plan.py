@@ -105,6 +105,11 @@ def test_a_volume_that_pods_share():
         ({"processes": 4, "hosts": 2}, "a pod is one process"),
         ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
         ({"options": {"network-policy": "maybe"}}, "The option network-policy is yes or no, given: 'maybe'"),
+        ({"options": {"node-selector": "a=b,gpu"}}, "The option node-selector is LABEL=VALUE,.*, given: 'a=b,gpu'"),
+        ({"name": "7-days"}, "begins with a letter and does not end with a hyphen, given: '7-days'"),
+        ({"name": "week-"}, "begins with a letter and does not end with a hyphen, given: 'week-'"),
+        ({"name": "a" * 45}, "has a name of at most 44 characters on Kubernetes"),
+        ({"name": "größe"}, "lower-case letters, digits and hyphens, given: 'größe'"),
         ({"options": {"volume": "disk"}}, "The option volume is CLAIM:/PATH, given: 'disk'"),
     ],
 )

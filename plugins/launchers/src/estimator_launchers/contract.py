@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
@@ -21,7 +22,7 @@ class JobSpec:
     Args:
         command: the command of each process.
         processes: how many train together.
-        name: the name of the job: lower-case letters, digits and hyphens.
+        name: the name of the job: lower-case letters of ASCII, digits and hyphens.
         hosts: the number of machines; the processes are spread over them evenly.
         devices: accelerators of each process; None: one process of a machine has all, several share them. Without
             accelerators: virtual CPU devices.
@@ -82,7 +83,7 @@ class JobSpec:
             )
         if self.time_limit_secs is not None and not 0 < self.time_limit_secs < math.inf:
             raise ArgumentError(f"time_limit_secs must be positive, given: {self.time_limit_secs}.")
-        if not self.name.replace("-", "").isalnum() or self.name != self.name.lower() or self.name[0] == "-":
+        if not re.fullmatch("[a-z0-9][a-z0-9-]*", self.name):
             raise ArgumentError(f"name should be of lower-case letters, digits and hyphens, given: {self.name!r}.")
 
     @property

@@ -36,6 +36,13 @@ OPTIONS: Final[Mapping[str, str]] = {
     "tensorboard-image": "the image of TensorBoard; default: that of the job",
     "volume": "a claim of a volume and where the pods find it, CLAIM:/PATH",
 }
+#: Options whose values have a form of ours: the form, and what a message calls it.
+_FORMS: Final = {
+    "network-policy": ("yes|no", "yes or no"),
+    "node-selector": (r"[^=,]+=[^=,]*(,[^=,]+=[^=,]*)*", "LABEL=VALUE,LABEL=VALUE"),
+    "volume": (r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?:/.*", "CLAIM:/PATH"),
+}
+_LONGEST_POD = 63
 _CONTAINER_FILE = """\
 # docker build -t {image} . && docker push {image}
 FROM python:3.11-slim
@@ -75,18 +82,22 @@ class KubernetesLauncher:
         job.check_whole(self.name)
         if not job.image:
             raise ArgumentError("Kubernetes runs images. Give one with --image; the plan's Containerfile shows how.")
-        if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?:/.*", job.options.get("volume", "a:/")):
-            raise ArgumentError(f"The option volume is CLAIM:/PATH, given: {job.options['volume']!r}.")
+        longest = _LONGEST_POD - len(f"-trainers-0-{job.processes - 1}-12345")  # the end is the cluster's own
+        if not re.fullmatch("[a-z]([a-z0-9-]*[a-z0-9])?", job.name) or len(job.name) > longest:
+            raise ArgumentError(
+                f"A job of {job.processes} processes has a name of at most {longest} characters on Kubernetes, which "
+                f"begins with a letter and does not end with a hyphen, given: {job.name!r}."
+            )
+        for option, (form, words) in _FORMS.items():
+            if option in job.options and not re.fullmatch(form, job.options[option]):
+                raise ArgumentError(f"The option {option} is {words}, given: {job.options[option]!r}.")
         if job.hosts not in (1, job.processes):
             raise ArgumentError(
                 f"{job.processes} processes on {job.hosts} hosts: a pod is one process. Leave --hosts out, and the "
                 f"scheduler places them, or give {job.processes}, and each gets a machine of its own."
             )
-        protected = job.options.get("network-policy", "yes")
-        if protected not in ("yes", "no"):
-            raise ArgumentError(f"The option network-policy is yes or no, given: {protected!r}.")
         objects = [manifests.headless_service(job), manifests.job_set(job)]
-        objects += [manifests.network_policy(job)] if protected == "yes" else []
+        objects += [manifests.network_policy(job)] if job.options.get("network-policy") != "no" else []
         objects += [manifests.evaluator(job)] if job.evaluator else []
         objects += manifests.tensorboard(job) if job.model_dir else []
         files = (
