@@ -11,6 +11,8 @@ import pytest
 from estimator_core.errors import ArgumentError, InputError, PluginError
 from estimator_core.testing import InputSuite
 from estimator_inputs import array_record_input_fn
+from estimator_inputs.array_record import blocks_of_records, some_records
+from estimator_inputs.tfrecord.spec import feature_specs
 from plugins.inputs.tests.written import SPEC, example, ids, parts_of, row_dicts, some_rows
 
 pytestmark = pytest.mark.libraries  # grain
@@ -64,6 +66,33 @@ def test_a_bad_record_is_named_or_skipped(pattern: str, tmp_path: Path) -> None:
     iterator = array_record_input_fn(path, 2, SPEC, shuffle=False, on_error="skip")()
     assert [len(batch["id"]) for batch in iterator] == [2, 1, 2, 2, 2]
     assert iterator.bad_rows == 1
+
+
+def test_a_damaged_record_is_named_or_skipped(tmp_path: Path) -> None:
+    rows = row_dicts(some_rows(10))
+    rows[4]["word"] = b"nowhere else"
+    good = write(tmp_path / "good.array_record", [example(row) for row in rows])
+    content = bytearray(good.read_bytes())
+    content[content.index(b"nowhere else")] ^= 0xFF
+    bad = tmp_path / "bad.array_record"
+    bad.write_bytes(content)
+    with pytest.raises(InputError, match=r"bad\.array_record, record 4: it is damaged: "):
+        list(array_record_input_fn([good, str(bad)], 16, SPEC, shuffle=False)())
+    iterator = array_record_input_fn(str(bad), 5, SPEC, shuffle=False, on_error="skip")()
+    assert [features["id"].tolist() for features in iterator] == [[0, 1, 2, 3], [5, 6, 7, 8, 9]]
+    assert iterator.bad_rows == 1
+    _, columns, (fault,) = next(blocks_of_records(bad, feature_specs(SPEC, None)))
+    assert len(columns["id"]) == 9
+    assert fault.where == f"{bad}, record 4"
+    assert len(some_records(bad, 6)) == 5
+
+
+@pytest.mark.parametrize("content", [b"", b"id,count\n", bytes(1 << 17)])
+def test_a_file_that_is_none_is_named(pattern: str, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "zz.array_record"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"zz\.array_record is not a whole ArrayRecord file: .*\. Write it anew"):
+        next(array_record_input_fn(pattern, 16, SPEC, shuffle=True)())
 
 
 def test_arguments_that_cannot_be(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:

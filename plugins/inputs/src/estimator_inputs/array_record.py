@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ def array_record_input_fn(
     Raises:
         ArgumentError, ArgumentTypeError: no such file, a feature without a valid specification, an invalid argument.
         PluginError: grain is not installed.
-        InputError: while reading: a record that does not match `features`; it names file, record and feature.
+        InputError: while reading: a file that is not whole, a record that is damaged or does not match `features`; it
+            names file, record and feature.
 
     Example:
         >>> import tempfile
@@ -186,26 +188,22 @@ class ArrayRecordIterator(Iterator[Any]):
                 wanted = (self._own + self._read).tolist()
             numbers = [int(self._order[place]) for place in wanted]
             drawn, self._read = stop - self._read, stop
-            columns = self._decoded(numbers, self._records.__getitems__(numbers))
+            columns = self._decoded(numbers)
             rows = rows_of(columns)
             if rows:
                 if self.global_rows is not None:
                     self.global_rows = rows if self._own is None else drawn
                 return columns
 
-    def _decoded(self, numbers: list[int], records: list[bytes]) -> Columns:
-        sizes = np.array([len(record) for record in records], np.int64)
-        columns, faults = decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, self._source.specs)
-        bad: list[BadRow] = []
-        for row, fault in faults.items():
-            bad.append(BadRow(self._where(numbers[row]), _told(fault)))
-        self._bad.add(bad)
+    def _decoded(self, numbers: list[int]) -> Columns:
+        columns, faults = _decoded(self._records, numbers, self._source.specs)
+        self._bad.add([BadRow(self._where(numbers[row]), _told(fault)) for row, fault in faults.items()])
         return columns
 
     def _where(self, number: int) -> str:
         """File and record of a number among all records."""
         for path in self._source.files:
-            size = len(_grain().sources.ArrayRecordDataSource(str(path)))
+            size = len(_opened([path]))
             if number < size:
                 return f"{path}, record {number}"
             number -= size
@@ -214,9 +212,8 @@ class ArrayRecordIterator(Iterator[Any]):
     def _open(self) -> None:
         if self._records is not None:
             return
-        grain = _grain()
-        self._records = grain.sources.ArrayRecordDataSource([str(path) for path in self._source.files])
-        order = grain.MapDataset.range(len(self._records))
+        self._records = _opened(self._source.files)
+        order = _grain().MapDataset.range(len(self._records))
         if self._source.plan.shuffle:
             order = order.shuffle(seed=self._seed % (1 << 32))
         self._length = len(order)
@@ -235,17 +232,56 @@ def _grain() -> Any:
     return grain
 
 
+def _opened(files: Sequence[Path]) -> Any:
+    """The records of files by their numbers.
+
+    Raises:
+        InputError: a file is not an ArrayRecord file, or it is damaged or cut off.
+    """
+    source_of = _grain().sources.ArrayRecordDataSource
+    try:
+        return source_of([str(path) for path in files])
+    except RuntimeError:
+        for path in files:
+            try:
+                source_of(str(path))
+            except RuntimeError as error:
+                raise InputError(f"{path} is not a whole ArrayRecord file: {error}. Write it anew.") from error
+        raise
+
+
+def _decoded(source: Any, numbers: list[int], specs: Mapping[str, FeatureSpec]) -> tuple[Columns, dict[int, Fault]]:
+    """The columns of the good records among some, and the faults of the others, by their places."""
+    records, damaged = _read(source, numbers)
+    sizes = np.array([len(record) for record in records], np.int64)
+    return decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, specs, damaged)
+
+
+def _read(source: Any, numbers: list[int]) -> tuple[list[bytes], dict[int, Fault]]:
+    """Some records, and the faults of those that cannot be read, which are empty here."""
+    with suppress(RuntimeError):
+        return source.__getitems__(numbers), {}
+    records: list[bytes] = []
+    damaged: dict[int, Fault] = {}
+    for place, number in enumerate(numbers):
+        try:
+            records.append(source[number])
+        except RuntimeError as error:
+            records.append(b"")
+            damaged[place] = (None, f"it is damaged: {error}")
+    return records, damaged
+
+
 def blocks_of_records(
     path: Path, specs: Mapping[str, FeatureSpec], size: int = 4096
 ) -> Iterator[tuple[np.ndarray, Columns, list[BadRow]]]:
     """The records of a file in order: numbers of the good ones, their columns, and the bad ones."""
-    source = _grain().sources.ArrayRecordDataSource(str(path))
+    source = _opened([path])
     for first in range(0, len(source), size):
-        records: list[bytes] = source.__getitems__(list(range(first, min(first + size, len(source)))))
-        sizes = np.array([len(record) for record in records], np.int64)
-        columns, faults = decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, specs)
+        numbers = list(range(first, min(first + size, len(source))))
+        columns, faults = _decoded(source, numbers, specs)
         bad = [BadRow(f"{path}, record {first + row}", _told(fault)) for row, fault in faults.items()]
-        yield first + np.setdiff1d(np.arange(len(records)), list(faults)), columns, bad
+        yield first + np.setdiff1d(np.arange(len(numbers)), list(faults)), columns, bad
 
 
 def _told(fault: Fault) -> object:
@@ -254,6 +290,7 @@ def _told(fault: Fault) -> object:
 
 
 def some_records(path: Path, most: int) -> list[bytes]:
-    """The first records of a file."""
-    source = _grain().sources.ArrayRecordDataSource(str(path))
-    return source.__getitems__(list(range(min(most, len(source)))))
+    """The first records of a file, without those that cannot be read."""
+    source = _opened([path])
+    records, damaged = _read(source, list(range(min(most, len(source)))))
+    return [record for place, record in enumerate(records) if place not in damaged]
