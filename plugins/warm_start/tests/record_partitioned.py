@@ -1,4 +1,5 @@
-"""Records a checkpoint with partitioned variables and every type of number, for test_tensorflow.py.
+"""Records a checkpoint with partitioned variables and every type of number, and one with the slots of such a variable,
+for test_tensorflow.py.
 
 Run in an environment with tensorflow-cpu 2.15.1: `python record_partitioned.py`.
 """
@@ -37,5 +38,21 @@ def main(folder):
         v1.train.Saver().save(session, str(folder / "model.ckpt-3"), write_meta_graph=False)
 
 
+def slots(folder):
+    """Slots of a variable in eleven parts, which the scope of the optimizer names, and the same without one of them."""
+    for scope in ("linear", "dnn"):
+        with tf.Graph().as_default(), v1.Session() as session, v1.variable_scope(scope):
+            parts = v1.fixed_size_partitioner(11)
+            whole = v1.get_variable("w", [14, 2], initializer=counted(2), partitioner=parts)
+            loss = tf.reduce_sum(tf.convert_to_tensor(whole) * tf.reshape(tf.range(28, dtype=tf.float32), [14, 2]))
+            train_op = v1.train.MomentumOptimizer(0.1, 0.5).minimize(loss)
+            session.run(v1.global_variables_initializer())
+            session.run(train_op)
+            for name, without in ((scope, "nothing"), (f"{scope}_lost", "part_3/Momentum")):
+                kept = [each for each in v1.global_variables() if without not in each.op.name]
+                v1.train.Saver(kept).save(session, str(folder / name), write_meta_graph=False, write_state=False)
+
+
 if __name__ == "__main__":
     main(Path(__file__).parent / "recorded" / "partitioned")
+    slots(Path(__file__).parent / "recorded" / "slots")

@@ -52,6 +52,19 @@ def test_partitioned_variables_are_put_together() -> None:
     np.testing.assert_array_equal(found["deep/er"], np.arange(600, dtype=np.float32).reshape(300, 2))
 
 
+@pytest.mark.parametrize(("model", "first"), [("linear", "part_0"), ("dnn", "t_0")])
+def test_slots_of_the_parts_of_a_variable_are_put_together(model: str, first: str) -> None:
+    """The first momentum is the gradient, which counts from 0. The names of eleven parts differ: `_10` is the last."""
+    found = read_tensorflow(RECORDED.parent / "slots" / model)
+    assert sorted(found) == [f"{model}/w", f"{model}/w/{first}/Momentum"]
+    np.testing.assert_array_equal(found[f"{model}/w/{first}/Momentum"], np.arange(28, dtype=np.float32).reshape(14, 2))
+
+
+@pytest.mark.parametrize("model", ["linear", "dnn"])
+def test_slots_that_lack_a_part_are_left_out(model: str) -> None:
+    assert sorted(read_tensorflow(RECORDED.parent / "slots" / f"{model}_lost")) == [f"{model}/w"]
+
+
 def test_every_type_of_number_is_read() -> None:
     found = read_tensorflow(RECORDED / "model.ckpt-3")
     types = (

@@ -200,4 +200,22 @@ MUTANTS = (
         tests=("test_a_name_that_is_assigned_from_itself_again_and_again_is_looked_up_once",),
         in_cut=False,
     ),
+    Mutant(
+        name="slots-of-one-part-are-those-of-all",
+        guarantee="rule 280",
+        file="plugins/warm_start/src/estimator_warm_start/tensorflow/bundle.py",
+        old="    if not _cover(parts, whole.shape):\n        return None\n",
+        new="",
+        tests=("test_slots_that_lack_a_part_are_left_out",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="slots-of-parts-are-not-joined",
+        guarantee="rule 280",
+        file="plugins/warm_start/src/estimator_warm_start/tensorflow/bundle.py",
+        old="        parts = _parts_of_all(name, whole, table)",
+        new="        return None",
+        tests=("test_slots_of_the_parts_of_a_variable_are_put_together",),
+        in_cut=False,
+    ),
 )

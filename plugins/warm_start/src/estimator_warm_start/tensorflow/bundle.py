@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,10 @@ _DTYPES = {
     23: "uint64",
 }
 _STRING = 7
+#: A canned Estimator of TensorFlow 1 names the slots of a part of a variable after the part, and each has the shape of
+#: the whole slot. As many characters of `part_N/` are left as the scope of the model has: `linear/`, `dnn/`.
+_FIRST_PART = re.compile(r"(?<=/)(?:par)?t_0/")
+_Extents = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,9 @@ def read_tensorflow(
     prefix: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
 ) -> dict[str, np.ndarray]:
     """The numbers of a checkpoint, by name: variables, slots of optimizers, counters; texts are left out.
+
+    Slots of the parts of a variable are joined under the name of the first one: `w/part_0/Adam`. Any other tensor that
+    is stored in part alone is left out.
 
     Args:
         prefix: the prefix that `tensorflow_prefix` returns.
@@ -83,25 +92,60 @@ def read_tensorflow(
         entry = _entry(value)
         if entry.dtype == _STRING:
             continue
-        found[name] = _joined(name, entry, table, read) if entry.slices else read(name, entry)
+        array = _joined(name, entry, table, read) if entry.slices else read(name, entry)
+        if array is not None:
+            found[name] = array
     return found
 
 
 def _joined(
     name: str, whole: _Entry, table: dict[bytes, bytes], read: Callable[[str, _Entry], np.ndarray]
-) -> np.ndarray:
-    """A partitioned variable, joined."""
+) -> np.ndarray | None:
+    """A partitioned variable, joined, or the slots of its parts; None: parts of it are not there."""
+    parts = _parts(name, whole)
+    if not _cover(parts, whole.shape):
+        parts = _parts_of_all(name, whole, table)
+    if not _cover(parts, whole.shape):
+        return None
     array = np.zeros(whole.shape, _dtype(_known(name, whole)))
-    for part in whole.slices:
-        extents = [_extent(extent) for extent in _fields(part).get(1, [])]
-        key = slice_key(name, extents)
+    for owner, extents in parts:
+        key = slice_key(owner, extents)
         if key not in table:
-            raise CheckpointCorruptError(f"The index has no part {extents} of the partitioned variable {name!r}.")
+            raise CheckpointCorruptError(f"The index has no part {extents} of the partitioned variable {owner!r}.")
         place = tuple(
             slice(None) if length == WHOLE_AXIS else slice(start, start + length) for start, length in extents
         )
-        array[place] = read(name, _entry(table[key]))
+        array[place] = read(owner, _entry(table[key]))
     return array
+
+
+def _parts(name: str, entry: _Entry) -> list[tuple[str, _Extents]]:
+    return [(name, [_extent(extent) for extent in _fields(part).get(1, [])]) for part in entry.slices]
+
+
+def _parts_of_all(name: str, first: _Entry, table: dict[bytes, bytes]) -> list[tuple[str, _Extents]]:
+    """The parts of the slots `w/part_0/Adam`, `w/part_1/Adam`, ...; none if the name is not the first of them."""
+    *_, place = (None, *_FIRST_PART.finditer(name))
+    if place is None:
+        return []
+    found = _parts(name, first)
+    for number in itertools.count(1):
+        left = f"part_{number}/"[-len(place[0]) :]
+        other = f"{name[: place.start()]}{left}{name[place.end() :]}"
+        entry = _entry(table.get(other.encode(), b""))
+        if entry.shape != first.shape:
+            return found
+        found += _parts(other, entry)
+    raise AssertionError("a checkpoint has finitely many names")
+
+
+def _cover(parts: list[tuple[str, _Extents]], shape: tuple[int, ...]) -> bool:
+    """Whether parts, which never overlap, are the whole."""
+    sizes = [
+        [size if length == WHOLE_AXIS else length for (_, length), size in zip(extents, shape, strict=True)]
+        for _, extents in parts
+    ]
+    return sum(int(np.prod(each)) for each in sizes) == int(np.prod(shape))
 
 
 def _extent(message: bytes) -> tuple[int, int]:
