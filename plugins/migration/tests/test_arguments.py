@@ -60,6 +60,9 @@ CALLS = {
     "tf.metrics.sensitivity_at_specificity(y, p, 0.5, num_thresholds=9)": (
         'estimator_heads.metrics.sensitivity_at_specificity(y, p, 0.5, thresholds=9, choose="nearest")'
     ),
+    "tf.metrics.auc(y, p, w, 9, None, None, 'PR', 'n', 'careful_interpolation')": (
+        "estimator_heads.metrics.auc(y, p, w, thresholds=9, curve='PR')"
+    ),
     "tf.feature_column.embedding_column(c, 3, use_safe_embedding_lookup=False)": (
         "estimator_canned_tabular.embedding_column(c, 3)"
     ),
