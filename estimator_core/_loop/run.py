@@ -109,9 +109,9 @@ class LoopRun:
         self.fetches.add(name)
 
     def seal_fetches(self) -> frozenset[str]:
-        """Ends the time for `fetch`, and returns the names that were requested."""
+        """Ends the time for `fetch`, and returns the names that were requested, and those that hooks follow."""
         self._may_fetch = False
-        return frozenset(self.fetches)
+        return frozenset(self.fetches.union(self.output_names.intersection(self.followed)))
 
     def follow(self, name: str) -> None:
         """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step."""

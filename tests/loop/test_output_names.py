@@ -141,6 +141,14 @@ def test_values_of_every_batch_are_handed_over(make_estimator: Any, mode: str) -
     assert hook.seen == [1, 2, 3]
 
 
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_a_named_value_that_a_hook_follows_comes_with_every_step(make_estimator: Any, mode: str) -> None:
+    """Also one that a step returns only if it is asked for: in an evaluation all but the loss."""
+    hook = Values("errors")
+    run(make_estimator(model()).train(full_batches, steps=1), mode, hooks=[hook])
+    assert hook.seen == ([2, 3] if mode == "train" else [1, 2, 3])
+
+
 def test_metrics_of_training_are_outputs_of_every_step(make_estimator: Any, train_input: Any) -> None:
     hook = Values("mean_prediction")
     estimator = make_estimator(log_step_count_steps=2).train(train_input, hooks=[hook], steps=4)
