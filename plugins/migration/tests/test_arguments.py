@@ -63,6 +63,30 @@ CALLS = {
     "tf.metrics.auc(y, p, w, 9, None, None, 'PR', 'n', 'careful_interpolation')": (
         "estimator_heads.metrics.auc(y, p, w, thresholds=9, curve='PR')"
     ),
+    "tf.metrics.recall_at_k(y, p, 3, None, w)": (
+        "estimator_heads.metrics.recall_at_k(y, p, 3, class_id=None, weights=w)"
+    ),
+    "tf.estimator.RunConfig('d', 1, 5, 60)": (
+        "ec.RunConfig('d', tf_random_seed=1, save_summary_steps=5, save_checkpoints_steps=60)"
+    ),
+    "tf.train.CheckpointSaverHook('d', None, 5, s)": (
+        "estimator_hooks.CheckpointSaverHook(save_secs=None, save_steps=5)"
+    ),
+    "tf.train.ProfilerHook(10, None, 'd', True, False)": (
+        "estimator_hooks.ProfilerHook(10, None, 'd', show_memory=False)"
+    ),
+    "tf.estimator.LatestExporter('n', f, None, False, 3)": (
+        "estimator_exporters.LatestExporter('n', f, None, exports_to_keep=3)"
+    ),
+    "tf.estimator.BestExporter('n', f, None, c, None, False, 3)": (
+        "estimator_exporters.BestExporter('n', f, None, c, None, exports_to_keep=3)"
+    ),
+    "tf.feature_column.shared_embeddings(c, 3, 'sum', None, 'n', None, None, None, True, True)": (
+        "estimator_canned_tabular.shared_embeddings(c, 3, 'sum', None, 'n', None, None, None, True)"
+    ),
+    "tf.train.latest_checkpoint(checkpoint_dir='d')": "ec.latest_checkpoint(model_dir='d')",
+    "tf.train.list_variables(ckpt_dir_or_file='d')": "estimator_core.checkpoint.list_variables(path='d')",
+    "tf.summary.text(name='l', tensor='t')": "ec.summary.text(name='l', value='t')",
     "tf.feature_column.embedding_column(c, 3, use_safe_embedding_lookup=False)": (
         "estimator_canned_tabular.embedding_column(c, 3)"
     ),
@@ -76,7 +100,7 @@ CALLS = {
 
 
 #: Of a method, and one whose note says what to write.
-NOT_BOUND = ("ec.Estimator(m).export_saved_model", "glorot_uniform(uniform=False)", "regularizer=")
+NOT_BOUND = ("ec.Estimator(m).export_saved_model", "glorot_uniform(uniform=False)", "regularizer=", "class_id=")
 
 
 def named(name: str) -> Any:
