@@ -182,6 +182,53 @@ def test_a_number_of_a_sequence_must_be_finite():
     assert tab.sequence_numeric_column("s", default_value=np.nan).host_numbers(shorter)[1].tolist() == [1, 2]
 
 
+def test_a_sequence_of_numbers_ends_where_its_array_is_filled_up():
+    """With `fill`, as wide as the array may be; a 0 before the end is a step."""
+    column = tab.sequence_numeric_column("s", default_value=0.5, max_values=3, fill=0.0)
+    for width in (3, 4, 8):
+        array = np.zeros((4, width))
+        array[:, :3] = [[1, 0, 2], [0, 3, 0], [0, 0, 0], [4, 0, 0]]
+        numbers, lengths = column.host_numbers({"s": array})
+        assert lengths.tolist() == [3, 2, 0, 1]
+        assert numbers[..., 0].tolist() == [[1, 0, 2], [0, 3, 0.5], [0.5, 0.5, 0.5], [4, 0.5, 0.5]]
+    assert column.host_numbers({"s": lists([1.0, 0.0], [0.0])})[1].tolist() == [2, 1]
+    with pytest.raises(tab.FeatureColumnError, match="'s' has 4 values, more than 3"):
+        column.host_numbers({"s": np.array([[1.0, 2.0, 3.0, 4.0]])})
+
+
+def test_steps_of_two_numbers_end_where_both_are_filled_up():
+    column = tab.sequence_numeric_column("s", shape=2, fill=0.0)
+    assert column.host_numbers({"s": np.array([[1.0, 0.0, 2.0, 0.0], [1.0, 0.0, 0.0, 0.0]])})[1].tolist() == [2, 1]
+
+
+def test_the_fill_of_a_sequence_is_refused_where_it_cannot_hold():
+    with pytest.raises(ec.errors.ArgumentError, match=r"fill must be a finite number. Given: nan, key: s"):
+        tab.sequence_numeric_column("s", fill=np.nan)
+    (transform,) = tab.FeaturePlan.of([tab.sequence_numeric_column("s", fill=0.0)]).transforms()
+    with pytest.raises(ec.errors.ExportError, match=r"'s' end where fill= begins.*Export as stablehlo"):
+        transform.program({"s": ec.export.Feature((None, 4), "float32")})
+
+
+@pytest.mark.plugins
+def test_sequences_of_numbers_in_a_file_are_as_long_as_in_memory(tmp_path):
+    """They were as long as the longest of their batch, rounded up to a power of two."""
+    from estimator_inputs import VarLenFeature, example_class, tfrecord_input_fn, write_tfrecord
+
+    rows = [[1.5], [2.0, -1.0, 3.0], [0.5, 4.0], [1.0, 2.0, 3.0, 4.0, 5.0]]
+    records = [example_class()() for _ in rows]
+    for record, row in zip(records, rows, strict=True):
+        record.features.feature["s"].float_list.value.extend(row)
+    write_tfrecord(tmp_path / "rows.tfrecord", [record.SerializeToString() for record in records])
+    column = tab.sequence_numeric_column("s", max_values=6, fill=0.0)
+    spec = {"s": VarLenFeature("float32")}
+    for size in (1, 4):
+        batches = list(tfrecord_input_fn(tmp_path / "rows.tfrecord", size, spec, shuffle=False)())
+        found = [column.host_numbers(batch) for batch in batches]
+        expected = column.host_numbers({"s": lists(*rows)})
+        np.testing.assert_array_equal(np.concatenate([numbers for numbers, _ in found]), expected[0])
+        assert np.concatenate([lengths for _, lengths in found]).tolist() == [1, 3, 2, 5]
+
+
 def test_a_finite_number_of_a_sequence_does_not_become_infinite():
     """With a normalizer_fn, which may replace an infinite one, it did so in silence."""
     column = tab.sequence_numeric_column("s", normalizer_fn=lambda numbers: numbers.clip(0, 5))

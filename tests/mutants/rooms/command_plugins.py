@@ -111,4 +111,13 @@ MUTANTS = (
         tests=("test_weights_of_no_value_are_zero_however_wide_the_file_is",),
         in_cut=False,
     ),
+    Mutant(
+        name="what-fills-a-sequence-up-is-a-step",
+        guarantee="rule 281",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/columns/sequence.py",
+        old="if self.fill is not None and not ragged:",
+        new="if False:",
+        tests=("test_a_sequence_of_numbers_ends_where_its_array_is_filled_up",),
+        in_cut=False,
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class SequenceNumericColumn:
     dtype: str = FLOAT32
     normalizer_fn: Callable[[Any], Any] | None = None
     max_values: int | None = None
+    fill: float | None = None
 
     @property
     def name(self) -> str:
@@ -84,7 +85,7 @@ class SequenceNumericColumn:
     def host_numbers(self, batch: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Numbers float32[batch, steps, *shape], filled up, and the lengths int64[batch].
 
-        Arrays are full sequences; rows of different lengths are lists.
+        Arrays are full sequences, unless they end with `fill`; rows of different lengths are lists.
 
         Raises:
             FeatureColumnError: no numbers, a sequence with more than `max_values` steps, or a number that is not finite
@@ -94,8 +95,15 @@ class SequenceNumericColumn:
         ragged = array.dtype == object and array.ndim == 1
         sizes = [np.size(row) for row in array] if ragged else [int(np.prod(array.shape[1:]))] * len(array)
         steps = self.max_values or max(sizes, default=0) // self.width
-        numbers = numbers_of(batch, self.key, self.name, steps * self.width, missing=self.default_value)
+        fill = np.nan if self.fill is None else self.fill
+        numbers = numbers_of(batch, self.key, self.name, steps * self.width, missing=self.default_value, filled=fill)
         lengths = np.minimum(np.asarray(sizes) // self.width, steps)
+        if self.fill is not None and not ragged:
+            places = np.arange(steps * self.width)
+            held = (numbers != np.float32(fill)) & (places < lengths[:, None] * self.width)
+            last = np.where(held, places + 1, 0).max(axis=1, initial=0)
+            lengths = -(-last // self.width)
+            numbers = np.where(places < lengths[:, None] * self.width, numbers, np.float32(self.default_value))
         if self.normalizer_fn is None:
             given = np.arange(steps * self.width) < lengths[:, None] * self.width
             check_finite(numbers, given, self.key, "a number of a sequence")
@@ -110,6 +118,7 @@ def sequence_numeric_column(
     normalizer_fn: Callable[[Any], Any] | None = None,
     *,
     max_values: int | None = None,
+    fill: float | None = None,
 ) -> SequenceNumericColumn:
     """Sequences of numbers.
 
@@ -120,12 +129,14 @@ def sequence_numeric_column(
         dtype: of the feature in a tf.Example.
         normalizer_fn: a function of jax arrays, `[batch, steps, *shape]` to the same shape; it runs on the device.
         max_values: brings sequences to this many steps.
+        fill: the number with which arrays fill up shorter sequences: 0.0 for files. Such numbers at the end of a
+            sequence are no steps. None: arrays are full sequences.
 
     Raises:
         ArgumentError, ArgumentTypeError: arguments that cannot be used.
 
     Example:
-        >>> sequence_numeric_column("temperature").name
+        >>> sequence_numeric_column("temperature", fill=0.0).name
         'temperature'
 
     Source: `tf.feature_column.sequence_numeric_column`.
@@ -136,7 +147,10 @@ def sequence_numeric_column(
         raise ArgumentError(f"dtype must be convertible to float. dtype: {name}, key: {key}")
     if normalizer_fn is not None and not callable(normalizer_fn):
         raise ArgumentTypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
-    return SequenceNumericColumn(key, sizes, float(default_value), name, normalizer_fn, max_values)
+    filled = None if fill is None else float(fill)
+    if filled is not None and not isfinite(filled):
+        raise ArgumentError(f"fill must be a finite number. Given: {fill}, key: {key}")
+    return SequenceNumericColumn(key, sizes, float(default_value), name, normalizer_fn, max_values, filled)
 
 
 def sequence_categorical_column_with_identity(

@@ -252,6 +252,11 @@ def outputs_of(output: str, column: Any, operations: Operations) -> dict[str, tu
 def _sequence_of_numbers(
     output: str, column: SequenceNumericColumn, operations: Operations
 ) -> dict[str, tuple[str, Feature]]:
+    if column.fill is not None:
+        raise ExportError(
+            f"The sequences of {column.name!r} end where fill= begins, and this format has no operation for that. "
+            "Export as stablehlo."
+        )
     found = operations.places(column.key, column.name).width // column.width
     steps = column.max_values or found
     flat = operations.numbers(column.key, column.name, steps * column.width, column.default_value)
