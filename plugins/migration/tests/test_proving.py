@@ -75,6 +75,10 @@ def test_programs_that_agree(recording: Path, tmp_path: Path, capsys: pytest.Cap
     assert lines[-1] == "The programs agree over 3 steps within 1e-05 (TensorFlow 0.0, Python 3.0)."
 
 
+def test_sparse_features_are_as_wide_as_each_batch_needs(tmp_path: Path) -> None:
+    assert prove("the same", write_recording(tmp_path / "recording", sparse=True), tmp_path) == 0
+
+
 def test_the_first_to_diverge_is_named(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
     assert prove("another rate", recording, tmp_path, "--html", str(page)) == 3

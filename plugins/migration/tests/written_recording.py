@@ -22,11 +22,13 @@ class _Arrays:
         return {"array": name}
 
 
-def write_recording(folder: Path, *, steps: int = 3, random: bool = False, adam: bool = False) -> Path:
+def write_recording(
+    folder: Path, *, steps: int = 3, random: bool = False, adam: bool = False, sparse: bool = False
+) -> Path:
     """What a model `x @ w + b` computes in float64, from weights drawn once.
 
     With `adam` the second feature is so small that its gradient is rounding: here and there it differs by its size, and
-    Adam makes a full step of it. Gradients of all steps are recorded then.
+    Adam makes a full step of it. Gradients of all steps are recorded then. With `sparse` there is a sparse feature too.
     """
     rng = np.random.default_rng(0)
     batches = [
@@ -35,6 +37,8 @@ def write_recording(folder: Path, *, steps: int = 3, random: bool = False, adam:
     ]
     for batch in batches if adam else ():
         batch["features"]["x"][:, 1] *= np.float32(1e-9)
+    for width, batch in enumerate(batches if sparse else (), 1):
+        batch["features"]["ids"] = np.full((8, width), -1)
     train, evaluation = batches[:steps], batches[steps:]
     w, b = rng.normal(size=2).astype(np.float32), np.float32(0.5)
     moved = {name: (np.zeros_like(value), np.zeros_like(value)) for name, value in {"w": w, "b": b}.items()}

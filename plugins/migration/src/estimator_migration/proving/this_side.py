@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_core.hooks import Run, StepOutputs
+from estimator_core.inputs import InputOptions
 from estimator_migration.proving.computed import Arrays, Computed, Evaluated, joined
 from estimator_migration.proving.led import Led, led_along
 from estimator_migration.proving.program import estimator_of
@@ -35,7 +37,7 @@ def run_here(
     Raises:
         CheckpointMismatchError: variables here that are missing there, or have another shape.
     """
-    train, evaluation = _input_fn(recording.train_batches), _input_fn(recording.eval_batches)
+    train, evaluation = partial(_Recorded, recording.train_batches), partial(_Recorded, recording.eval_batches)
     with tempfile.TemporaryDirectory(prefix="estimator-prove-") as scratch:
         estimator = estimator_of(function(str(Path(scratch, "run"))), named)
         there = recording.computed.weights[0]
@@ -89,9 +91,17 @@ def _evaluated(estimator: ec.Estimator, input_fn: Callable[..., Any]) -> Evaluat
     return Evaluated(metrics={key: np.asarray(metrics[key]) for key in metrics}, predictions=joined(predictions))
 
 
-def _input_fn(batches: Sequence[Mapping[str, Any]]) -> Callable[[], Iterator[Any]]:
-    def recorded() -> Iterator[Any]:
-        for batch in batches:
-            yield (batch["features"], batch["labels"]) if "labels" in batch else batch["features"]
+class _Recorded:
+    """The recorded batches. Sparse features are as wide as each batch needs, as those of files are."""
 
-    return recorded
+    input_options = InputOptions(varying_shapes=True)
+
+    def __init__(self, batches: Sequence[Mapping[str, Any]]) -> None:
+        self._left = iter(batches)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._left)
+        return (batch["features"], batch["labels"]) if "labels" in batch else batch["features"]

@@ -125,9 +125,10 @@ def _parts(name: str, entry: _Entry) -> list[tuple[str, _Extents]]:
 
 def _parts_of_all(name: str, first: _Entry, table: dict[bytes, bytes]) -> list[tuple[str, _Extents]]:
     """The parts of the slots `w/part_0/Adam`, `w/part_1/Adam`, ...; none if the name is not the first of them."""
-    *_, place = (None, *_FIRST_PART.finditer(name))
-    if place is None:
+    places = list(_FIRST_PART.finditer(name))
+    if not places:
         return []
+    place = places[-1]
     found = _parts(name, first)
     for number in itertools.count(1):
         left = f"part_{number}/"[-len(place[0]) :]
