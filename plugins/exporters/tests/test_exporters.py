@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
+from estimator_core.export import Feature, build_raw_serving_input_receiver_fn
 from estimator_core.testing import ExporterSuite
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
 from estimator_exporters.exporters.records import read_record, write_record
@@ -184,6 +185,19 @@ def test_a_metric_that_is_missing_is_named(tmp_path):
         exporter.export(FakeExporting(tmp_path), str(tmp_path), "checkpoints/1", {"loss": 1.0, "global_step": 1}, False)
 
 
+@pytest.mark.parametrize("keep", ["newest", "best"])
+def test_compare_fn_is_asked_once_about_each_evaluation(tmp_path, keep):
+    asked = []
+
+    def smaller(best_eval_result, current_eval_result):
+        asked.append((best_eval_result["loss"], current_eval_result["loss"]))
+        return current_eval_result["loss"] < best_eval_result["loss"]
+
+    exporter = BestExporter("best", nothing, compare_fn=smaller, keep=keep, exports_to_keep=1)
+    assert course(exporter, tmp_path, [5.0, 6.0, 4.0, 4.5, 3.0, 8.0]) == [True, False, True, False, True, False]
+    assert asked == [(5.0, 5.0), (5.0, 6.0), (5.0, 4.0), (4.0, 4.5), (4.0, 3.0), (3.0, 8.0)]
+
+
 def test_steps_are_exported_once_each_over_restarts(tmp_path):
     def made():
         return StepExporter("step", nothing, steps_to_keep=[15, 40, 41])
@@ -291,3 +305,30 @@ def test_assets_are_read_only_where_the_export_is_of_this_checkpoint(tmp_path, m
     exporter = FinalExporter("final", nothing, assets_extra={"words.txt": str(tmp_path / "words.txt")})
     call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
     assert exporter.export(*call) != str(export)
+
+
+def test_an_asset_that_changes_in_place_is_exported_by_the_same_exporter(tmp_path):
+    base, checkpoint, words = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", tmp_path / "words.txt"
+    words.write_text("words")
+    exporter, estimator = (
+        FinalExporter("final", nothing, assets_extra={"words.txt": str(words)}),
+        FakeExporting(tmp_path),
+    )
+    call = estimator, str(base), str(checkpoint), {"global_step": 10}, True
+    assert exporter.export(*call) is not None
+    assert exporter.export(*call) is None
+    words.write_text("other words")
+    assert exporter.export(*call) is not None
+
+
+def test_a_finished_run_is_exported_again_for_another_receiver(tmp_path):
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    exported_already(base, checkpoint, receiver={"x": {"shape": [None, 2], "dtype": "float32"}})
+
+    def taken_over(**features):
+        receiver_fn = build_raw_serving_input_receiver_fn(features)
+        call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+        return FinalExporter("final", receiver_fn).export(*call) == str(base / "1700000000")
+
+    assert taken_over(x=Feature((None, 2)))
+    assert not taken_over(x=Feature((None, 3)))

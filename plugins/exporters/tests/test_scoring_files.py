@@ -316,11 +316,10 @@ def test_numbers_beside_arrays_of_csv_are_written_as_elsewhere(tmp_path, text, n
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind, width, kept):
     """The other files are scored, and the bad rows counted in the log."""
-    if kind == "parquet" and width:
-        pytest.skip("a list of another size is refused")
     path = tmp_path / f"bad.{kind}"
     if kind == "parquet":
-        parquet.write_table(pa.table({"x": pa.array([None, None], pa.float32()), "k": ["a", "b"]}), path)
+        missing = pa.array([None, None], pa.list_(pa.float32()) if width else pa.float32())
+        parquet.write_table(pa.table({"x": missing, "k": ["a", "b"]}), path)
     else:
         lines = "nothing\n[1]\n" if width else '{"x": "bad", "k": "a"}\n{"x": null, "k": "b"}\n'
         path.write_text("x,k\nbad,a\n,b\n" if kind == "csv" else lines)
@@ -331,6 +330,23 @@ def test_a_file_of_bad_rows_alone_does_not_end_a_scoring(tmp_path, caplog, kind,
     assert "Skipped 2 " in caplog.text
     with pytest.raises(ec.EstimatorError, match=r"column 'x'|no JSON"):
         list(read(path, replace(reading, skip_bad_rows=False)))
+
+
+@pytest.mark.plugins
+def test_rows_of_parquet_whose_lists_do_not_fit_are_skipped_as_others_are(tmp_path, caplog):
+    """Also where a whole batch is left out."""
+    lists = [[1.0, 2.0], [3.0], [4.0, 5.0], [6.0], [7.0], [], [8.0, 9.0, 10.0], [11.0], [12.0, 13.0]]
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"x": lists, "k": list("abcdefghi")}), path)
+    reading = Reading(inputs={"x": Feature((None, 2))}, batch_size=4, skip_bad_rows=True, keep=("k",))
+    batches = list(read(path, reading))
+    assert [batch.arrays["x"].tolist() for batch in batches] == [[[1, 2], [4, 5]], [[12, 13]]]
+    assert [batch.kept["k"].tolist() for batch in batches] == [[b"a", b"c"], [b"i"]]
+    assert "row 1: column 'x' has 1 values, and the signature takes 2." in caplog.text
+    assert f"Skipped 6 rows of {path} whose lists do not fit the signature." in caplog.text
+    for refusing in ({"skip_bad_rows": False}, {"inputs": {"x": Feature((4, 2))}}):  # such a batch has to be full
+        with pytest.raises(ArgumentError, match="row 1: column 'x' has 1 values"):
+            list(read(path, replace(reading, **refusing)))
 
 
 @pytest.mark.plugins

@@ -207,8 +207,9 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             if name not in named:
                 raise InputError(
-                    f"{path}: the first lines are not JSON objects of the same types: {error}. Name the type of "
-                    f"{name!r} in column_types, or leave it out with select_columns."
+                    f"{path}: the first lines are not JSON objects of the same types: {error}. Write values of "
+                    f"one type as {name!r}. A program may also name its type in column_types, or leave it out with "
+                    "select_columns."
                 ) from error
             found[name] = ColumnType(dtype=STRING, listed=any(isinstance(value, list) for value in values))
     return found

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import collect_garbage, latest_export
 from estimator_exporters.bundle.manifest import checksum
+from estimator_exporters.bundle.write import described
 
 _log = logging.getLogger("estimator_exporters")
 
@@ -60,8 +61,8 @@ class SavedModelWriter:
         self._format = format
         self._background = background
         self._pending: tuple[_Pending, Callable[[str], None]] | None = None
-        #: The newest export: its directory, its checkpoint, and when that was written.
-        self._written: tuple[str, str, int] | None = None
+        #: The newest export: its directory, its checkpoint, and when that and each asset were written.
+        self._written: tuple[Any, ...] | None = None
 
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
@@ -76,7 +77,8 @@ class SavedModelWriter:
             checkpoint_path: the checkpoint of that state.
             done: called with the path once the export is complete.
         """
-        asked = export_path, checkpoint_path, _written_at(checkpoint_path)
+        assets = (_written_at(Path(os.path.expanduser(path))) for path in self._assets_extra.values())
+        asked = export_path, checkpoint_path, _written_at(Path(checkpoint_path, "manifest.json")), *assets
         if self._written == asked:
             return None
         self.wait()  # one at a time: an export that is due while another is being written holds up the training
@@ -88,7 +90,7 @@ class SavedModelWriter:
             self._collect(export_path)
 
         self._written = asked
-        existing = made_from(checkpoint_path, export_path, self._format, self._assets_extra)
+        existing = made_from(checkpoint_path, export_path, self._format, self._assets_extra, self._receiver_fn)
         if existing is not None:
             finish(existing)
             return existing
@@ -125,16 +127,20 @@ class SavedModelWriter:
             _log.info("Exporter %s deleted %s (exports_to_keep=%s).", self.name, deleted, self._keep)
 
 
-def _written_at(checkpoint_path: str) -> int:
-    """When a checkpoint was written: a run that starts anew in its directory writes another one of the same path."""
+def _written_at(path: Path) -> tuple[int, int]:
+    """When a file was written, and its size: a run that starts anew writes another checkpoint of the same path."""
     try:
-        return Path(checkpoint_path, "manifest.json").stat().st_mtime_ns
+        facts = path.stat()
     except OSError:
-        return 0
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
 
 
-def made_from(checkpoint_path: str, export_path: str, format: str, assets: Mapping[str, str]) -> str | None:
-    """The newest export below a directory, if it was made in this format from this very checkpoint, with these assets.
+def made_from(
+    checkpoint_path: str, export_path: str, format: str, assets: Mapping[str, str], receiver_fn: Callable[[], Any]
+) -> str | None:
+    """The newest export below a directory, if it was made in this format from this very checkpoint, with these assets,
+    and takes what the receiver does.
 
     An export at a URL is here by its manifest alone.
     """
@@ -146,6 +152,9 @@ def made_from(checkpoint_path: str, export_path: str, format: str, assets: Mappi
         manifest = json.loads(Path(newest, "manifest.json").read_bytes())
         source = manifest["format"], manifest["provenance"]["checkpoint_sha256"]
         if source != (format, hashlib.sha256(sealed).hexdigest()):
+            return None
+        received = getattr(receiver_fn(), "receiver_tensors", None) or {}  # what is no receiver is refused by an export
+        if manifest.get("receiver", {}) != described({str(name): one for name, one in received.items()}):
             return None
         held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
         added = {

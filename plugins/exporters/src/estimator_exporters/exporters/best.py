@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 import math
@@ -48,7 +47,8 @@ class BestExporter(WritingExporter):
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
         event_file_pattern: not used: results are read from the evaluation's own record, whatever its name.
         compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller
-            loss.
+            loss. A process asks it once about each two results, and about each new result beside the best so far.
+            The first result is compared with itself, to see that it can be.
         assets_extra: files to add: name in the export to path.
         exports_to_keep: exports kept; None keeps all.
         keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among
@@ -97,6 +97,10 @@ class BestExporter(WritingExporter):
         if keep == "best" and exports_to_keep is not None:
             SavedModelWriter(name, serving_input_receiver_fn, exports_to_keep=exports_to_keep)  # the same checks
         self._compare = compare_fn
+        #: What compare_fn has said, by the contents of the two results.
+        self._answers: dict[tuple[str, str], bool] = {}
+        #: The results that were compared, by what they are, and the content of the best of them.
+        self._compared: dict[bool, tuple[frozenset[str], str]] = {}
         self._eval_name = eval_name
         self._used_in: str | None = None
         self._best_to_keep = exports_to_keep if keep == "best" else None
@@ -115,13 +119,13 @@ class BestExporter(WritingExporter):
     ) -> str | None:
         """Exports if this result is the best, or among the best that are kept."""
         self.wait()
-        self._check_comparable(eval_result)
         state = Path(export_path) / _STATE
         kept = _kept(state)
         exported = [entry["eval_result"] for entry in kept]
         earlier = self._recorded(estimator, eval_result, with_checkpoint=True)
-        best = self._best((*exported, *earlier))
-        if best is not None and not self._better(best, eval_result) and not self._belongs(kept, eval_result):
+        best = self._best((*exported, *earlier), with_checkpoint=True)
+        better = self._compared_with(eval_result if best is None else best, eval_result)
+        if best is not None and not better and not self._belongs(kept, eval_result):
             _log.info(
                 "Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step")
             )
@@ -129,21 +133,24 @@ class BestExporter(WritingExporter):
         self._tell_of_better(estimator, eval_result, earlier)
 
         def remember(path: str) -> None:
-            entries = [*kept, {"path": Path(path).name, "eval_result": scalars(eval_result)}]
-            write_record(state, {"exports": self._ranked(entries, Path(export_path))})
+            entry = {"path": Path(path).name, "eval_result": scalars(eval_result)}
+            write_record(state, {"exports": self._ranked(kept, entry, Path(export_path))})
 
         return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
 
     def _better(self, best: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
-        return bool(self._compare(best_eval_result=best, current_eval_result=current))
+        pair = _content(best), _content(current)
+        if pair not in self._answers:
+            self._answers[pair] = bool(self._compare(best_eval_result=best, current_eval_result=current))
+        return self._answers[pair]
 
-    def _check_comparable(self, result: Mapping[str, Any] | None) -> None:
+    def _compared_with(self, best: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
         try:
-            self._better(result or {}, result or {})
+            return self._better(best, result)
         except KeyError as error:
             raise ArgumentError(
                 f"Exporter {self.name!r}: compare_fn looks at the metric {error}, which the evaluation does not "
-                f"return. It returns {sorted(result or {})}."
+                f"return. It returns {sorted(result)}."
             ) from error
 
     def _tell_of_better(
@@ -152,7 +159,7 @@ class BestExporter(WritingExporter):
         """What was evaluated between checkpoints cannot be exported, but who asks for the best wants to know of it."""
         steps = {one["global_step"] for one in with_checkpoint}
         everything = self._recorded(estimator, current, with_checkpoint=False)
-        lost = self._best(one for one in everything if one["global_step"] not in steps)
+        lost = self._best((one for one in everything if one["global_step"] not in steps), with_checkpoint=False)
         if lost is not None and self._better(current, lost):
             _log.warning(
                 "Exporter %s exports step %s. The evaluation at step %s was better, but no checkpoint holds it: "
@@ -171,10 +178,17 @@ class BestExporter(WritingExporter):
         step = current.get("global_step")
         return [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
 
-    def _best(self, results: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """The first of the best results that can be compared."""
-        best: Mapping[str, Any] | None = None
+    def _best(self, results: Iterable[Mapping[str, Any]], *, with_checkpoint: bool) -> Mapping[str, Any] | None:
+        """The first of the best results that can be compared, without those that were compared before."""
+        named: dict[str, Mapping[str, Any]] = {}
         for result in results:
+            named.setdefault(_content(result), result)
+        before, of_them = self._compared.get(with_checkpoint, (frozenset[str](), ""))
+        known = of_them in named and before <= named.keys()
+        best = named[of_them] if known else None
+        for content, result in named.items():
+            if known and content in before:
+                continue
             try:
                 if best is None:
                     self._better(result, result)  # whether it has what compare_fn looks at
@@ -188,6 +202,8 @@ class BestExporter(WritingExporter):
                     result.get("global_step"),
                     error,
                 )
+        if best is not None:
+            self._compared[with_checkpoint] = frozenset(named), _content(best)
         return best
 
     def _belongs(self, kept: list[dict[str, Any]], current: Mapping[str, Any]) -> bool:
@@ -197,18 +213,16 @@ class BestExporter(WritingExporter):
             return False
         return len(kept) < self._best_to_keep or any(self._better(entry["eval_result"], current) for entry in kept)
 
-    def _ranked(self, entries: list[dict[str, Any]], directory: Path) -> list[dict[str, Any]]:
+    def _ranked(self, kept: list[dict[str, Any]], entry: dict[str, Any], directory: Path) -> list[dict[str, Any]]:
         """The entries to keep, best first; exports beyond them are deleted."""
-
-        def order(a: dict[str, Any], b: dict[str, Any]) -> int:
-            return self._better(a["eval_result"], b["eval_result"]) - self._better(b["eval_result"], a["eval_result"])
-
-        ranked = sorted(entries, key=functools.cmp_to_key(order))
         if self._best_to_keep is None:
-            return ranked[:1]
-        for entry in ranked[self._best_to_keep :]:
-            remove_export(directory / entry["path"])
-            _log.info("Exporter %s deleted %s: %d are better.", self.name, entry["path"], self._best_to_keep)
+            return [entry]
+        worse = (place for place, one in enumerate(kept) if self._better(one["eval_result"], entry["eval_result"]))
+        place = next(worse, len(kept))
+        ranked = [*kept[:place], entry, *kept[place:]]
+        for one in ranked[self._best_to_keep :]:
+            remove_export(directory / one["path"])
+            _log.info("Exporter %s deleted %s: %d are better.", self.name, one["path"], self._best_to_keep)
         return ranked[: self._best_to_keep]
 
 
@@ -219,6 +233,11 @@ def _kept(state: Path) -> list[dict[str, Any]]:
         for entry in entries
     )
     return [entry for entry in entries if entry["path"].isdigit()] if sound else []
+
+
+def _content(result: Mapping[str, Any]) -> str:
+    """What tells a result from others, whether it was recorded or has just been computed."""
+    return repr(sorted(scalars(result).items()))
 
 
 def _check_compare_fn(compare_fn: Any) -> None:

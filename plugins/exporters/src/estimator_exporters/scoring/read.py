@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +16,16 @@ import numpy as np
 from estimator_core.errors import ArgumentError
 from estimator_core.export import Feature
 from estimator_core.storage import copied_files, is_url
-from estimator_exporters.scoring.batch import Batch
+from estimator_exporters.scoring.batch import Batch, fixed_rows
 from estimator_exporters.scoring.kept import as_text, number_lists, types_to_keep, values_for_none
 from estimator_exporters.scoring.parts import has_rows
 from estimator_exporters.scoring.plain import columns_there, read_arrays, read_lines
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")
+_log = logging.getLogger("estimator_exporters")
+#: Rows left out that are shown one by one.
+_SHOWN = 5
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 
 
@@ -234,42 +238,68 @@ def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
 def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection[str] = ()) -> Iterator[Batch]:
     import estimator_inputs
 
-    first, batches = 0, iter(source().next_columns, None)
+    first, batches, skipped = 0, iter(source().next_columns, None), 0
     while True:
         try:
             batch = next(batches, None)
         except estimator_inputs.NoRowsError:  # all are bad, and skipped
-            return
+            batch = None
         if batch is None:
-            return
-        arrays = {name: _fitted(path, first, name, batch[name], feature) for name, feature in reading.inputs.items()}
+            break
+        bad = _misfits(path, first, batch, reading)
+        for told in list(bad.values())[: max(_SHOWN - skipped, 0)]:
+            _log.warning("Skipped %s", told)
+        skipped += len(bad)
+        arrays = {name: _fitted(batch[name], feature) for name, feature in reading.inputs.items()}
         kept = {
             name: arrays[name] if name in arrays else as_text(batch[name], numbers=name in number_lists)
             for name in reading.keep
         }
-        yield Batch(path, first, arrays, kept)
-        first += len(next(iter(arrays.values())))
+        rows = len(next(iter(arrays.values())))
+        if bad:
+            arrays, kept = (
+                {name: np.delete(array, list(bad), axis=0) for name, array in each.items()} for each in (arrays, kept)
+            )
+        if len(bad) < rows:
+            yield Batch(path, first, arrays, kept)
+        first += rows
+    if skipped:
+        _log.warning("Skipped %d rows of %s whose lists do not fit the signature.", skipped, path)
 
 
-def _fitted(path: Path, first: int, name: str, column: Any, feature: Feature) -> np.ndarray:
-    """A column in the shape of an input.
+def _misfits(path: Path, first: int, batch: Mapping[str, Any], reading: Reading) -> dict[int, str]:
+    """The rows with lists of other lengths than the inputs take, and what is wrong with each.
 
     Lists of strings, and those of numbers whose default is NaN, are filled up. Others must be as long as the input.
+
+    Raises:
+        ArgumentError: there is one, and bad rows are not skipped, or each batch has to be full.
     """
+    bad: dict[int, str] = {}
+    for name, feature in reading.inputs.items():
+        column, width = batch[name], feature.shape[1] if len(feature.shape) > 1 else None
+        if isinstance(column, np.ndarray) or width is None:
+            continue
+        filled = column.values.dtype == object or bool(np.isnan(column.fill))
+        for row in np.flatnonzero(column.lengths > width if filled else column.lengths != width).tolist():
+            told = (
+                f"{path}, row {first + row}: column {name!r} has {int(column.lengths[row])} values, and the signature "
+                f"takes {width}."
+            )
+            if not reading.skip_bad_rows or fixed_rows(reading.inputs) is not None:
+                raise ArgumentError(told)
+            bad.setdefault(row, told)
+    return bad
+
+
+def _fitted(column: Any, feature: Feature) -> np.ndarray:
+    """A column in the shape of an input."""
     if isinstance(column, np.ndarray):
         return column.reshape(len(column), *_known(feature)) if len(feature.shape) != column.ndim else column
-    lengths, width = column.lengths, feature.shape[1] if len(feature.shape) > 1 else None
+    width = feature.shape[1] if len(feature.shape) > 1 else None
     dense = column.dense()
     if width is None:
         return dense
-    filled = column.values.dtype == object or bool(np.isnan(column.fill))
-    wrong = np.flatnonzero(lengths > width if filled else lengths != width)
-    if wrong.size:
-        row = int(wrong[0])
-        raise ArgumentError(
-            f"{path}, row {first + row}: column {name!r} has {int(lengths[row])} values, and the signature takes "
-            f"{width}."
-        )
     dense = dense[:, :width]  # it is as wide as a power of two
     missing = width - dense.shape[1]
     return np.pad(dense, ((0, 0), (0, missing)), constant_values=column.fill) if missing else dense
