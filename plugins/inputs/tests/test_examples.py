@@ -64,6 +64,12 @@ def test_records_of_tensorflow_are_read():
     assert found["name"].tolist() == [b"ann"]
 
 
+def test_ids_of_64_bits_are_parsed_for_host_transforms():
+    found = parse(record(x=[1.0, 2.0], age=[-(2**63)]), record(x=[1.0, 2.0], age=[2**40 + 1]))["age"]
+    assert found.dtype == np.int64
+    assert found.tolist() == [-(2**63), 2**40 + 1]
+
+
 def test_defaults_fill_what_is_missing():
     found = parse(record(x=[1.0, 2.0]))
     assert found["age"].tolist() == [-1]
@@ -77,12 +83,12 @@ def test_defaults_fill_what_is_missing():
         (record(age=[1]), "Record 1 lacks the feature 'x'"),
         (record(x=[1.0]), "'x' has 1 values, and must have 2"),
         (record(x=[1, 2]), "'x' is a int64_list, and must be a float_list"),
-        (record(x=[1.0, 2.0], age=[2**31]), "out of the range of int32"),
+        (record(x=[1.0, 2.0], small=[2**31]), "out of the range of int32"),
     ],
 )
 def test_bad_records_are_named(content, message):
     with pytest.raises(ArgumentError, match=message):
-        parse(record(x=[1.0, 2.0]), content)
+        parse(record(x=[1.0, 2.0]), content, spec={**SPEC, "small": ec.export.FixedLenFeature((), "int32", 0)})
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,23 @@ def test_unknown_ids_have_the_default_row_in_prediction_and_in_an_export(whole: 
     np.testing.assert_allclose(np.asarray(served(user=ids)["y"]), expected, rtol=1e-5)
 
 
+@pytest.mark.plugins
+@pytest.mark.parametrize("kind", ["FixedLenFeature", "VarLenFeature"])
+def test_requests_of_tf_examples_carry_ids_of_64_bits(whole: ec.Estimator, tmp_path: Path, kind: str) -> None:
+    ids = np.array([[next(iter(known_ids(whole.variables, "user"))), 2**50, -1], [3, -(2**50), 2**63 - 1]])
+    fixed = kind == "FixedLenFeature"
+    spec = ec.export.FixedLenFeature((3,), "int64") if fixed else ec.export.VarLenFeature("int64")
+    places = None if fixed else {"user": 3}
+    receiver = ec.export.build_parsing_serving_input_receiver_fn({"user": spec}, places=places)
+    served = ec.export.load(whole.export_saved_model(str(tmp_path), receiver)).raw_signatures["serving_default"]
+    records = [ec.export.example_class()() for _ in ids]
+    for record, row in zip(records, ids.tolist(), strict=True):
+        record.features.feature["user"].int64_list.value.extend(row)
+    found = served(examples=np.array([record.SerializeToString() for record in records], object))
+    expected = [each["y"] for each in whole.predict(lambda: [{"user": ids}])]
+    np.testing.assert_array_equal(np.asarray(found["y"]), expected)
+
+
 def test_evaluation_changes_nothing(whole: ec.Estimator) -> None:
     before = whole.variables
     whole.evaluate(growing_program.input_fn(2))

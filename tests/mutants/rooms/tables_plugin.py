@@ -101,4 +101,13 @@ MUTANTS = (
         tests=("test_each_value_needs_a_weight",),
         in_cut=False,
     ),
+    Mutant(
+        name="records-hold-ids-of-32-bits",
+        guarantee="rule 287",
+        file="plugins/inputs/src/estimator_inputs/examples/receiver.py",
+        old='"dtype": "float32" if feature.dtype == "float64" else feature.dtype,',
+        new='"dtype": {"int64": "int32", "float64": "float32"}.get(feature.dtype, feature.dtype),',
+        tests=("test_ids_of_64_bits_are_parsed_for_host_transforms",),
+        in_cut=False,
+    ),
 )

@@ -37,8 +37,8 @@ def build_parsing_serving_input_receiver_fn(
     The raw signatures of the export parse them on the host; its array signatures take the features.
 
     Args:
-        feature_spec: a `FixedLenFeature` or `VarLenFeature` (or one of TensorFlow) for each feature. model_fn gets
-            int64 features of fixed length as int32, and values beyond its range are refused.
+        feature_spec: a `FixedLenFeature` or `VarLenFeature` (or one of TensorFlow) for each feature. Host transforms
+            get integers of 64 bits. Where these enter model_fn, values beyond the range of int32 are refused.
         default_batch_size: a fixed batch size; None: any.
         places: the most values that a record holds of a `VarLenFeature`, by name; others have as many as training saw,
             or one. Shorter ones are filled up with -1, b"" or 0.
@@ -98,10 +98,9 @@ def _spec(name: str, spec: Any) -> dict[str, Any]:
     if None in feature.shape:
         raise ArgumentError(f"feature_spec[{name!r}]: all sizes must be fixed, given: {feature.shape}.")
     default = spec.default_value
-    dtype = {"int64": "int32", "float64": "float32"}.get(feature.dtype, feature.dtype)
     return {
         "shape": list(feature.shape),
-        "dtype": dtype,
+        "dtype": "float32" if feature.dtype == "float64" else feature.dtype,
         "default": None if default is None else _as_json(default),
     }
 
