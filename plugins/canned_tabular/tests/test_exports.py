@@ -145,6 +145,29 @@ def test_an_export_that_takes_less_than_training_did_says_so(tmp_path, caplog):
     assert "takes 2 values of the feature 'tags', and training saw examples with 3" in caplog.text
 
 
+def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, caplog):
+    """As in tf.estimator, the specification of a cross says string; that of a request says what training saw."""
+    columns = [tab.crossed_column(["a", "b"], 50)]
+    features = {"a": np.array([[1], [2], [3]]), "b": np.array([[3], [2], [1]])}
+    estimator = tab.LinearClassifier(columns, str(tmp_path / "model"), config=ec.RunConfig(**QUIET))
+    estimator.train(lambda: [(features, np.array([[0], [1], [1]]))])
+    estimator.export_saved_model(str(tmp_path / "texts"), tab.columns_receiver_fn(columns))
+    assert "the feature 'a' as string, and training saw int" in caplog.text
+    assert "VarLenFeature('int64') in its feature_spec" in caplog.text
+    integers = {name: ec.export.VarLenFeature("int64") for name in features}
+    receiver = ec.export.build_parsing_serving_input_receiver_fn({**tab.make_parse_example_spec(columns), **integers})
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "integers"), receiver))
+    records = [ec.export.example_class()() for _ in features["a"]]
+    for row, record in enumerate(records):
+        for name, values in features.items():
+            record.features.feature[name].int64_list.value.append(int(values[row, 0]))
+    found = loaded.raw_signatures["predict"](
+        examples=np.array([record.SerializeToString() for record in records], object)
+    )
+    expected = [row["probabilities"] for row in estimator.predict(lambda: [features])]
+    np.testing.assert_array_equal(found["probabilities"], expected)
+
+
 @pytest.mark.parametrize("mode", [pytest.param(ec.ModeKeys.EVAL, marks=pytest.mark.slow), ec.ModeKeys.TRAIN])
 @pytest.mark.parametrize("kind", ["LinearClassifier", pytest.param("LinearRegressor", marks=pytest.mark.slow)])
 def test_the_modes_with_labels(tmp_path, kind, mode):

@@ -195,6 +195,27 @@ def test_tied_weights_keep_their_first_path_and_stay_tied(runner):
     np.testing.assert_allclose(run.step(ids), 2 * table[ids] @ table.T)
 
 
+class Outer(nnx.Module):
+    def __init__(self, shared, rngs):
+        self.shared = shared
+        self.own = nnx.Linear(3, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.own(self.shared(x))
+
+
+def test_parts_of_a_module_with_tied_weights_are_loaded_by_their_own_paths():
+    first = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    second = Outer(first, nnx.Rngs(1))
+    shapes = {"first/kernel": (3, 3), "first/bias": (3,), "second/own/kernel": (3, 1), "second/own/bias": (1,)}
+    values = {name: np.full(shape, 7, np.float32) for name, shape in shapes.items()}
+    with pytest.raises(VariableError, match=r"- shared/bias: not given\n.*\n.*Load each part by its own path"):
+        write_back(second, values, name="second")
+    write_back(second.shared, values, name="first")
+    write_back(second.own, values, name="second/own")
+    assert second(np.ones((1, 3), np.float32)).tolist() == [[3 * 28 * 7 + 7]]
+
+
 def test_weights_tied_inside_one_module_are_stored_once(runner, batch):
     class Tied(nnx.Module):
         def __init__(self, rngs):

@@ -50,7 +50,18 @@ class NnxAdapter:
         import jax.numpy as jnp
 
         stored = {name: variable for name, variable in _variables(module).items() if _is_stored(variable)}
-        check_names("Flax NNX module", {name: variable.get_value().shape for name, variable in stored.items()}, values)
+        try:
+            check_names(
+                "Flax NNX module", {name: variable.get_value().shape for name, variable in stored.items()}, values
+            )
+        except VariableError as error:
+            if not stored.keys() - values.keys():
+                raise
+            raise VariableError(
+                f"{error}\nWhat a module shares with an earlier one is under the path of that one. Load each part by "
+                'its own path: estimator.load_into(second.shared, "first/shared"), '
+                'estimator.load_into(second.own, "second/own").'
+            ) from None
         for name, variable in stored.items():
             variable.set_value(jnp.asarray(values[name], variable.get_value().dtype))
 

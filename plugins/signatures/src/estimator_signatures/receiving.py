@@ -182,5 +182,16 @@ def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str
             )
         if (feature.dtype == "string") != (facts["dtype"] == "string"):
             _log.warning(
-                "The export takes the feature %r as %s, and training saw %s.", name, feature.dtype, facts["dtype"]
+                "The export takes the feature %r as %s, and training saw %s: requests like those will be refused, or "
+                "mean other values. Give the receiver that type: a Feature of it, or, for tf.Examples, "
+                "build_parsing_serving_input_receiver_fn with VarLenFeature(%r) in its feature_spec.",
+                name,
+                feature.dtype,
+                facts["dtype"],
+                _of_examples(facts["dtype"]),
             )
+
+
+def _of_examples(dtype: str) -> str:
+    """The type in which a tf.Example holds values of a dtype."""
+    return "string" if dtype == "string" else "float32" if "float" in dtype else "int64"
