@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
+from estimator_core._deferred import refuse_deferred
 from estimator_core.errors import HookError
 
 METHODS = (
@@ -60,10 +61,10 @@ def check_members(kind: type[Any]) -> None:
 
 
 def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
-    """Refuses a hook with an attribute in the place of a method, before it is called.
+    """Refuses a hook with an attribute in the place of a method, or a method that never runs, before it is called.
 
     Raises:
-        HookError: there is such an attribute. The message names the hook, the member and the remedy.
+        HookError: there is such a member. The message names the hook, the member and the remedy.
     """
     for name in METHODS:
         value = getattr(hook, name, _MISSING)
@@ -74,6 +75,7 @@ def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
                 f"{describe(hook)}: its attribute `{name}` ({value!r}) stands where the method `{name}` of every hook "
                 f"belongs. Give the attribute another name, `_{name}` for example."
             )
+    refuse_deferred(hook, METHODS, describe(hook), HookError)
 
 
 def _is_method(value: object) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from estimator_core._deferred import refuse_deferred
 from estimator_core._left_out import by_name, leaving_out
 from estimator_core._moved import attributes_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
@@ -252,13 +253,13 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
     """The listeners as a tuple; refuses what is not a `CheckpointListener`."""
     items = _as_tuple(listeners, "saving_listeners", "a list of ec.CheckpointListener", ArgumentTypeError)
     for listener in items:
-        if isinstance(listener, type) or any(
-            not callable(getattr(listener, method, None)) for method in _LISTENER_METHODS
-        ):
+        missing = [method for method in _LISTENER_METHODS if not callable(getattr(listener, method, None))]
+        if isinstance(listener, type) or missing:
             raise ArgumentTypeError(
                 f"saving_listeners must be a list of ec.CheckpointListener, given: {listener!r}. Derive it from "
                 "ec.CheckpointListener."
             )
+        refuse_deferred(listener, _LISTENER_METHODS, f"saving_listeners: {listener!r}", ArgumentTypeError)
     return items
 
 
@@ -278,6 +279,7 @@ def check_exporters(exporters: Any) -> tuple[Any, ...]:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Exporter: {exporter!r}.")
         if "/" in name or name in (".", ".."):
             raise ArgumentError(f"The name of an Exporter names a directory, so it has no '/'. Given: {name!r}.")
+        refuse_deferred(exporter, ("export",), f"`exporters`: {exporter!r}", ArgumentTypeError)
         names.append(name)
     if len(set(names)) != len(names):
         raise ArgumentError(f"`exporters` must have unique names. All exporter names: {names}.")

@@ -124,7 +124,7 @@ class Plugins:
 
         Raises:
             PluginLookupError: there is no such component, or there are several. The message says what to do.
-            PluginError: its target cannot be imported.
+            PluginError: its target cannot be imported, or cannot be called.
         """
         registered = self.find(kind, name)
         if registered.component.deprecated:
@@ -136,6 +136,8 @@ class Plugins:
         except (Exception, SystemExit) as error:
             words = f"{type(error).__name__}: {error}{made_for(error, registered.plugin.distribution)}"
             raise PluginError(f"{registered.describe()} cannot be imported: {words}") from error
+        if not callable(target):
+            raise PluginError(f"{registered.describe()} is {target!r}, which cannot be called; name a class")
         with self._lock:
             self._used[kind, registered.qualified] = registered
         return target

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pluggy
 
 from estimator_core import hookspecs
+from estimator_core._deferred import refuse_deferred
 from estimator_core._plugins.capabilities import capabilities_of
 from estimator_core._plugins.contract import (
     HOOK_NAMES,
@@ -232,7 +233,10 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
         try:
             names = checked_hook_names(plugin, known)
             for name in names:
-                check_arguments(plugin, name, getattr(manager.hook, name).spec.argnames)
+                spec = getattr(manager.hook, name).spec
+                check_arguments(plugin, name, spec.argnames)
+                if spec.function.__annotations__.get("return", "") in ("None", None):  # an observer
+                    refuse_deferred(plugin, (name,), "it cannot observe a run", PluginError)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
             stated = declared.pop("capabilities", ())

@@ -60,3 +60,21 @@ def test_a_place_that_does_not_exist_is_refused() -> None:
 def test_an_object_that_lacks_a_method_is_refused() -> None:
     with pytest.raises(HookError, match=r"it has no method `begin`\. Derive it from ec\.Hook"):
         drive([object()], steps=1)  # type: ignore[list-item]
+
+
+class Awaits(ec.Hook):
+    async def after_step(self, run: Any, step: int, out: Any) -> None:  # type: ignore[override]
+        run.request_stop("never")
+
+
+class Yields(ec.Hook):
+    def end(self, run: Any) -> Any:
+        yield run
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"), [(Awaits(), "Awaits.*`after_step` has `async`"), (Yields(), "Yields.*`end` has `yield`")]
+)
+def test_a_method_that_never_runs_is_refused(hook: ec.Hook, words: str) -> None:
+    with pytest.raises(HookError, match=f"hook {words}, so its call runs nothing of it"):
+        drive([hook], steps=1)

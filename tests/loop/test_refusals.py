@@ -28,6 +28,18 @@ def good_input() -> Any:
     return iter([({"x": X}, Y)] * 2)
 
 
+class Awaits(ec.CheckpointListener):
+    async def after_save(self, run: Any, step: int) -> None:  # type: ignore[override]
+        pass
+
+
+class Yields:
+    name = "yields"
+
+    def export(self, estimator: Any, export_path: str, *more: Any) -> Any:
+        yield export_path
+
+
 def weights(shape: tuple[int, ...] = (3,)) -> Any:
     return ec.get_variable("w", shape, jax.nn.initializers.zeros)
 
@@ -147,6 +159,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "EvalSpec throttle": (lambda at: ec.EvalSpec(good_input, throttle_secs=-1), "throttle_secs >= 0"),
     "EvalSpec start delay": (lambda at: ec.EvalSpec(good_input, start_delay_secs=-1), "start_delay_secs >= 0"),
     "EvalSpec exporters": (lambda at: ec.EvalSpec(good_input, exporters=3), "must be an Exporter"),
+    "EvalSpec exporters that yield": (
+        lambda at: ec.EvalSpec(good_input, exporters=[Yields()]),
+        "`exporters`: .*Yields object.*: `export` has `yield`, so its call runs nothing of it",
+    ),
     "train_and_evaluate estimator": (
         lambda at: ec.train_and_evaluate("e", at.train, at.eval),
         "must have type `ec.Estimator`",
@@ -180,6 +196,10 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "listeners": (
         lambda at: at.estimator().train(good_input, saving_listeners=["l"], steps=1),
         "must be a list of ec.CheckpointListener",
+    ),
+    "listeners that are async": (
+        lambda at: at.estimator().train(good_input, saving_listeners=[Awaits()], steps=1),
+        ".*Awaits object.*: `after_save` has `async`, so its call runs nothing of it",
     ),
     "listeners without checkpoints": (
         lambda at: at.estimator(save_checkpoints_steps=None).train(

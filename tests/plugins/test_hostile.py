@@ -152,6 +152,13 @@ def test_a_target_whose_module_fails(site):
         site.plugins().get("head", "wanted")
 
 
+def test_a_target_that_cannot_be_called(site):
+    site.add_component("hostile", "head", "wanted", "hostile.heads:WANTED")
+    (site.path / "hostile" / "heads.py").write_text("WANTED = 3\n")
+    with pytest.raises(PluginError, match=r"head 'wanted' of hostile 1\.0 .* is 3, which cannot be called"):
+        site.plugins().get("head", "wanted")
+
+
 @pytest.mark.libraries
 def test_slow_and_heavy_imports_are_noted(site):
     site.add("hostile", "import time\ntime.sleep(0.15)\nimport pandas\n")

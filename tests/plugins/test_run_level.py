@@ -94,6 +94,26 @@ def test_a_failing_plugin_is_named_and_harms_no_other(site, caplog):
     assert "returned 7, which is not a Hook" in messages[2]
 
 
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("async def estimator_run_start(run):\n    pass\n", "`estimator_run_start` has `async`"),
+        ("def estimator_run_end(error):\n    yield\n", "`estimator_run_end` has `yield`"),
+    ],
+)
+def test_an_observer_that_never_runs_is_refused(site, source, words):
+    site.add("tracker", source)
+    (record,) = [one for one in site.plugins().records() if one.name == "tracker"]
+    assert record.status == "failed"
+    assert f"{words}, so its call runs nothing of it" in record.error
+
+
+def test_lists_may_be_yielded(site):
+    site.add("tracker", "def estimator_capabilities():\n    yield 'network'\n")
+    (record,) = [one for one in site.plugins().records() if one.name == "tracker"]
+    assert record.capabilities == ("network",)
+
+
 def test_strict_raises(site):
     site.add("broken", FAILING)
     with pytest.raises(PluginError, match=r"estimator_run_start of broken 1\.0 failed: OSError: tracker is down"):

@@ -6,7 +6,7 @@ import pytest
 
 from estimator_core.cli import main
 from estimator_core.errors import ArgumentError
-from estimator_experiment.cli.named_component import parsed
+from estimator_experiment.cli.named_component import made, parsed
 from estimator_testing.cli.scaffold import write_package
 from plugins.experiment.tests.test_run import PROGRAM
 
@@ -64,6 +64,30 @@ def test_arguments_that_it_does_not_take_are_named(program, capsys):
     assert main(["run", str(program), "--hook", "stop_at_step(steps=5)"]) == 2
     assert "unexpected keyword argument 'steps'" in capsys.readouterr().err
     assert not Path("runs").exists()
+
+
+def test_values_that_it_refuses_are_named(program, capsys):
+    assert main(["run", str(program), "--hook", "step_counter(every_n_steps=0)"]) == 2
+    assert "--hook step_counter(every_n_steps=0): step_counter refuses it: " in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_an_error_within_a_component_says_whose_it_is(tmp_path, monkeypatch):
+    (tmp_path / "acme_fails.py").write_text(
+        "from estimator_core.plugins import Component\n"
+        "ESTIMATOR_PLUGIN_API = (1, 1)\n"
+        "def estimator_components():\n"
+        "    return [Component(kind='hook', name='fails', target='acme_fails:fails', summary='Fails.')]\n"
+        "def fails(key='a'):\n"
+        "    return {}[key]\n"
+    )
+    install(tmp_path, "acme-fails", "acme_fails")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(KeyError) as caught:
+        made("hook", "fails(key=b)")
+    assert caught.value.__notes__ == [
+        "while hook 'fails' of acme-fails 0.1.0 (acme_fails:fails) was made for --hook fails(key=b)"
+    ]
 
 
 @pytest.mark.plugins

@@ -5,6 +5,7 @@ import json
 import pytest
 from line_files import CODE, TOML
 
+import estimator_core as ec
 from estimator_core.cli import main
 from estimator_runs import ConfigurationError
 from estimator_runs.configuration.reading import read_configuration
@@ -386,3 +387,14 @@ def test_only_a_python_file_has_functions(folder, capsys, command):
     (folder / "line.toml").write_text(TOML)
     assert main([command, "line.toml:model_fn", "--model-dir", "run"]) == 2
     assert "line.toml:model_fn names a function, and only a Python file has functions." in capsys.readouterr().err
+
+
+def test_an_error_within_code_says_which_key_called_it(folder):
+    (folder / "line_code.py").write_text(CODE.replace("raise ValueError", "raise KeyError"))
+    code = '{ call = "line_code.py:refuses", args = { rate = 2 } }'
+    (folder / "line.toml").write_text(TOML.replace("batch_size = 8 }", f"batch_size = {code} }}", 1))
+    program = read_configuration(folder / "line.toml").program()
+    with pytest.raises(KeyError) as caught:
+        program.experiment_fn(ec.RunConfig(str(folder / "run")), ec.HParams(rate=0.1))
+    place = "line.toml:6: inputs.train.args.batch_size.args"
+    assert caught.value.__notes__[0].endswith(f"{place}: refuses was called with it.")

@@ -109,4 +109,17 @@ MUTANTS = (
         new="    steps: int | None = 100\n    name",
         tests=("test_defaults_that_differ_from_tf_estimator",),
     ),
+    Mutant(
+        name="a-method-of-a-hook-may-yield",
+        guarantee="rule 290",
+        file=_ROOM + "_deferred.py",
+        old="elif inspect.isgeneratorfunction(member):\n",
+        new="elif False:\n",
+        tests=(
+            "test_a_method_that_never_runs_is_refused",
+            "test_refused_with_cause_and_nothing_written[EvalSpec exporters that yield]",
+            "test_an_observer_that_never_runs_is_refused",
+        ),
+        in_cut=False,
+    ),
 )

@@ -24,7 +24,7 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
 
     Raises:
         PluginLookupError: no plugin has a component of that name.
-        ArgumentError: the text has another form, or it does not take these arguments.
+        ArgumentError: the text has another form, or it does not take these arguments or their values.
 
     Example:
         >>> made("hook", "stop_at_step(last_step=3)").next_step(0)
@@ -41,7 +41,13 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
             f"--{kind} {text}: it needs arguments, or other ones ({error}). It takes {_taken(make, len(arguments))}. "
             f"Write {name}(a=1, b=word); what cannot be written so is added in the program."
         ) from error
-    return make(*arguments, **named)
+    try:
+        return make(*arguments, **named)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"--{kind} {text}: {name} refuses it: {error}") from error
+    except Exception as error:
+        error.add_note(f"while {default_plugins().explain(kind, name)} was made for --{kind} {text}")
+        raise
 
 
 def parsed(text: str, option: str) -> tuple[str, dict[str, Any]]:

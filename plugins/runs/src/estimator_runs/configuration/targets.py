@@ -114,6 +114,9 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
         named = next((name for name in args if name in str(error)), None)
         place = path if named is None else (*path, named)
         raise _refused(resolved, place, f"{_called(function)} refuses it: {error}") from error
+    except Exception as error:
+        error.add_note(str(at(resolved, path, f"{_called(function)} was called with it.")))
+        raise
 
 
 def argument(resolved: Resolved, path: KeyPath, value: Any) -> Any:
