@@ -203,6 +203,19 @@ def test_a_program_that_is_loaded_again_adds_nothing_to_the_path(
     assert len(sys.path) == before + 1
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_predicts_nothing_ends_well(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All is trained and evaluated, and without a word about predictions in the program nothing else was asked for."""
+    branch = '    if mode == ec.ModeKeys.PREDICT:\n        return ec.EstimatorSpec(mode, predictions={"y": y})\n'
+    assert branch in program.read_text()
+    program.write_text(program.read_text().replace(branch, ""))
+    assert main(["run", str(program)]) == 0
+    output = capsys.readouterr().out
+    assert "No predictions are shown, since predict fails: TypeError: " in output
+    assert "Add --predictions 0 to ask for none." in output
+    assert "run record" in output
+
+
 def test_an_evaluation_input_that_is_used_up_shows_no_predictions(
     program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

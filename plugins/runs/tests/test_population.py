@@ -230,6 +230,18 @@ def test_a_trial_that_fails_is_told(line, capsys):
     assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
 
 
+def test_two_seeds_that_fail_have_no_deviation(line, capsys):
+    """NumPy warned, in the middle of the table."""
+    text = (
+        line.read_text()
+        .replace("[hparams]\nrate = 0.3", "[hparams]\nrate = 1e10")
+        .replace("every_steps = 10", "every_steps = 1")
+    )
+    line.write_text(text.replace("seeds = 2", "seeds = [3, 4]"))
+    assert main(["population", "line.toml"]) == 1
+    assert "trial 1 failed: the loss is not finite at step" in capsys.readouterr().out
+
+
 def with_table(inner):
     """A model that adds a table of numbers within a program of its own, or draws from a key that it holds."""
 

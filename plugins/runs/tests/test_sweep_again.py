@@ -194,6 +194,15 @@ def test_where_all_trials_have_failed_a_reason_is_told(line, capsys):
 
 
 @pytest.mark.slow
+def test_an_error_within_a_trial_names_the_trial_and_its_values(line):
+    code = Path("line_code.py")
+    code.write_text(code.read_text().replace("    loss = ", "    assert params.rate < 0\n    loss = ", 1))
+    search = open_search(Path("line.toml"), Path("sweep"))
+    with pytest.raises(AssertionError) as caught:
+        run_search(search)
+    assert "in trial 0 of sweep: {'hparams.rate': " in caught.value.__notes__[-1]
+
+
 def test_an_error_of_a_worker_is_one_line(line, capfd):
     settings = ["sweep.workers=2", "sweep.objectives=[{metric='errors', mode='min'}]"]
     assert main(["sweep", "line.toml", *(part for text in settings for part in ("--set", text))]) == 2

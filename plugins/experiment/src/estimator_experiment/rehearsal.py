@@ -17,6 +17,7 @@ from estimator_core.hooks import Hook
 from estimator_core.inputs import Batch
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EvalSpec, TrainSpec
+from estimator_core.storage import StorageError
 from estimator_core.train_eval import rehearsal
 from estimator_experiment.faults import fault
 from estimator_experiment.opened_again import random_numbers_kept, reached
@@ -63,8 +64,13 @@ def find_faults(
     if once in _FOUND_SOUND.get(estimator, ()):
         return []
     began = time.monotonic()
+    try:
+        trial = Trial(estimator, left_out)
+    except StorageError as error:  # the run itself ends with it
+        left_out(f"Inputs, modes and exports are not tried before step 1: {error}")
+        return []
     with random_numbers_kept():
-        found = Trial(estimator, left_out).find(train_spec, eval_specs, predicts=predicts)
+        found = trial.find(train_spec, eval_specs, predicts=predicts)
     if (seconds := time.monotonic() - began) > _LONG:
         _log.info("Inputs, modes and exports were tried in %.0f s. The option `rehearse` switches that off.", seconds)
     if not found:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator_core.errors import PreemptedError
 from estimator_core.storage import is_url
 from estimator_experiment.cli.json_text import json_text
 
@@ -32,14 +33,23 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
     if estimator.stop_reason:
         print(f"\nTraining ended: {estimator.stop_reason}.")
     if predictions and estimator.latest_checkpoint():
-        rows = list(itertools.islice(estimator.predict(experiment.eval_input_fn), predictions))
-        if rows:
-            lines = [(str(index), *map(number, _values(row))) for index, row in enumerate(rows)]
-            print("\nPredictions of the first evaluation examples")
-            print(fitted(lines, ("", *_names(rows[0]))))
-        else:  # as an iterator that the evaluation has used up
-            print("\nNo predictions are shown: the evaluation input yields no examples any more.")
+        print("\n" + _predictions(experiment, predictions))
     print("\n" + places(estimator))
+
+
+def _predictions(experiment: Any, count: int) -> str:
+    """A table of predictions, or why there is none: the run has ended well, also where a model predicts nothing."""
+    try:
+        rows = list(itertools.islice(experiment.estimator.predict(experiment.eval_input_fn), count))
+    except PreemptedError:
+        raise
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(".")
+        return f"No predictions are shown, since predict fails: {told}. Add --predictions 0 to ask for none."
+    if not rows:  # as an iterator that the evaluation has used up
+        return "No predictions are shown: the evaluation input yields no examples any more."
+    lines = [(str(index), *map(number, _values(row))) for index, row in enumerate(rows)]
+    return f"Predictions of the first evaluation examples\n{fitted(lines, ('', *_names(rows[0])))}"
 
 
 def as_json(experiment: Any, result: Any) -> str:

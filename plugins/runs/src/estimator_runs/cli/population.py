@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
         for name in names:
             found = [metrics[one][name] for one in members if name in metrics[one]]
             if found:
-                deviation = f"{np.std(found, ddof=1):.2g}" if len(found) > 1 else "-"
+                with np.errstate(invalid="ignore"):  # the loss of a run that has failed may be infinite
+                    deviation = f"{np.std(found, ddof=1):.2g}" if len(found) > 1 else "-"
                 told.append((said, name, f"{np.mean(found):.4g}", deviation))
     print(table(told, ("values", "metric", "mean over seeds", "deviation")))
     for index, reason in failed.items():

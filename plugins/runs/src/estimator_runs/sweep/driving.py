@@ -145,7 +145,11 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
             plan = replace(plan, attributes=attributes)
             return ends
 
-        outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
+        try:
+            outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
+        except Exception as error:
+            error.add_note(f"in trial {number} of {shelf.folder}: {params}")
+            raise
         shelf.end(number, replace(outcome, attributes=plan.attributes))
         shelf.study()  # so other tools of Optuna see it
         _log.info("Trial %d of %d: %s %s", number, search.sweep.trials, outcome.state, list(outcome.values))
