@@ -85,9 +85,12 @@ class Registry:
             from estimator_core._plugins.explain import explain_absence
 
             raise PluginLookupError(explain_absence(self.kinds[kind], name, self.names(kind), self._records))
+        names = dict.fromkeys(repr(one.qualified) for one in found)
+        cure = f"Say which: {' or '.join(names)}; or block one of the plugins by name."
+        if len(names) == 1:  # a name cannot tell the entry points of one package apart
+            cure = f"Entry points of one package: {', '.join(one.plugin.name for one in found)}. One may declare it."
         raise PluginLookupError(
-            f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. "
-            f"Say which: {' or '.join(repr(one.qualified) for one in found)}; or block one of the plugins by name."
+            f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. {cure}"
         )
 
     def has_own(self, kind: str, name: str) -> bool:

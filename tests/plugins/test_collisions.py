@@ -21,6 +21,18 @@ def test_two_plugins_with_one_name(site):
     assert site.plugins(block=["acme-heads"]).get("head", "quantile").__name__ == "dumps"
 
 
+def test_two_entry_points_of_one_package_with_one_name(site):
+    """The message said to choose between 'acme:quantile' and 'acme:quantile'."""
+    site.add_component("acme", "head", "quantile")
+    (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
+    file.write_text(file.read_text() + "again = acme.again\n")
+    (site.path / "acme" / "again.py").write_text((site.path / "acme" / "plugin.py").read_text())
+    for name in ("quantile", "acme:quantile"):
+        with pytest.raises(PluginLookupError) as caught:
+            site.plugins().get("head", name)
+        assert str(caught.value).endswith(". Entry points of one package: acme, again. One may declare it.")
+
+
 def test_a_plugin_cannot_knock_out_or_replace_a_built_in(site):
     site.add_component("acme", "backend", "cpu", "json:loads")
     plugins = site.plugins()

@@ -129,6 +129,21 @@ def test_the_doctor_takes_a_name_for_that_of_a_distribution_first(tmp_path):
         assert site.run("plugins", "doctor", name).stdout.startswith(examined)
 
 
+def test_the_doctor_examines_all_entry_points_of_a_distribution(tmp_path):
+    site = Site(tmp_path)
+    site.add("acme", "", files={"more.py": "raise ValueError('no licence')"})
+    (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
+    file.write_text(file.read_text() + "more = acme.more\n")
+    done = site.run("plugins", "doctor", "acme", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["plugin"], found["options"]) == (1, "acme 1.0", 0)
+    assert "ValueError: no licence" in found["faults"][0]
+    assert "acme 1.0, entry point 'acme': module acme.plugin" in done.stderr
+    assert "acme 1.0, entry point 'more': failed" in done.stderr
+    assert site.run("plugins", "doctor", "acme:more").returncode == 1
+    assert "no plugin 'acme:nothing' is installed" in site.run("plugins", "doctor", "acme:nothing").stderr
+
+
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     site = Site(tmp_path)
     site.add("ill", "raise ValueError('no licence')")

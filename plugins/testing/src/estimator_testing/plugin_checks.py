@@ -262,6 +262,12 @@ def installed_module(name: str) -> tuple[str, str | None]:
     raise ArgumentError(_why_absent(name, [candidate.distribution or candidate.name for candidate in candidates]))
 
 
+def names_to_examine(name: str) -> list[str]:
+    """`distribution:entry-point` for each entry point of a distribution that has several; else the name itself."""
+    found = [one.name for one in installed_candidates() if normalise(one.distribution or "") == normalise(name)]
+    return [f"{name}:{one}" for one in found] if len(found) > 1 else [name]
+
+
 def _why_absent(name: str, installed: list[str]) -> str:
     """Why there is no plugin of this name: nothing of it is installed, or its entry point is in no group of plugins."""
     try:
@@ -299,8 +305,10 @@ def _record(name: str) -> PluginRecord:
 def _first_named(
     name: str, plugins: Sequence[_Plugin], distribution: Callable[[_Plugin], str], entry_point: Callable[[_Plugin], str]
 ) -> _Plugin | None:
-    """The plugin of a distribution, else that of an entry point: anybody may call an entry point anything."""
-    for names in (distribution, entry_point):
+    """The plugin of a distribution, else that of an entry point: anybody may call an entry point anything. Of a
+    distribution with several, `distribution:entry-point` says which.
+    """
+    for names in (distribution, entry_point, lambda one: f"{distribution(one)}:{entry_point(one)}"):
         for plugin in plugins:
             if normalise(names(plugin)) == normalise(name):
                 return plugin

@@ -12,12 +12,12 @@ from typing import Any
 from estimator_core.errors import ArgumentError
 from estimator_core.plugins import Kind, default_plugins
 from estimator_testing.migration import lacking, migrate_file, source_files
-from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module
+from estimator_testing.plugin_checks import CHECKS, examine_plugin, installed_module, names_to_examine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator plugins doctor`."""
-    parser.add_argument("name", help="entry-point name or distribution name")
+    parser.add_argument("name", help="entry-point name, or distribution name for all of its entry points")
     parser.add_argument("--fix", action="store_true", help="rewrite what is written for an older core; prints a diff")
     parser.add_argument("--json", action="store_true", help="print JSON, and the lines to standard error")
     parser.add_argument(
@@ -38,14 +38,18 @@ def _examined(args: argparse.Namespace) -> dict[str, Any]:
     absent = [str(path) for path in args.also if not path.exists()]
     if absent:
         raise ArgumentError(f"--also: there is no file or folder {', '.join(absent)}.")
-    module, distribution = installed_module(args.name)
-    old = show_old_forms(module, args.also, fix=args.fix)
-    lacks = show_lacking(module, distribution, args.also)
-    found: dict[str, Any] = {"old": old, "lacks": lacks}
-    if old and args.fix:
+    names = names_to_examine(args.name)
+    found: dict[str, Any] = {"old": [], "lacks": []}
+    packages = {module.rpartition(".")[0]: (module, owner) for module, owner in map(installed_module, names)}
+    for module, distribution in packages.values():
+        found["old"] += show_old_forms(module, args.also, fix=args.fix)
+        found["lacks"] += show_lacking(module, distribution, args.also)
+    if found["old"] and args.fix:
         print("Rewritten as far as can be; run the doctor again without --fix.")
         return found
-    return {**found, **examine(args.name)}
+    for one in map(examine, names):  # numbers and lists of all entry points together
+        found |= {key: found[key] + value if key in found and key != "plugin" else value for key, value in one.items()}
+    return found
 
 
 def show_old_forms(module: str, also: list[Path], *, fix: bool) -> list[dict[str, Any]]:

@@ -117,6 +117,8 @@ def _values(name: str, kind: str) -> dict[str, str]:
     package = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(package):
         raise ArgumentError(f"name {name!r}: use lower-case words joined by hyphens, such as acme-heads")
+    if package == "tests":
+        raise ArgumentError(f"name {name!r}: the folder of the package's tests has it; choose another name")
     if importlib.util.find_spec(package) is not None:
         raise ArgumentError(f"name {name!r}: a package {package!r} is installed already; choose another name")
     if taken := {name, package} & set(default_plugins().names(kind)):
