@@ -42,6 +42,8 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
         found = {name: known for name, known in formats.items() if known.recognizes(directory)}
         if found:
             return _one_of(found, path, registry).load(directory)
+    if not here.exists():
+        raise ExportError(f"There is no directory {path}. Correct the path of the export.")
     if broken:
         raise ExportError(f"{path} cannot be read by {list(formats)}; broken: {'; '.join(broken)}")
     if not formats:

@@ -45,3 +45,8 @@ def test_what_no_format_reads_names_the_formats(tmp_path):
     plugins = Plugins(extra=[array_format], only=["estimator-core", array_format.__name__])
     with pytest.raises(ExportError, match=r"holds no export that an installed format knows \(.*arrays.*\)"):
         ec.export.load(tmp_path, plugins=plugins)
+
+
+def test_a_directory_that_is_not_there_is_told_as_such(tmp_path):
+    with pytest.raises(ExportError, match=r"^There is no directory .*absent\. Correct the path of the export\.$"):
+        ec.export.load(tmp_path / "absent")

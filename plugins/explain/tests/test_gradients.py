@@ -180,7 +180,10 @@ def test_a_model_with_dropout_and_a_key_is_explained(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"output": "odds"}, r"There is no prediction 'odds' to explain. The model predicts \['logits'\]"),
+        (
+            {"output": "odds"},
+            r"no prediction 'odds' to explain. The model predicts \['logits'\]\. Name one with output",
+        ),
         ({"baseline": "median"}, 'baseline must be "mean", "zero" or numbers by feature'),
         ({"baseline": {"age": 1.0}}, r"there are no float features \['age'\]. There are \['useless', 'x'\]"),
         ({"steps": 0}, "steps must be at least 1, given: 0"),

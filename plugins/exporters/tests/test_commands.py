@@ -94,7 +94,7 @@ def test_predict_refuses_bad_files(export, tmp_path, capsys, name, content, mess
 
 
 @pytest.mark.parametrize(
-    ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "cannot be written")]
+    ("output", "message"), [("scores.txt", "must end in"), ("absent/scores.csv", "absent'. Make it first")]
 )
 def test_predict_refuses_an_output_before_it_looks_at_the_input(export, tmp_path, capsys, output, message):
     assert main(["predict", export, "--input", "no such file", "--output", str(tmp_path / output)]) == 2

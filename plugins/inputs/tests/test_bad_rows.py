@@ -451,7 +451,7 @@ def zstd(data: bytes) -> bytes:
 def test_a_file_without_good_rows_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id\nx\ny\n")
-    with pytest.raises(InputError, match=r"No rows for process 0 of 1 in 1 files.*2 bad rows were skipped"):
+    with pytest.raises(InputError, match=r"^No rows in 1 files.*2 bad rows were skipped"):
         list(csv_input_fn(path, 5, shuffle=False, column_types={"id": "int64"}, on_error="skip", num_epochs=None)())
 
 
@@ -460,3 +460,23 @@ def test_narrow_dtypes_refuse_what_does_not_fit(tmp_path: Path) -> None:
     spec = {"x": export.FixedLenFeature((), "uint8")}
     with pytest.raises(InputError, match="record 1: feature 'x' has the value 300, out of the range of uint8"):
         list(tfrecord_input_fn(tmp_path / "a.tfrecord", 3, spec, shuffle=False)())
+
+
+@pytest.mark.parametrize(
+    ("reader", "suffix", "text", "line"),
+    [
+        (csv_input_fn, "csv", "x\n" + "1\n" * 120 + "2.5\n", 122),
+        (jsonl_input_fn, "jsonl", '{"x": 1}\n' * 40_000 + '{"x": 2.5}\n', 40_001),
+    ],
+)
+def test_a_real_number_after_whole_ones_names_the_type_that_reads_it(
+    tmp_path: Path, reader: Any, suffix: str, text: str, line: int
+) -> None:
+    """Leaving the row out is not what one wants then: what the message says reads every row."""
+    path = tmp_path / f"rows.{suffix}"
+    path.write_text(text)
+    told = rf"line {line}: column 'x': '2\.5' is not of type int64; .* read the column as 'float32' \(column_types\)\. "
+    with pytest.raises(InputError, match=told):
+        list(reader(str(path), 50_000, shuffle=False)())
+    *_, last = reader(str(path), 50_000, shuffle=False, column_types={"x": "float32"})()
+    assert last["x"][-1] == 2.5

@@ -132,3 +132,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
     rows, before, after = map(int, done.stdout.split())
     assert rows == 12 * 40_000
     assert after - before < 64 << 10  # KiB
+
+
+def test_an_iterator_that_is_not_read_to_its_end_lets_the_program_end_silently(tmp_path: Path) -> None:
+    """Its threads have ended when the interpreter takes the names of modules away."""
+    (tmp_path / "rows.csv").write_text("x\n" + "1\n" * 1000)
+    program = (
+        "from estimator_inputs import csv_input_fn\nrows = csv_input_fn('rows.csv', 2, shuffle=False)()\nnext(rows)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""

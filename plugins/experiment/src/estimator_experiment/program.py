@@ -179,8 +179,11 @@ def load_module(path: Path) -> ModuleType:
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith(_PREFIX):
+        told = (
+            " Hyperparameters of a Python file are set by --hparams NAME=VALUE." if name.startswith("hparams.") else ""
+        )
         raise ArgumentError(
-            f"--set {text!r}: write {_PREFIX}FIELD=VALUE. Fields: {[field.name for field in fields(RunConfig)]}."
+            f"--set {text!r}: write {_PREFIX}FIELD=VALUE. Fields: {[field.name for field in fields(RunConfig)]}.{told}"
         )
     try:
         return name.removeprefix(_PREFIX), ast.literal_eval(value)

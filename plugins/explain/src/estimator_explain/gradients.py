@@ -162,7 +162,8 @@ def _matrix(predictions: Any, output: str) -> jax.Array:
     named = {_name(key): array for key, array in predictions.items()} if isinstance(predictions, Mapping) else {}
     if output not in named:
         raise ArgumentError(
-            f"There is no prediction {output!r} to explain. The model predicts {sorted(named) or 'one array'}."
+            f"There is no prediction {output!r} to explain. The model predicts {sorted(named) or 'one array'}. "
+            "Name one with output (--output)."
         )
     array = jnp.asarray(named[output], jnp.float32)
     if array.ndim not in (1, 2):

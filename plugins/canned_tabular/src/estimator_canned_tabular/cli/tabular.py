@@ -26,6 +26,8 @@ _OPTIONS = {
     'on_error="skip"': "--on-error skip",
     "no value, and no default (column_defaults)": "no value",
     "field_delim must": "--field-delim must",
+    ", or give column_names": "",
+    "; if the number is right, read the column as 'float32' (column_types)": "",
 }
 MODELS = ("linear", "dnn", "dnn_linear_combined", "dcn", "baseline")
 
@@ -65,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--patience",
         type=int,
-        help="looks at the validation rows without a lower loss before training ends (default: 10); 0: all epochs, "
+        help="evaluations in a row without a lower loss before training ends (default: 10); 0: all epochs, "
         "and no validation rows",
     )
     training.add_argument("--seed", type=int, default=0, help="of initial values and order (default: 0)")

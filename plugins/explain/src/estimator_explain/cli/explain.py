@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         written = write_explanations(args.model_dir, found)
     except OSError as error:
-        raise ArgumentError(f"{error.filename} cannot be written: {error.strerror}.") from error
+        raise ArgumentError(f"{error.filename or args.model_dir} cannot be written: {error.strerror}.") from error
     if not args.json:
         print(f"written to {Path(written)}")
     return 0

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from estimator_exporters.scoring.engines import Engine
 
 #: What readers tell programs, and what a command line has instead.
-_OPTIONS = {'on_error="skip"': "--on-error skip", "no default (column_defaults)": "training filled in none"}
+_OPTIONS = {
+    'on_error="skip"': "--on-error skip",
+    "no default (column_defaults)": "training filled in none",
+    ", or give column_names": "",
+    "; if the number is right, read the column as 'float32' (column_types)": "",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,8 +97,9 @@ class EpochReader:
         threads = plan.parser_num_threads
         epoch = 0 if start is None else int(start["epoch"])
         bad.begin(0 if start is None else int(start["bad"]), of_epoch=0 if start is None else start["blocks"]["bad"])
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="estimator-inputs") if threads else nullcontext()
-        with pool as executor:
+        executor = ThreadPoolExecutor(threads, thread_name_prefix="estimator-inputs") if threads else None
+        ending = sys.is_finalizing  # a name of the frame: those of modules are gone when the interpreter ends
+        try:
             while plan.num_epochs is None or epoch < plan.num_epochs:
                 rows, before = 0, bad.before_epoch
                 for window in self._of_epoch(executor, epoch, start):
@@ -106,11 +107,15 @@ class EpochReader:
                     rows += window.rows
                 bad.end_epoch(epoch, rows)
                 if not rows and start is None:
+                    here = f" for process {self._shard[0]} of {self._shard[1]}" if self._shard[1] > 1 else ""
                     raise NoRowsError(
-                        f"No rows for process {self._shard[0]} of {self._shard[1]} in {len(self._files)} files, "
+                        f"No rows{here} in {len(self._files)} files, "
                         f"beginning with {self._files[0]} ({bad.count} bad rows were skipped)."
                     )
                 epoch, start = epoch + 1, None
+        finally:
+            if executor is not None and not ending():  # at the end of the interpreter its threads have ended
+                executor.shutdown()
 
     def _of_epoch(self, executor: Executor | None, epoch: int, start: dict[str, Any] | None) -> Iterator[Window]:
         plan = self._plan

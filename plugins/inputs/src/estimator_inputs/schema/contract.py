@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from estimator_core.errors import ArgumentError
+from estimator_core.storage import draft_of
 
 FeatureKind = Literal["number", "category", "text", "time", "other"]
 #: The least rows of a key, and the share of them that must be different: all, within the error of the sketch.
@@ -135,7 +136,8 @@ class Schema:
 
         text, place = format_of(path).written(self), Path(os.path.expanduser(path))
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+        with draft_of(place) as draft:  # a full disk leaves no half of it, nor half of the one that was there
+            draft.write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, path: str | Path) -> Schema:
@@ -159,5 +161,5 @@ class Schema:
         try:
             text = Path(os.path.expanduser(path)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"{path} cannot be read: {error}.") from error
+            raise ArgumentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         return found.parsed(text, str(path))

@@ -137,7 +137,11 @@ def validate_rows(
             anomalies += _of_column(feature, column, watcher, allowed)
         elif feature.required and found.rows:
             anomalies.append(
-                Anomaly(kind="missing column", column=name, text="is missing; where it may be: required = false")
+                Anomaly(
+                    kind="missing column",
+                    column=name,
+                    text="is missing; if it may be absent, write required = false in the schema",
+                )
             )
     for name in found.columns:
         if name not in schema.features:

@@ -12,6 +12,8 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
+#: What to do about a real number in a column whose first rows held whole ones.
+READ_AS_REAL = "; if the number is right, read the column as 'float32' (column_types)"
 
 
 @dataclass(frozen=True, kw_only=True)

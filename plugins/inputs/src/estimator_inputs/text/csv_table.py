@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from estimator_core.errors import ArgumentTypeError
-from estimator_inputs.table.types import ColumnType, arrow_type
+from estimator_inputs.table.types import READ_AS_REAL, ColumnType, arrow_type
 from estimator_inputs.text.quotes import record_ends
 
 _COLUMN = re.compile(r"CSV column #(\d+)")
+_REAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?")
 _SHOWN = 60
 _INFINITE = "a finite number becomes infinite"
 
@@ -209,4 +210,6 @@ def _fault_of(
         return f"column {name!r}: {field[:_SHOWN]!r} is infinite as {types[name].name}"
     larger = types[name].dtype == np.uint64 and field.strip().isdigit()
     cure = "; read the column as 'string' and hash it (column_types)" if larger else ""
+    if types[name].dtype.kind in "iu" and _REAL.fullmatch(field.strip()):
+        cure = READ_AS_REAL
     return f"column {name!r}: {field[:_SHOWN]!r} is not of type {types[name].name}{cure}"

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from estimator_inputs.table.rounding import becomes_infinite, items_of
-from estimator_inputs.table.types import STRING, ColumnType, arrow_type
+from estimator_inputs.table.types import READ_AS_REAL, STRING, ColumnType, arrow_type
 
 _SHOWN = 60
 #: Numbers that JSON does not have, as protobuf, our server and `estimator predict` write them.
@@ -236,7 +236,8 @@ def _fault_of(line: bytes, types: Mapping[str, ColumnType], error: Exception) ->
     values: dict[str, Any] = row
     for name, kind in types.items():
         if name in values and not _fits(values[name], kind):
-            return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is not of type {kind.name}"
+            cure = READ_AS_REAL if kind.dtype.kind in "iu" and isinstance(values[name], float) else ""
+            return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is not of type {kind.name}{cure}"
         if _infinite(values.get(name), kind):
             return f"column {name!r}: {str(values[name])[:_SHOWN]!r} is infinite as {kind.dtype}"
     return str(error)
