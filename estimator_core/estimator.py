@@ -538,8 +538,9 @@ class Estimator:
     ) -> Iterator[Any]:
         """A generator: its context is that of the first `next`."""
         from estimator_core._loop.predict_call import PredictCall
+        from estimator_core._loop.predictions import ended_at_exit
 
-        yield from PredictCall(
+        call = PredictCall(
             context=self._context(ModeKeys.PREDICT),
             programs=self._programs,
             states=self._states,
@@ -548,7 +549,8 @@ class Estimator:
             hooks=hooks,
             checkpoint_path=checkpoint_path,
             single=single,
-        ).execute()
+        )
+        yield from ended_at_exit(call.execute())
 
     def _fresh(self, devices: Devices, discovery: Discovery) -> TrainState:
         """A state of initial values."""

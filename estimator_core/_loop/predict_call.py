@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,7 @@ class PredictCall:
     checkpoint_path: str | None
     single: bool
 
-    def execute(self) -> Iterator[Any]:
+    def execute(self) -> Generator[Any, None, None]:
         """Yields the predictions. `close()` releases what the call opened.
 
         Raises:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import atexit
+import weakref
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,6 +13,8 @@ import numpy as np
 from estimator_core._backends.fetched import fetched
 from estimator_core._loop.dispatch import Dispatch, single
 from estimator_core.errors import ArgumentError, ModelFnError
+
+_UNFINISHED: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
 
 class Predictions:
@@ -52,13 +56,17 @@ def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields one prediction per example.
 
     Raises:
-        ModelFnError: the predictions differ in their leading sizes.
+        ModelFnError: there are no predictions, or they differ in their leading sizes.
     """
     for batch in batches:
         if not isinstance(batch, Mapping):
             yield from batch
             continue
         names = list(batch)
+        if not names:
+            raise ModelFnError(
+                "Missing predictions. model_fn returned an empty dict of them. Name one: predictions={'y': y}."
+            )
         sizes = {name: np.shape(batch[name])[0] if np.ndim(batch[name]) else None for name in names}
         first = sizes[names[0]]
         for name in names:
@@ -114,3 +122,16 @@ def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
     for transform in transforms:
         on_host = transform.apply(on_host)
     return on_host
+
+
+def ended_at_exit(predictions: Generator[Any, None, None]) -> Generator[Any, None, None]:
+    """The same generator. If it is unfinished when the program ends, it is closed while modules can still be used."""
+    _UNFINISHED.add(predictions)
+    return predictions
+
+
+@atexit.register
+def _end_all() -> None:
+    for predictions in list(_UNFINISHED):
+        if not predictions.gi_running:
+            predictions.close()

@@ -419,3 +419,13 @@ def test_a_file_in_the_place_of_model_dir_is_named(tmp_path: Path, below: str) -
     with pytest.raises(EstimatorError, match=r"^model_dir .*taken.* cannot be used as a directory: "):
         ec.Estimator(model_fn, model_dir=str(tmp_path / "taken" / below)).train(good_input)
     assert (tmp_path / "taken").read_text() == "kept"
+
+
+def test_an_empty_dict_of_predictions_is_refused(tmp_path: Path) -> None:
+    def without(features: Any, mode: str) -> Any:
+        y = features["x"] @ weights()
+        return Spec(mode, predictions={}, loss=jnp.mean(y), train_op=optax.sgd(0.1))
+
+    estimator = ec.Estimator(without, model_dir=str(tmp_path)).train(lambda: iter([{"x": X}]))
+    with pytest.raises(EstimatorError, match=r"^Missing predictions\. .* Name one: predictions={'y': y}\.$"):
+        next(estimator.predict(lambda: iter([{"x": X}])))
