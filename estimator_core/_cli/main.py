@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import re
 import select
@@ -42,6 +43,13 @@ COMMANDS = tuple(
 FAILED, CAN_BE_RESUMED, INTERRUPTED = 1, 75, 130
 #: The modules whose errors docs/errors.md explains by name.
 _CATALOGUE = ("estimator_core.errors", "estimator_core._storage.contract", "estimator_core._journal.entries")
+#: What a file system refuses, whatever the program -> the word of docs/errors.md, what to do.
+_REFUSED = {
+    errno.ENOSPC: ("StorageFullError", "Free some space, then start the same command again."),
+    errno.EDQUOT: ("StorageFullError", "Free some space, then start the same command again."),
+    errno.EROFS: ("StorageDeniedError", "Use a directory that can be written."),
+    errno.EACCES: ("StorageDeniedError", "Use a path that this user may read and write."),
+}
 #: What people type -> the command that does it.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
 
@@ -173,6 +181,14 @@ def _guarded(given: argparse.Namespace) -> int:
         told = re.sub(r"\n(?! )", "\n  ", str(error))  # all lines after the first belong to it
         print(f"{program}: error: {told}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
         return WRONG_USAGE if of_the_words else FAILED
+    except OSError as error:
+        if debug or error.errno not in _REFUSED:
+            raise
+        heading, cure = _REFUSED[error.errno]
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
+        told = told if cure[:15] in told else f"{told.rstrip('.')}. {cure}"  # who names the place may say what to do
+        print(f"{program}: error: {told} [{heading}]", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from estimator_core._cli import checkpoints
+from estimator_core._cli.main import main
 
 COMMAND = [sys.executable, "-m", "estimator_core._cli.main"]
 NOTICED = pytest.mark.parametrize("buffered", [True, False], ids=["at the end", "at once"])
@@ -61,3 +65,30 @@ def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
     assert done.returncode == 1
     assert done.stderr.endswith("BrokenPipeError: [Errno 32] Broken pipe\n")
     assert "line 8, in run" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "cure"),
+    [
+        (errno.ENOSPC, "Free some space, then start the same command again. [StorageFullError]"),
+        (errno.EROFS, "Use a directory that can be written. [StorageDeniedError]"),
+        (errno.EACCES, "Use a path that this user may read and write. [StorageDeniedError]"),
+    ],
+    ids=lambda one: errno.errorcode.get(one, ""),
+)
+def test_what_a_file_system_refuses_is_told_in_one_line(
+    number: int, cure: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the command was doing; its traceback is shown by --debug, and that of any other fault always."""
+
+    def run(args: object) -> int:
+        raise OSError(number, os.strerror(number), "scores.csv")
+
+    monkeypatch.setattr(checkpoints, "run", run)
+    assert main(["checkpoints", "model"]) == 1
+    assert capsys.readouterr().err == f"estimator checkpoints: error: scores.csv: {os.strerror(number)}. {cure}\n"
+    with pytest.raises(OSError, match="scores"):
+        main(["--debug", "checkpoints", "model"])
+    number = errno.EIO
+    with pytest.raises(OSError, match="scores"):
+        main(["checkpoints", "model"])
