@@ -27,8 +27,14 @@ _log = logging.getLogger("estimator_core")
 
 
 def event_files(root: Path) -> Iterator[tuple[str, int]]:
-    """The event files that runs with a journal wrote below a model_dir, each with the epoch in its name."""
+    """The event files that the runs of a model_dir wrote, each with the epoch in its name.
+
+    A directory below with a journal of its own is another model_dir: its files count there.
+    """
     for directory, names, files in os.walk(root):
+        if "journal" in names and Path(directory) != root:
+            names.clear()
+            continue
         names[:] = sorted(name for name in names if not (Path(directory) == root and name in _NOT_OURS))
         inside = os.path.join(directory, "")  # joined once: a directory may hold thousands of files
         for name in sorted(files):

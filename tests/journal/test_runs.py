@@ -352,6 +352,21 @@ def test_a_run_without_checkpoints_takes_an_epoch_and_records_its_event_files(tm
     assert audit(run).findings == ()
 
 
+def test_runs_in_directories_below_keep_their_event_files(tmp_path: Path) -> None:
+    """As the linear model that `estimator tabular train` puts into the model_dir of another one."""
+    run = tmp_path / "run"
+    inner = (run / "linear_baseline", run / "deep" / "er")
+    for place in (run, *inner):
+        train(str(place), 5)
+    below = {path: path.read_bytes() for place in inner for path in place.rglob("events.out.*")}
+    assert len(below) == 6  # of the training and of two evaluations each
+    assert audit(run).findings == ()
+    train(str(run), STEPS)
+    assert main(["audit", str(run), "--repair"]) == 0
+    assert {path: path.read_bytes() for path in below} == below
+    assert all(audit(place).findings == () for place in (run, *inner))
+
+
 def test_retention_deletes_what_this_lineage_names_and_nothing_else(tmp_path: Path, trained: Path) -> None:
     run = copied(trained, tmp_path / "run")
     shutil.copytree(run / "checkpoints" / "5", run / "checkpoints" / "3")
