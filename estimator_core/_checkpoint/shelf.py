@@ -5,6 +5,7 @@ A `Publisher` brings a checkpoint to another place, where the directories of its
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,13 @@ def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> se
         (value if rule.mode == "min" else -value, step) for step, value in values.items() if not math.isnan(value)
     )
     return {step for _, step in ranked[: rule.n]}
+
+
+@functools.cache  # told once
+def _tell_of_no_best(rule: KeepBest, known: tuple[str, ...]) -> None:
+    where = f"the evaluation {rule.evaluation!r}" if rule.evaluation else "the evaluation without a name"
+    has = f"It has {', '.join(known)}" if known else "It has no results; KeepBest(evaluation=...) names another"
+    _log.warning("Checkpoints are deleted, none as the best: %s has no %r. %s.", where, rule.metric, has)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +94,11 @@ class Retention:
         steps = sorted(hours)
         kept = set(steps[-self.keep_max :]) | self._hourly(hours)
         if self.keep_best is not None:
-            kept |= best_steps(self.keep_best, steps, self.results())
+            results = self.results()
+            kept |= best_steps(self.keep_best, steps, results)
+            known = {name for metrics in results.values() for name in metrics}
+            if self.keep_best.metric not in known and not kept.issuperset(steps):
+                _tell_of_no_best(self.keep_best, tuple(sorted(known)))
         return [step for step in steps if step not in kept]
 
     def _hourly(self, hours: Mapping[int, float]) -> set[int]:

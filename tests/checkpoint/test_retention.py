@@ -6,6 +6,7 @@ import re
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -157,3 +158,24 @@ def test_rules_only_add(times, keep_max, every, best):
 def test_rules_that_make_no_sense_are_refused(make, words):
     with pytest.raises(ArgumentError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("results", "evaluation", "told"),
+    [
+        ({1: {"loss": 1.0, "auc": 0.5}}, None, "the evaluation without a name has no 'acuracy'. It has auc, loss."),
+        ({}, "held_out", "the evaluation 'held_out' has no 'acuracy'. It has no results; KeepBest(evaluation=...)"),
+    ],
+    ids=["another name", "another evaluation"],
+)
+def test_a_best_that_nobody_measures_is_told_once_when_a_checkpoint_goes(
+    results: Any, evaluation: str | None, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rule = KeepBest(metric="acuracy", mode="max", evaluation=evaluation)
+    retention = Retention(keep_max=1, keep_best=rule, results=lambda: results)
+    assert retention.superfluous({1: 0.0}) == []
+    assert not caplog.messages
+    for _ in range(2):
+        assert retention.superfluous({1: 0.0, 2: 0.1}) == [1]
+    (message,) = caplog.messages
+    assert told in message
