@@ -220,3 +220,20 @@ def test_an_object_that_is_infinite_as_float32_is_no_label():
     batches, convert = contract.open([({}, labels)], mode="train", memory=Path("none"), check=True)
     with pytest.raises(InputError, match=r"Labels hold inf in row 1 of batch 1, .*: it is not finite"):
         convert(batches[0])
+
+
+def test_labels_that_are_strings_need_what_the_error_names(tmp_path):
+    """The transforms of a head without a vocabulary turn no string into an id."""
+    x, kinds = np.ones((6, 1), np.float32), np.array(["ape", "bee", "cat"] * 2)
+    rows = ec.inputs.numpy_input_fn({"x": x}, kinds, batch_size=3, shuffle=False)
+
+    def train(head, folder):
+        def model_fn(features, labels, mode):
+            logits = features["x"] @ ec.get_variable("kernel", (1, 3))
+            return head.create_estimator_spec(features, mode, logits, labels, optimizer=optax.sgd(0.1))
+
+        ec.Estimator(model_fn, str(tmp_path / folder), label_transforms=head.label_transforms()).train(rows)
+
+    with pytest.raises(ArgumentError, match=r"give the head label_vocabulary=\[\.\.\.\] and the Estimator label_tr"):
+        train(eh.MultiClassHead(3), "without")
+    train(eh.MultiClassHead(3, label_vocabulary=["ape", "bee", "cat"]), "with")

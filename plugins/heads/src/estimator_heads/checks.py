@@ -16,7 +16,8 @@ from estimator_core.metrics import padding_mask
 NO_LABELS = (
     "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data contains "
     "your label feature. Check that your input_fn properly parses and returns labels. Strings never reach the model: "
-    "if the labels are strings, give the Estimator label_transforms=head.label_transforms(), which turns them into ids."
+    "if the labels are strings, give the head label_vocabulary=[...] and the Estimator "
+    "label_transforms=head.label_transforms(), which turns them into ids."
 )
 
 
