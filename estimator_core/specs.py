@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from estimator_core._deferred import refuse_deferred
 from estimator_core._left_out import by_name, leaving_out
+from estimator_core._members import refuse_deferred
 from estimator_core._moved import attributes_of
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
@@ -253,8 +253,7 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
     """The listeners as a tuple; refuses what is not a `CheckpointListener`."""
     items = _as_tuple(listeners, "saving_listeners", "a list of ec.CheckpointListener", ArgumentTypeError)
     for listener in items:
-        missing = [method for method in _LISTENER_METHODS if not callable(getattr(listener, method, None))]
-        if isinstance(listener, type) or missing:
+        if isinstance(listener, type) or not all(callable(getattr(listener, m, None)) for m in _LISTENER_METHODS):
             raise ArgumentTypeError(
                 f"saving_listeners must be a list of ec.CheckpointListener, given: {listener!r}. Derive it from "
                 "ec.CheckpointListener."

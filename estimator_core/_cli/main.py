@@ -182,9 +182,10 @@ def _guarded(given: argparse.Namespace) -> int:
         print(f"{program}: error: {told}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
         return WRONG_USAGE if of_the_words else FAILED
     except OSError as error:
-        if debug or error.errno not in _REFUSED:
+        heading, cure = _REFUSED.get(error.errno or 0, ("", ""))
+        of_a_path = error.filename is not None or heading == "StorageFullError"  # not of a port
+        if debug or not heading or not of_a_path:
             raise
-        heading, cure = _REFUSED[error.errno]
         told = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
         told = told if cure[:15] in told else f"{told.rstrip('.')}. {cure}"  # who names the place may say what to do
         print(f"{program}: error: {told} [{heading}]", file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pluggy
 
 from estimator_core import hookspecs
-from estimator_core._deferred import refuse_deferred
+from estimator_core._members import refuse_deferred
 from estimator_core._plugins.capabilities import capabilities_of
 from estimator_core._plugins.contract import (
     HOOK_NAMES,

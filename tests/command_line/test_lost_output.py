@@ -92,3 +92,12 @@ def test_what_a_file_system_refuses_is_told_in_one_line(
     number = errno.EIO
     with pytest.raises(OSError, match="scores"):
         main(["checkpoints", "model"])
+
+
+def test_a_port_that_is_refused_is_taken_for_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(args: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(checkpoints, "run", run)
+    with pytest.raises(PermissionError):
+        main(["checkpoints", "model"])

@@ -112,7 +112,7 @@ MUTANTS = (
     Mutant(
         name="a-method-of-a-hook-may-yield",
         guarantee="rule 290",
-        file=_ROOM + "_deferred.py",
+        file=_ROOM + "_members.py",
         old="elif inspect.isgeneratorfunction(member):\n",
         new="elif False:\n",
         tests=(

@@ -381,7 +381,7 @@ MUTANTS = (
     Mutant(
         name="an-earlier-member-is-taken-in-silence",
         guarantee="rule 35",
-        file=_CORE + "_hook_members.py",
+        file=_CORE + "_members.py",
         old="if name in _EARLIER:",
         new="if False:",
         tests=("test_a_reserved_name_is_refused_with_its_cure",),
@@ -389,7 +389,7 @@ MUTANTS = (
     Mutant(
         name="a-misspelt-member-is-taken-in-silence",
         guarantee="rule 35",
-        file=_CORE + "_hook_members.py",
+        file=_CORE + "_members.py",
         old="if name.startswith(RESERVED) and name not in METHODS:",
         new="if False:",
         tests=("test_a_reserved_name_is_refused_with_its_cure",),
@@ -397,7 +397,7 @@ MUTANTS = (
     Mutant(
         name="a-class-may-put-an-attribute-for-a-method",
         guarantee="rule 35",
-        file=_CORE + "_hook_members.py",
+        file=_CORE + "_members.py",
         old="if name in METHODS and not _is_method(value):",
         new="if False:",
         tests=("test_an_attribute_in_the_place_of_a_method_is_refused",),
@@ -405,7 +405,7 @@ MUTANTS = (
     Mutant(
         name="an-object-may-put-an-attribute-for-a-method",
         guarantee="rule 35",
-        file=_CORE + "_hook_members.py",
+        file=_CORE + "_members.py",
         old="        if not callable(value):\n",
         new="        if False:\n",
         tests=("test_an_attribute_in_the_place_of_a_method_is_refused",),
@@ -413,7 +413,7 @@ MUTANTS = (
     Mutant(
         name="any-place-is-taken",
         guarantee="rule 35",
-        file=_CORE + "_hook_members.py",
+        file=_CORE + "_members.py",
         old="    if place not in PLACES:\n",
         new="    if False:\n",
         tests=("test_a_place_that_does_not_exist_is_refused",),

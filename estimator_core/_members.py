@@ -1,12 +1,12 @@
-"""Which names a hook may define: its members, and the messages about other names."""
+"""Members of what users and plugins write: names that a hook may define, and methods whose call runs nothing."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from estimator_core._deferred import refuse_deferred
 from estimator_core.errors import HookError
 
 METHODS = (
@@ -76,6 +76,28 @@ def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
                 f"belongs. Give the attribute another name, `_{name}` for example."
             )
     refuse_deferred(hook, METHODS, describe(hook), HookError)
+
+
+def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type[Exception]) -> None:
+    """Refuses an object with a member that would never run, as nobody awaits or iterates what its call returns.
+
+    Args:
+        owner: has the members.
+        names: of the members.
+        where: the first words of the message.
+        error: the kind of error.
+
+    Example:
+        >>> refuse_deferred(dict, ["get"], "the table", TypeError)
+    """
+    for name in names:
+        member, how = getattr(owner, name), ""
+        if inspect.iscoroutinefunction(member) or inspect.isasyncgenfunction(member):
+            how = "async"
+        elif inspect.isgeneratorfunction(member):
+            how = "yield"
+        if how:
+            raise error(f"{where}: `{name}` has `{how}`, so its call runs nothing of it. Take `{how}` out.")
 
 
 def _is_method(value: object) -> bool:
