@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import weakref
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -133,5 +134,5 @@ def ended_at_exit(predictions: Generator[Any, None, None]) -> Generator[Any, Non
 @atexit.register
 def _end_all() -> None:
     for predictions in list(_UNFINISHED):
-        if not predictions.gi_running:
+        with contextlib.suppress(ValueError):  # another thread reads it
             predictions.close()
