@@ -216,6 +216,13 @@ def test_parts_of_a_module_with_tied_weights_are_loaded_by_their_own_paths():
     assert second(np.ones((1, 3), np.float32)).tolist() == [[3 * 28 * 7 + 7]]
 
 
+def test_values_of_another_module_are_not_taken_for_tied_weights():
+    values = {"m/first/kernel": np.ones((3, 3), np.float32), "m/bias": np.ones(3, np.float32)}
+    with pytest.raises(VariableError, match=r"first/kernel: not in the instance") as refused:
+        write_back(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), values, name="m")
+    assert "Load each part" not in str(refused.value)
+
+
 def test_weights_tied_inside_one_module_are_stored_once(runner, batch):
     class Tied(nnx.Module):
         def __init__(self, rngs):

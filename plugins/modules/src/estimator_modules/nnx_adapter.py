@@ -55,7 +55,7 @@ class NnxAdapter:
                 "Flax NNX module", {name: variable.get_value().shape for name, variable in stored.items()}, values
             )
         except VariableError as error:
-            if not stored.keys() - values.keys():
+            if not values.keys() < stored.keys():  # other names are unknown here: it is another module
                 raise
             raise VariableError(
                 f"{error}\nWhat a module shares with an earlier one is under the path of that one. Load each part by "
