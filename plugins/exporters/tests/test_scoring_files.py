@@ -341,6 +341,7 @@ def test_rows_of_parquet_whose_lists_do_not_fit_are_skipped_as_others_are(tmp_pa
     reading = Reading(inputs={"x": Feature((None, 2))}, batch_size=4, skip_bad_rows=True, keep=("k",))
     batches = list(read(path, reading))
     assert [batch.arrays["x"].tolist() for batch in batches] == [[[1, 2], [4, 5]], [[12, 13]]]
+    assert [batch.first for batch in batches] == [0, 2]  # among the rows that could be read
     assert [batch.kept["k"].tolist() for batch in batches] == [[b"a", b"c"], [b"i"]]
     assert "row 1: column 'x' has 1 values, and the signature takes 2." in caplog.text
     assert f"Skipped 6 rows of {path} whose lists do not fit the signature." in caplog.text

@@ -113,7 +113,7 @@ def suffix_of(path: Path) -> str:
 
 
 def read(path: Path, reading: Reading) -> Iterator[Batch]:
-    """The rows of a file; all batches but the last one are full.
+    """The rows of a file; all batches but the last one are full, except for rows of Parquet that are skipped.
 
     Raises:
         ArgumentError, InputError: rows that cannot be read; the message names file, row and column.
@@ -249,7 +249,6 @@ def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection
         bad = _misfits(path, first, batch, reading)
         for told in list(bad.values())[: max(_SHOWN - skipped, 0)]:
             _log.warning("Skipped %s", told)
-        skipped += len(bad)
         arrays = {name: _fitted(batch[name], feature) for name, feature in reading.inputs.items()}
         kept = {
             name: arrays[name] if name in arrays else as_text(batch[name], numbers=name in number_lists)
@@ -261,8 +260,8 @@ def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection
                 {name: np.delete(array, list(bad), axis=0) for name, array in each.items()} for each in (arrays, kept)
             )
         if len(bad) < rows:
-            yield Batch(path, first, arrays, kept)
-        first += rows
+            yield Batch(path, first - skipped, arrays, kept)
+        first, skipped = first + rows, skipped + len(bad)
     if skipped:
         _log.warning("Skipped %d rows of %s whose lists do not fit the signature.", skipped, path)
 
