@@ -1,5 +1,6 @@
 """When the exporters export, what they keep, and what they remember."""
 
+import errno
 import hashlib
 import json
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
@@ -68,12 +70,18 @@ def course(exporter, model_dir, losses, first_step=10, eval_name=None):
     return exported
 
 
-def kept_losses(model_dir):
+def kept(model_dir):
+    """The results of the exports that are recorded, best first."""
     state = json.loads((Path(model_dir) / "export" / "best" / "best.json").read_text())
-    kept = {entry["path"]: entry["eval_result"]["loss"] for entry in state["exports"]}
-    missing = [path for path in kept if not (Path(model_dir) / "export" / "best" / path).is_dir()]
+    missing = [
+        one["path"] for one in state["exports"] if not (Path(model_dir) / "export" / "best" / one["path"]).is_dir()
+    ]
     assert not missing, f"recorded, but not there: {missing}"
-    return list(kept.values())
+    return [entry["eval_result"] for entry in state["exports"]]
+
+
+def kept_losses(model_dir):
+    return [result["loss"] for result in kept(model_dir)]
 
 
 def test_the_true_best_is_remembered_over_restarts(tmp_path):
@@ -196,6 +204,89 @@ def test_compare_fn_is_asked_once_about_each_evaluation(tmp_path, keep):
     exporter = BestExporter("best", nothing, compare_fn=smaller, keep=keep, exports_to_keep=1)
     assert course(exporter, tmp_path, [5.0, 6.0, 4.0, 4.5, 3.0, 8.0]) == [True, False, True, False, True, False]
     assert asked == [(5.0, 5.0), (5.0, 6.0), (5.0, 4.0), (4.0, 4.5), (4.0, 3.0), (3.0, 8.0)]
+
+
+@pytest.mark.parametrize("keep", ["newest", "best"])
+def test_compare_fn_gets_arrays_and_texts_whole_also_after_a_restart(tmp_path, keep):
+    """They are on record as lists, and were not in the memory of what was exported."""
+
+    def recall(best_eval_result, current_eval_result):
+        assert {best_eval_result["of"], current_eval_result["of"]} == {"test"}
+        return current_eval_result["recall"].mean() > best_eval_result["recall"].mean()
+
+    def made():
+        return BestExporter("best", nothing, compare_fn=recall, keep=keep, exports_to_keep=1)
+
+    exporter, estimator, path = made(), FakeExporting(tmp_path), str(tmp_path / "export" / "best")
+    for step, of_classes, better in ((10, (0.1, 0.2), True), (20, (0.5, 0.7), True), (30, (0.6, 0.2), False)):
+        recalls, facts = np.array(of_classes, np.float32), {"loss": 1.0, "of": "test"}
+        record(estimator.eval_dir(), step, recall=recalls.tolist(), **facts)
+        for asked in (exporter, made()):
+            result = {"recall": recalls, "global_step": step, **facts}
+            found = asked.export(estimator, path, f"checkpoints/{step}", result, False)
+            assert (found is not None) == (better and asked is exporter)
+    assert [entry["recall"] for entry in kept(tmp_path)] == [np.array((0.5, 0.7), np.float32).tolist()]
+
+
+def more_accurate(best_eval_result, current_eval_result):
+    return current_eval_result["accuracy"] > best_eval_result["accuracy"]
+
+
+def exported_by(exporter, model_dir, step, **metrics):
+    """Whether an evaluation is exported; it is on record before."""
+    estimator = FakeExporting(model_dir)
+    record(estimator.eval_dir(), step, **metrics)
+    path = str(Path(model_dir) / "export" / exporter.name)
+    return exporter.export(estimator, path, f"checkpoints/{step}", {**metrics, "global_step": step}, False) is not None
+
+
+def test_another_compare_fn_keeps_what_it_finds_best(tmp_path):
+    by_loss = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+    assert exported_by(by_loss, tmp_path, 10, loss=1.0, accuracy=0.5)
+    assert exported_by(by_loss, tmp_path, 20, loss=2.0, accuracy=0.9)
+    by_accuracy = BestExporter("best", nothing, compare_fn=more_accurate, keep="best", exports_to_keep=2)
+    assert exported_by(by_accuracy, tmp_path, 30, loss=3.0, accuracy=0.7)
+    assert [entry["accuracy"] for entry in kept(tmp_path)] == [0.9, 0.7]
+
+
+def test_exports_without_the_metric_make_room_for_those_that_have_it(tmp_path):
+    by_loss = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+    assert exported_by(by_loss, tmp_path, 10, loss=1.0)
+    assert exported_by(by_loss, tmp_path, 20, loss=2.0)
+    by_accuracy = BestExporter("best", nothing, compare_fn=more_accurate, keep="best", exports_to_keep=2)
+    found = [
+        exported_by(by_accuracy, tmp_path, step, loss=3.0, accuracy=accuracy)
+        for step, accuracy in ((30, 0.5), (40, 0.4), (50, 0.3))
+    ]
+    assert found == [True, True, False]
+    assert [entry["accuracy"] for entry in kept(tmp_path)] == [0.5, 0.4]
+
+
+def test_a_checkpoint_that_is_evaluated_again_keeps_its_export(tmp_path):
+    base, checkpoint = tmp_path / "export" / "best", tmp_path / "checkpoints" / "10"
+    export = exported_already(base, checkpoint)
+    for loss in (5.0, 4.9):  # by other processes, on machines that differ in the last places
+        exporter = BestExporter("best", nothing, keep="best", exports_to_keep=1)
+        result = {"loss": loss, "global_step": 10}
+        assert exporter.export(FakeExporting(tmp_path), str(base), str(checkpoint), result, True) == str(export)
+    assert kept_losses(tmp_path) == [4.9]
+
+
+def test_an_export_that_was_made_and_not_recorded_is_recorded_by_the_next_call(tmp_path, monkeypatch):
+    base, checkpoint = tmp_path / "export" / "best", tmp_path / "checkpoints" / "10"
+    export = exported_already(base, checkpoint)
+    exporter = BestExporter("best", nothing)
+    call = FakeExporting(tmp_path), str(base), str(checkpoint), {"loss": 5.0, "global_step": 10}, True
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("estimator_exporters.exporters.best.write_record", full)
+        with pytest.raises(OSError, match="the disk is full"):
+            exporter.export(*call)
+    assert exporter.export(*call) == str(export)
+    assert kept_losses(tmp_path) == [5.0]
 
 
 def test_steps_are_exported_once_each_over_restarts(tmp_path):

@@ -89,20 +89,13 @@ class SavedModelWriter:
                 done(path)
             self._collect(export_path)
 
-        self._written = asked
-        existing = made_from(checkpoint_path, export_path, self._format, self._assets_extra, self._receiver_fn)
-        if existing is not None:
-            finish(existing)
-            return existing
-        try:
-            if self._background:
-                self._pending = (estimator.start_export(export_path, self._receiver_fn, **arguments), finish)
-                return None
-            path = estimator.export_saved_model(export_path, self._receiver_fn, **arguments)
-        except BaseException:
-            self._written = None
-            raise
-        finish(path)
+        path = made_from(checkpoint_path, export_path, self._format, self._assets_extra, self._receiver_fn)
+        if path is None and self._background:
+            self._pending = (estimator.start_export(export_path, self._receiver_fn, **arguments), finish)
+        else:
+            path = path or estimator.export_saved_model(export_path, self._receiver_fn, **arguments)
+            finish(path)
+        self._written = asked  # not before: after a failure, the next call tries again
         return path
 
     def rehearse(self, check: Callable[..., None]) -> None:
@@ -116,10 +109,10 @@ class SavedModelWriter:
         (pending, finish), self._pending = self._pending, None
         try:
             path = pending.wait()
+            finish(path)
         except BaseException:
             self._written = None
             raise
-        finish(path)
         return path
 
     def _collect(self, export_path: str) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import remove_export
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
-from estimator_exporters.exporters.records import read_record, scalars, write_record
+from estimator_exporters.exporters.records import plain, read_record, write_record
 
 _log = logging.getLogger("estimator_exporters")
 _STATE = "best.json"
@@ -48,7 +52,8 @@ class BestExporter(WritingExporter):
         event_file_pattern: not used: results are read from the evaluation's own record, whatever its name.
         compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller
             loss. A process asks it once about each two results, and about each new result beside the best so far.
-            The first result is compared with itself, to see that it can be.
+            The first result is compared with itself, to see that it can be. Metrics that are arrays are arrays in
+            results of earlier processes, too.
         assets_extra: files to add: name in the export to path.
         exports_to_keep: exports kept; None keeps all.
         keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among
@@ -133,7 +138,7 @@ class BestExporter(WritingExporter):
         self._tell_of_better(estimator, eval_result, earlier)
 
         def remember(path: str) -> None:
-            entry = {"path": Path(path).name, "eval_result": scalars(eval_result)}
+            entry = {"path": Path(path).name, "eval_result": plain(eval_result)}
             write_record(state, {"exports": self._ranked(kept, entry, Path(export_path))})
 
         return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
@@ -141,8 +146,26 @@ class BestExporter(WritingExporter):
     def _better(self, best: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
         pair = _content(best), _content(current)
         if pair not in self._answers:
-            self._answers[pair] = bool(self._compare(best_eval_result=best, current_eval_result=current))
+            self._answers[pair] = bool(
+                self._compare(best_eval_result=_arrays(best), current_eval_result=_arrays(current))
+            )
+            if self._answers[pair]:  # the other is not better then
+                self._answers.setdefault((pair[1], pair[0]), False)
         return self._answers[pair]
+
+    def _gives_way(self, kept: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+        """Whether a result ranks above one that was kept. What cannot be compared ranks below the others."""
+        try:
+            return self._better(kept, result)
+        except (KeyError, ArgumentError):
+            return self._is_comparable(result)
+
+    def _is_comparable(self, result: Mapping[str, Any]) -> bool:
+        try:
+            self._better(result, result)
+        except (KeyError, ArgumentError):
+            return False
+        return True
 
     def _compared_with(self, best: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
         try:
@@ -211,15 +234,18 @@ class BestExporter(WritingExporter):
             entry["eval_result"].get("global_step") == current.get("global_step") for entry in kept
         ):
             return False
-        return len(kept) < self._best_to_keep or any(self._better(entry["eval_result"], current) for entry in kept)
+        return len(kept) < self._best_to_keep or any(self._gives_way(entry["eval_result"], current) for entry in kept)
 
     def _ranked(self, kept: list[dict[str, Any]], entry: dict[str, Any], directory: Path) -> list[dict[str, Any]]:
         """The entries to keep, best first; exports beyond them are deleted."""
         if self._best_to_keep is None:
             return [entry]
-        worse = (place for place, one in enumerate(kept) if self._better(one["eval_result"], entry["eval_result"]))
-        place = next(worse, len(kept))
-        ranked = [*kept[:place], entry, *kept[place:]]
+        ranked: list[dict[str, Any]] = []
+        for one in (*(one for one in kept if one["path"] != entry["path"]), entry):  # it may be evaluated again
+            place = len(ranked)  # kept ones are in order, unless another compare_fn ranked them
+            while place and self._gives_way(ranked[place - 1]["eval_result"], one["eval_result"]):
+                place -= 1
+            ranked.insert(place, one)
         for one in ranked[self._best_to_keep :]:
             remove_export(directory / one["path"])
             _log.info("Exporter %s deleted %s: %d are better.", self.name, one["path"], self._best_to_keep)
@@ -237,7 +263,12 @@ def _kept(state: Path) -> list[dict[str, Any]]:
 
 def _content(result: Mapping[str, Any]) -> str:
     """What tells a result from others, whether it was recorded or has just been computed."""
-    return repr(sorted(scalars(result).items()))
+    return hashlib.sha256(json.dumps(plain(result), sort_keys=True).encode()).hexdigest()
+
+
+def _arrays(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as an evaluation returns it: a list on record is an array."""
+    return {name: np.asarray(value) if isinstance(value, list) else value for name, value in result.items()}
 
 
 def _check_compare_fn(compare_fn: Any) -> None:

@@ -28,10 +28,17 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
         draft.write_text(json.dumps(dict(content)) + "\n")
 
 
-def scalars(result: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of an evaluation's result."""
-    return {
-        str(name): float(value)
-        for name, value in result.items()
-        if isinstance(value, (int, float, np.number, np.ndarray)) and np.ndim(value) == 0
-    }
+def plain(result: Mapping[str, Any]) -> dict[str, Any]:
+    """An evaluation's result as JSON holds it: the same, whether it was computed, recorded or remembered."""
+    return {str(name): _plain(value) for name, value in result.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if value is None or isinstance(value, (str, list)):  # an array on record is a list
+        return value
+    if isinstance(value, (int, float)):
+        return float(value)
+    array = np.asarray(value)
+    return array.tolist() if array.ndim or array.dtype.kind in "USO" else float(array)
