@@ -217,8 +217,9 @@ class Run(Protocol):
         ...
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step. Its
-        values are delivered to `on_values`, stacked, and do not interrupt a dispatch.
+        """Declares, in `begin`, that the hook wants the output `name` of every step. Its values are delivered to
+        `on_values`, stacked, and do not interrupt a dispatch. In `after_create` it may name what every step returns
+        anyway: in an evaluation, the loss alone.
         """
         ...
 
@@ -419,8 +420,8 @@ class Hook:
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Gets the outputs that `run.follow` named, some time after the steps ran (values[name].shape ==
-        (len(steps),)), in order, with none missing at `end`. A name that these steps do not produce, because of the
-        shape of their batches, is not in `values`.
+        (len(steps), *shape)), in order, with none missing at `end`. Steps whose outputs differ in shape come in calls
+        of their own. A name that these steps do not produce, because of the shape of their batches, is not in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:

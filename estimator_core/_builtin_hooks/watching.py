@@ -142,7 +142,7 @@ _LOSS, _EVERY = "loss", 100
 
 
 class NanTensorHook(Hook):
-    """Watches a scalar output of every step without making the loop wait: values of past steps are delivered in bulk.
+    """Watches an output of every step without making the loop wait: values of past steps are delivered in bulk.
 
     The step that was first not finite is named although it is noticed some steps later. Checkpoints are safe meanwhile:
     a state that is not finite is never saved.
@@ -195,9 +195,9 @@ class NanTensorHook(Hook):
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
         """Looks for the first value that is not finite."""
         watched = np.asarray(values[self._name])
-        bad = np.flatnonzero(~np.isfinite(watched))
+        bad = np.argwhere(~np.isfinite(watched))
         if bad.size:
-            self._diverged(run, steps[int(bad[0])], str(float(watched[bad[0]])))
+            self._diverged(run, steps[int(bad[0][0])], str(float(watched[tuple(bad[0])])))
 
     def _diverged(self, run: Run, step: int, value: str) -> None:
         _log.error("Model diverged with %s = %s at step %d.", self._name, value, step)

@@ -176,6 +176,16 @@ class LazyOutputs(Mapping[str, Any]):
             stacked=self._stacked,
         )
 
+    def shapes(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The shape of each value of one step, of those there are; () for one that is computed on the host."""
+        values, axes = self._values, int(self._stacked)
+        return {name: getattr(values[name], "shape", ())[axes:] for name in names if name in values}
+
+    @property
+    def nbytes(self) -> int:
+        """What the outputs occupy."""
+        return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(self._values))
+
     def __contains__(self, name: object) -> bool:
         return name in self._values or name in self._extras
 

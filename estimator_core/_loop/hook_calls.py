@@ -185,8 +185,8 @@ def _has(hooks: Sequence[Hook], hook: Hook) -> bool:
     return any(hook is known for known in hooks)
 
 
-#: Dispatches that are kept before their values are delivered.
-_BUFFER = 256
+#: Dispatches that are kept before their values are delivered, and the bytes that these should not exceed.
+_BUFFER, _BYTES = 256, 1 << 26
 
 
 class Streams:
@@ -201,6 +201,7 @@ class Streams:
         self._followers, self._calls = list(followers), calls
         self._wanted = {name for _, names in followers for name in names}
         self._buffer: list[LazyOutputs] = []
+        self._most = 0  # until the first dispatch shows how large its outputs are
         self._warned: list[Any] = []
 
     def __bool__(self) -> bool:
@@ -209,7 +210,9 @@ class Streams:
     def add(self, outputs: LazyOutputs) -> None:
         """Keeps the outputs of a dispatch."""
         self._buffer.append(outputs.only(self._wanted))
-        if len(self._buffer) >= _BUFFER:
+        if not self._most:
+            self._most = min(_BUFFER, max(4, _BYTES // (self._buffer[0].nbytes or 1)))
+        if len(self._buffer) >= self._most:
             self.hand_over(keep=2)  # the newest may still be running
 
     def hand_over_to(self, step: int) -> None:
@@ -222,8 +225,8 @@ class Streams:
         if not ready:
             return
         for hook, names in self._followers:
-            for present, run in itertools.groupby(ready, key=lambda part: tuple(n for n in names if n in part)):
-                parts = list(run)
+            for shapes, run in itertools.groupby(ready, key=lambda part: part.shapes(names)):
+                present, parts = list(shapes), list(run)
                 steps = range(parts[0].steps.start, parts[-1].steps.stop)
                 if len(present) < len(names):
                     self._warn_of_gap(hook, sorted(set(names) - set(present)), steps.start)

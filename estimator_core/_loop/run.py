@@ -114,7 +114,7 @@ class LoopRun:
         return frozenset(self.fetches.union(self.output_names.intersection(self.followed)))
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin` or `after_create`, that the hook wants the scalar output `name` of every step."""
+        """Declares, in `begin` or `after_create`, that the hook wants the output `name` of every step."""
         self.followed.append(name)
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:

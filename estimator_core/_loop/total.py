@@ -20,6 +20,8 @@ from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated
 _log = logging.getLogger("estimator_core")
 #: An evaluation of fewer batches logs each, any other about so many lines.
 _FEW_STEPS, _LINES = 20, 10
+#: The outputs of every step, asked for or not.
+_RETURNED = {"loss"}
 
 
 class Total:
@@ -127,7 +129,7 @@ def prepared(
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
     leaves, structure = jax.tree.flatten(data[1:])
     form = structure, tuple(leaf.dtype for leaf in leaves)
-    eval_step = eval_steps(frozenset(run.fetches), form)
+    eval_step = eval_steps(frozenset(run.fetches.union(run.followed)) - _RETURNED, form)
     eval_step.prepare(*data)
     calls.add(eval_step.hooks)
     calls.begin()
@@ -135,7 +137,7 @@ def prepared(
     run.output_names = frozenset(eval_step.output_kinds)
     wanted = run.seal_fetches()
     check_fetches(wanted, run.output_names)
-    if wanted != eval_step.fetches:
-        eval_step = eval_steps(wanted, form)
+    if wanted - _RETURNED != eval_step.fetches:
+        eval_step = eval_steps(wanted - _RETURNED, form)
         eval_step.prepare(*data)
     return eval_step

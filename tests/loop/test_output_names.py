@@ -12,6 +12,7 @@ import optax
 import pytest
 
 import estimator_core as ec
+from estimator_core.builtin_hooks import NanTensorHook
 
 X = np.ones((8, 3), np.float32)
 Y = np.zeros(8, np.float32)
@@ -147,6 +148,64 @@ def test_a_named_value_that_a_hook_follows_comes_with_every_step(make_estimator:
     hook = Values("errors")
     run(make_estimator(model()).train(full_batches, steps=1), mode, hooks=[hook])
     assert hook.seen == ([2, 3] if mode == "train" else [1, 2, 3])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_values_whose_shapes_differ_come_in_calls_of_their_own(make_estimator: Any, mode: str) -> None:
+    """The last batch is short."""
+    shapes: list[Any] = []
+
+    class Follows(Values):
+        def on_values(self, run: Any, steps: range, values: Any) -> None:
+            shapes.extend((step, value.shape) for step, value in zip(steps, values["y"], strict=True))
+
+    estimator = make_estimator(model()).train(full_batches, steps=1)
+    call = {"train": estimator.train, "eval": estimator.evaluate, "infer": estimator.predict}[mode]
+    called = call(with_a_ragged_batch, hooks=[Follows("y")])
+    assert called is estimator or list(called)
+    first = 2 if mode == "train" else 1
+    assert shapes == [(first, (8,)), (first + 1, (8,)), (first + 2, (5,))]
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_values_of_examples_are_watched(make_estimator: Any, mode: str) -> None:
+    """The step is named, wherever in its batch the value is."""
+    bad = X.copy()
+    bad[5] = np.nan
+    estimator = make_estimator(model()).train(full_batches, steps=1)
+    call = estimator.train if mode == "train" else estimator.evaluate
+    step = 3 if mode == "train" else 2
+    with pytest.raises(ec.errors.NanLossDuringTrainingError, match=f"errors is nan at step {step}"):
+        call(lambda: iter([({"x": X}, Y), ({"x": bad}, Y), ({"x": X}, Y)]), hooks=[NanTensorHook("errors")])
+
+
+def test_large_values_that_hooks_follow_are_not_kept_for_long(make_estimator: Any) -> None:
+    calls: list[int] = []
+
+    class Follows(Values):
+        def on_values(self, run: Any, steps: range, values: Any) -> None:
+            calls.append(len(steps))
+
+    def large(features: Any, labels: Any, mode: str, params: Any) -> ec.EstimatorSpec:
+        loss = jnp.mean((features["x"] @ ec.get_variable("w", (3,))) ** 2)
+        ec.tensor("large", jnp.full((1 << 20, 4), loss))
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.1))
+
+    estimator = make_estimator(large).train(full_batches, steps=1)
+    estimator.evaluate(lambda: iter([({"x": X}, Y)] * 20), hooks=[Follows("large")])
+    assert sum(calls) == 20
+    assert max(calls) <= 4
+
+
+def test_a_hook_that_follows_costs_one_trace_and_none_for_the_loss(make_estimator: Any) -> None:
+    estimator = make_estimator(model()).train(full_batches, steps=1)
+    estimator.evaluate(full_batches)
+    assert estimator.trace_counts["eval"] == 1
+    estimator.evaluate(full_batches, hooks=[Values("loss")])
+    assert estimator.trace_counts["eval"] == 1
+    other = make_estimator(model()).train(full_batches, steps=1)
+    other.evaluate(full_batches, hooks=[Values("errors")])
+    assert other.trace_counts["eval"] == 1
 
 
 def test_metrics_of_training_are_outputs_of_every_step(make_estimator: Any, train_input: Any) -> None:

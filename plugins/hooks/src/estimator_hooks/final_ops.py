@@ -16,7 +16,7 @@ class FinalOpsHook(Hook):
     """Keeps named values of the last step, or what a function of the run returns at its end, in `final_ops_values`.
 
     Args:
-        final_ops: a name of a scalar output, a list or a dict of names, or a function `run -> value`.
+        final_ops: a name of an output, a list or a dict of names, or a function `run -> value`.
 
     Attributes:
         final_ops_values: in the structure of `final_ops`; available after the run. None if no step was made.
