@@ -91,6 +91,13 @@ def test_restarts_grace_and_cards():
     assert "XLA_FLAGS" not in json.dumps(made)
 
 
+@pytest.mark.parametrize(("given", "chosen"), [("", None), ("a=b,", {"a": "b"}), ("a=", {"a": ""})])
+def test_node_selectors_that_a_script_may_leave_empty(given, chosen):
+    _, made, *_ = objects(options={"cards": "nvidia.com/gpu", "node-selector": given})
+    spec = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert spec.get("nodeSelector") == chosen
+
+
 def test_a_volume_that_pods_share():
     _, made, *_ = objects(options={"volume": "disk:/shared/runs"})
     spec = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
@@ -106,6 +113,7 @@ def test_a_volume_that_pods_share():
         ({"options": {"partition": "gpu"}}, "has no option partition. Options: cards: "),
         ({"options": {"network-policy": "maybe"}}, "The option network-policy is yes or no, given: 'maybe'"),
         ({"options": {"node-selector": "a=b,gpu"}}, "The option node-selector is LABEL=VALUE,.*, given: 'a=b,gpu'"),
+        ({"options": {"node-selector": "a=b, c=d"}}, "The option node-selector is LABEL=VALUE,.*, given: 'a=b, c=d'"),
         ({"name": "7-days"}, "begins with a letter and does not end with a hyphen, given: '7-days'"),
         ({"name": "week-"}, "begins with a letter and does not end with a hyphen, given: 'week-'"),
         ({"name": "a" * 45}, "has a name of at most 44 characters on Kubernetes"),

@@ -39,7 +39,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 #: Options whose values have a form of ours: the form, and what a message calls it.
 _FORMS: Final = {
     "network-policy": ("yes|no", "yes or no"),
-    "node-selector": (r"[^=,]+=[^=,]*(,[^=,]+=[^=,]*)*", "LABEL=VALUE,LABEL=VALUE"),
+    "node-selector": (r"([^=,\s]+=[^=,\s]*(,[^=,\s]+=[^=,\s]*)*,?)?", "LABEL=VALUE,LABEL=VALUE"),
     "volume": (r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?:/.*", "CLAIM:/PATH"),
 }
 _LONGEST_POD = 63
