@@ -63,6 +63,9 @@ CALLS = {
     "tf.metrics.auc(y, p, w, 9, None, None, 'PR', 'n', 'careful_interpolation')": (
         "estimator_heads.metrics.auc(y, p, w, thresholds=9, curve='PR')"
     ),
+    "tf.metrics.auc(y, p, num_thresholds=9, thresholds=[0.5])": (
+        "estimator_heads.metrics.auc(y, p, num_thresholds=9, thresholds=[0.5])"
+    ),
     "tf.metrics.recall_at_k(y, p, 3, None, w)": (
         "estimator_heads.metrics.recall_at_k(y, p, 3, class_id=None, weights=w)"
     ),
@@ -100,7 +103,13 @@ CALLS = {
 
 
 #: Of a method, and one whose note says what to write.
-NOT_BOUND = ("ec.Estimator(m).export_saved_model", "glorot_uniform(uniform=False)", "regularizer=", "class_id=")
+NOT_BOUND = (
+    "ec.Estimator(m).export_saved_model",
+    "glorot_uniform(uniform=False)",
+    "regularizer=",
+    "class_id=",
+    "num_thresholds=",
+)
 
 
 def named(name: str) -> Any:

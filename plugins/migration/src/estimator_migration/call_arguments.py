@@ -45,9 +45,10 @@ def _by_keyword(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
 def _renamed(args: Sequence[cst.Arg], row: Row) -> list[cst.Arg]:
     """The arguments with the names of the successor, without those that it does not have."""
     kept: list[cst.Arg] = []
+    said = {argument.keyword.value for argument in args if argument.keyword is not None}.difference(row.arguments)
     for argument in args:
         word = "" if argument.keyword is None else argument.keyword.value
-        if word not in row.arguments:
+        if word not in row.arguments or row.arguments[word] in said:  # the name twice would be no program
             kept.append(argument)
         elif row.arguments[word] == "/":
             kept.append(argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
