@@ -87,6 +87,14 @@ def test_a_damaged_record_is_named_or_skipped(tmp_path: Path) -> None:
     assert len(some_records(bad, 6)) == 5
 
 
+def test_a_file_without_records_is_told(tmp_path: Path) -> None:
+    empty = Path(write(tmp_path / "empty.array_record", []))
+    assert some_records(empty, 6) == []
+    assert list(blocks_of_records(empty, feature_specs(SPEC, None))) == []
+    with pytest.raises(InputError, match=r"No records in 1 files, beginning with .*empty\.array_record"):
+        next(array_record_input_fn(str(empty), 5, SPEC, shuffle=False)())
+
+
 @pytest.mark.parametrize("content", [b"", b"id,count\n", bytes(1 << 17)])
 def test_a_file_that_is_none_is_named(pattern: str, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "zz.array_record"

@@ -260,7 +260,7 @@ def _decoded(source: Any, numbers: list[int], specs: Mapping[str, FeatureSpec]) 
 def _read(source: Any, numbers: list[int]) -> tuple[list[bytes], dict[int, Fault]]:
     """Some records, and the faults of those that cannot be read, which are empty here."""
     with suppress(RuntimeError):
-        return source.__getitems__(numbers), {}
+        return source.__getitems__(numbers) if numbers else [], {}  # which refuses to read none
     records: list[bytes] = []
     damaged: dict[int, Fault] = {}
     for place, number in enumerate(numbers):
