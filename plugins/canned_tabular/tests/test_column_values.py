@@ -209,18 +209,23 @@ def test_the_fill_of_a_sequence_is_refused_where_it_cannot_hold():
         transform.program({"s": ec.export.Feature((None, 4), "float32")})
 
 
+FLOATS = [[1.5], [2.0, -1.0, 3.0], [0.5, 4.0], [1.0, 2.0, 3.0, 4.0, 5.0]]
+
+
 @pytest.mark.plugins
-def test_sequences_of_numbers_in_a_file_are_as_long_as_in_memory(tmp_path):
+@pytest.mark.parametrize(("dtype", "fill"), [("float32", 0.0), ("int64", -1.0)])
+def test_sequences_of_numbers_in_a_file_are_as_long_as_in_memory(tmp_path, dtype, fill):
     """They were as long as the longest of their batch, rounded up to a power of two."""
     from estimator_inputs import VarLenFeature, example_class, tfrecord_input_fn, write_tfrecord
 
-    rows = [[1.5], [2.0, -1.0, 3.0], [0.5, 4.0], [1.0, 2.0, 3.0, 4.0, 5.0]]
+    rows = [[1], [2, -1, 3], [5, 4], [1, 2, 3, 4, 0]] if dtype == "int64" else FLOATS
     records = [example_class()() for _ in rows]
     for record, row in zip(records, rows, strict=True):
-        record.features.feature["s"].float_list.value.extend(row)
+        feature = record.features.feature["s"]
+        (feature.float_list if dtype == "float32" else feature.int64_list).value.extend(row)
     write_tfrecord(tmp_path / "rows.tfrecord", [record.SerializeToString() for record in records])
-    column = tab.sequence_numeric_column("s", max_values=6, fill=0.0)
-    spec = {"s": VarLenFeature("float32")}
+    column = tab.sequence_numeric_column("s", max_values=6, fill=fill)
+    spec = {"s": VarLenFeature(dtype)}
     for size in (1, 4):
         batches = list(tfrecord_input_fn(tmp_path / "rows.tfrecord", size, spec, shuffle=False)())
         found = [column.host_numbers(batch) for batch in batches]

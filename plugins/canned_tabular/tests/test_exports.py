@@ -168,6 +168,26 @@ def test_integers_crossed_by_name_are_told_and_exported_by_their_type(tmp_path, 
     np.testing.assert_array_equal(found["probabilities"], expected)
 
 
+def test_sequences_that_are_filled_up_with_different_numbers_are_exported_together(tmp_path):
+    """Zeros are no steps of the one, and steps of the other, which a batch of zeros does not show."""
+    columns = [
+        tab.sequence_numeric_column("speed", max_values=4, fill=0.0),
+        tab.sequence_numeric_column("gear", dtype="int64", max_values=4, fill=-1.0),
+    ]
+    features = {"speed": np.array([[1.5, 0.0, 0.0], [2.0, -1.0, 3.0]]), "gear": np.array([[0, -1, -1], [1, 2, 0]])}
+    model = tab.RNNClassifier(columns, units=[2], model_dir=str(tmp_path / "model"), config=ec.RunConfig(**QUIET))
+    model.train(lambda: [(features, np.array([[0], [1]]))])
+    loaded = ec.export.load(model.export_saved_model(str(tmp_path / "export"), tab.columns_receiver_fn(columns)))
+    records = [ec.export.example_class()() for _ in range(2)]
+    for row, steps in enumerate((1, 3)):
+        records[row].features.feature["speed"].float_list.value.extend(features["speed"][row, :steps].tolist())
+        records[row].features.feature["gear"].int64_list.value.extend(features["gear"][row, :steps].tolist())
+    requests = np.array([record.SerializeToString() for record in records], object)
+    found = loaded.raw_signatures["predict"](examples=requests)
+    expected = [row["probabilities"] for row in model.predict(lambda: [features])]
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mode", [pytest.param(ec.ModeKeys.EVAL, marks=pytest.mark.slow), ec.ModeKeys.TRAIN])
 @pytest.mark.parametrize("kind", ["LinearClassifier", pytest.param("LinearRegressor", marks=pytest.mark.slow)])
 def test_the_modes_with_labels(tmp_path, kind, mode):

@@ -106,6 +106,21 @@ def test_sequences_of_text_and_of_numbers_are_as_long_as_each_other_in_the_batch
         features_after([EquallyLong()], given | {"speeds": ec.export.Feature((None, 3))})
 
 
+class Ended(EquallyLong):
+    """The sequence of numbers ends where zeros begin."""
+
+    def apply(self, batch):
+        if ((batch["words"] != "").sum(axis=1) != (batch["speeds"] != 0).sum(axis=1)).any() or not batch["ages"].any():
+            raise InputError("Sequences must be as long as each other.")
+        return dict(batch)
+
+
+def test_sequences_that_end_where_zeros_begin_have_steps_in_a_batch_that_is_tried():
+    given = {name: ec.export.Feature((None, 4), dtype) for name, dtype in (("words", "string"), ("speeds", "bfloat16"))}
+    given["ages"] = ec.export.Feature((None,), "int64")
+    assert features_after([Ended()], given) == given
+
+
 def test_a_model_without_labels_has_an_eval_signature():
     receiver = ec.export.SupervisedInputReceiver({"x": X})
     assert (receiver.labels, receiver.bare_labels) == ({}, False)

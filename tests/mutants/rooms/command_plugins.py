@@ -147,4 +147,13 @@ MUTANTS = (
         tests=("test_runs_in_directories_below_keep_their_event_files",),
         in_cut=False,
     ),
+    Mutant(
+        name="zeros-alone-show-the-form-of-an-export",
+        guarantee="rule 283",
+        file="plugins/signatures/src/estimator_signatures/receiving.py",
+        old='(("", 0), ("0", 0), ("0", 1))',
+        new='(("", 0), ("0", 0))',
+        tests=("test_sequences_that_are_filled_up_with_different_numbers_are_exported_together",),
+        in_cut=False,
+    ),
 )

@@ -227,4 +227,22 @@ MUTANTS = (
         tests=("test_a_server_that_is_away_takes_a_tenth_of_the_time",),
         in_cut=False,
     ),
+    Mutant(
+        name="values-of-two-shapes-are-joined",
+        guarantee="rule 282",
+        file="estimator_core/_loop/hook_calls.py",
+        old="part.shapes(names)):",
+        new="dict.fromkeys(part.shapes(names))):",
+        tests=("test_values_whose_shapes_differ_come_in_calls_of_their_own",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="large-values-pile-up",
+        guarantee="rule 282",
+        file="estimator_core/_loop/hook_calls.py",
+        old="min(_BUFFER, max(4, _BYTES // (self._buffer[0].nbytes or 1)))",
+        new="_BUFFER",
+        tests=("test_large_values_that_hooks_follow_are_not_kept_for_long",),
+        in_cut=False,
+    ),
 )

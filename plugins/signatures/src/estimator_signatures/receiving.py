@@ -20,6 +20,9 @@ from estimator_signatures.supervised import SupervisedInputReceiver
 _log = logging.getLogger("estimator_core")
 #: The name of a bare array of labels, for transforms.
 _LABELS = "labels"
+#: What fills the texts and the numbers of a batch that shows the form of results. A sequence of empty texts has no
+#: steps, or one of zeros, where columns say so, and others beside it have some.
+_PROBES = (("", 0), ("0", 0), ("0", 1))
 _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 
@@ -105,21 +108,24 @@ def features_after(
         for name, feature in features.items()
     }
 
-    def after(text: str) -> Mapping[str, np.ndarray]:
-        filled = {name: np.full(a.shape, text, object) if a.dtype == object else a for name, a in batch.items()}
+    def after(text: str, number: int) -> Mapping[str, np.ndarray]:
+        values = {name: text if array.dtype == object else number for name, array in batch.items()}
+        filled = {name: np.full(array.shape, values[name], array.dtype) for name, array in batch.items()}
         return apply_transforms(transforms, {**filled, **known})
 
-    try:
-        found = after("")
-    except InputError as error:
+    found, errors = None, list[InputError]()
+    for text, number in _PROBES:
         try:
-            found = after("0")  # a sequence of empty texts has no steps, and one of zeros beside it has some
-        except InputError:
-            raise ExportError(
-                "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the "
-                "form of their results. Pass the transforms to the receiver instead, with the features that they "
-                f"return. The error was: {error}"
-            ) from error
+            found = after(text, number)
+            break
+        except InputError as error:
+            errors.append(error)
+    if found is None:
+        raise ExportError(
+            "The host transforms of the Estimator failed on a batch of zeros and empty strings, which shows the form "
+            "of their results. Pass the transforms to the receiver instead, with the features that they return. The "
+            f"error was: {errors[0]}"
+        ) from errors[0]
     batched = any(feature.shape[:1] == (None,) for feature in features.values())
     return {
         name: Feature((None if batched else array.shape[0], *array.shape[1:]), str(array.dtype))
