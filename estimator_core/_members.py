@@ -91,12 +91,10 @@ def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type
         >>> refuse_deferred(dict, ["get"], "the table", TypeError)
     """
     for name in names:
-        member, how = getattr(owner, name), ""
-        if inspect.iscoroutinefunction(member) or inspect.isasyncgenfunction(member):
-            how = "async"
-        elif inspect.isgeneratorfunction(member):
-            how = "yield"
-        if how:
+        member = getattr(owner, name)
+        waits = inspect.iscoroutinefunction(member) or inspect.isasyncgenfunction(member)
+        if waits != inspect.isgeneratorfunction(member):  # a mock of a method says that it is both
+            how = "async" if waits else "yield"
             raise error(f"{where}: `{name}` has `{how}`, so its call runs nothing of it. Take `{how}` out.")
 
 

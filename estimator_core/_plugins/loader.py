@@ -235,7 +235,7 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
             for name in names:
                 spec = getattr(manager.hook, name).spec
                 check_arguments(plugin, name, spec.argnames)
-                if spec.function.__annotations__.get("return", "") in ("None", None):  # an observer
+                if name in HOOK_NAMES and spec.function.__annotations__["return"] == "None":  # the core's observers
                     refuse_deferred(plugin, (name,), "it cannot observe a run", PluginError)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}

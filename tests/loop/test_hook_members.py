@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
 import estimator_core as ec
 from estimator_core.errors import HookError
+from estimator_core.specs import check_listeners
 from estimator_core.testing import drive
 
 
@@ -78,3 +80,12 @@ class Yields(ec.Hook):
 def test_a_method_that_never_runs_is_refused(hook: ec.Hook, words: str) -> None:
     with pytest.raises(HookError, match=f"hook {words}, so its call runs nothing of it"):
         drive([hook], steps=1)
+
+
+def test_a_mock_of_a_listener_or_an_exporter_is_taken() -> None:
+    """`inspect` says of each method of such a mock that it is async, and that it has a yield."""
+    listener = create_autospec(ec.CheckpointListener, instance=True)
+    assert check_listeners([listener]) == (listener,)
+    exporter = create_autospec(ec.export.Exporter, instance=True)
+    exporter.name = "mocked"
+    assert ec.EvalSpec(lambda: iter(()), exporters=[exporter]).exporters == (exporter,)

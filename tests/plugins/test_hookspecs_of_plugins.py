@@ -1,5 +1,7 @@
 """A plugin defines hook specifications, other plugins implement them, and the first calls them."""
 
+import asyncio
+
 import pytest
 
 from estimator_core._plugins import Plugins
@@ -113,6 +115,42 @@ def test_a_class_and_the_plugin_module_itself_can_hold_specifications():
     plugins = Plugins(autoload=False, extra=[Host(), Second()], environ={}, strict=True)
     assert plugins.call("acme_named", name="x") == ["X"]
     assert plugins.call("estimator_acme_own", name="x") == ["x"]
+
+
+def test_a_plugin_awaits_and_iterates_what_its_own_specifications_return():
+    """The core knows only how its own are called."""
+    from estimator_core.hookspecs import hookspec
+
+    class Host:
+        ESTIMATOR_PLUGIN_API = (1, 1)
+
+        @hookspec
+        async def estimator_acme_started(self, seen) -> None:
+            """Awaited by the host."""
+
+        @hookspec
+        def estimator_acme_around(self, seen) -> None:
+            """Iterated by the host."""
+
+        def estimator_hookspecs(self):
+            return Host
+
+    class Guest:
+        ESTIMATOR_PLUGIN_API = (1, 1)
+
+        async def estimator_acme_started(self, seen):
+            seen.append("started")
+
+        def estimator_acme_around(self, seen):
+            yield seen.append("around")
+
+    seen: list[str] = []
+    plugins = Plugins(autoload=False, extra=[Host(), Guest()], environ={}, strict=True)
+    (started,) = plugins.call("estimator_acme_started", seen=seen)
+    asyncio.run(started)
+    (around,) = plugins.call("estimator_acme_around", seen=seen)
+    list(around)
+    assert seen == ["started", "around"]
 
 
 def test_without_the_definer_an_implementation_must_be_optional(site):
