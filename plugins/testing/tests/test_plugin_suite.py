@@ -1,6 +1,7 @@
 """The plugin suite passes a sound plugin and catches broken ones; the doctor says the same in words."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,28 @@ def test_the_doctor_examines_all_entry_points_of_a_distribution(tmp_path):
     assert "acme 1.0, entry point 'more': failed" in done.stderr
     assert site.run("plugins", "doctor", "acme:more").returncode == 1
     assert "no plugin 'acme:nothing' is installed" in site.run("plugins", "doctor", "acme:nothing").stderr
+
+
+@pytest.mark.parametrize("parts", [("acme_a", "acme_b"), ("acme.a.plugin", "acme.b.plugin")])
+def test_the_doctor_reads_the_sources_of_each_entry_point_once(tmp_path, parts):
+    """Of modules at the top of the import path it read the last one alone; packages of one package it read twice."""
+    site = Site(tmp_path)
+    site.add("acme", "")
+    (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
+    file.write_text("[estimator.plugins]\n" + "".join(f"{part[5]} = {part}\n" for part in parts))
+    for part in parts:
+        path = site.path / f"{part.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            "from estimator_core.hooks import Hook\nfrom estimator_experiment import Experiment\n"
+            "class Old(Hook):\n    slack = 3\n"
+        )
+    (also := tmp_path / "more.py").write_text((site.path / f"{parts[0].replace('.', '/')}.py").read_text())
+    found = json.loads(site.run("plugins", "doctor", "acme", "--json", "--also", str(also)).stdout)
+    assert sorted(Path(one["file"]).name for one in found["old"]) == sorted(
+        ["more.py", *(f"{part.replace('.', '/')}.py".rpartition("/")[2] for part in parts)]
+    )
+    assert found["lacks"] == ["estimator-experiment"]
 
 
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,12 @@ def _examined(args: argparse.Namespace) -> dict[str, Any]:
         raise ArgumentError(f"--also: there is no file or folder {', '.join(absent)}.")
     names = names_to_examine(args.name)
     found: dict[str, Any] = {"old": [], "lacks": []}
-    packages = {module.rpartition(".")[0]: (module, owner) for module, owner in map(installed_module, names)}
+    packages = {module.partition(".")[0]: (module, owner) for module, owner in map(installed_module, names)}
+    also: list[Path] = args.also
     for module, distribution in packages.values():
-        found["old"] += show_old_forms(module, args.also, fix=args.fix)
-        found["lacks"] += show_lacking(module, distribution, args.also)
+        found["old"] += show_old_forms(module, also, fix=args.fix)
+        found["lacks"] += show_lacking(module, distribution, also, told=found["lacks"])
+        also = []  # once
     if found["old"] and args.fix:
         print("Rewritten as far as can be; run the doctor again without --fix.")
         return found
@@ -74,15 +77,17 @@ def show_old_forms(module: str, also: list[Path], *, fix: bool) -> list[dict[str
     return found
 
 
-def show_lacking(module: str, distribution: str | None, also: list[Path]) -> list[str]:
+def show_lacking(module: str, distribution: str | None, also: list[Path], *, told: Sequence[str] = ()) -> list[str]:
     """Prints, and returns, the packages that a plugin needs since their names have left the core.
 
     Args:
         module: the module of the plugin's entry point.
         distribution: the distribution of the plugin; None for a plugin without one.
         also: more files or folders.
+        told: packages that are told already.
     """
     missing = [] if distribution is None else lacking(distribution, source_files(module, also))
+    missing = [one for one in missing if one not in told]
     for one in missing:
         print(f"{distribution} does not require {one}, which it imports from: add it, for tests to their extra")
     return missing
