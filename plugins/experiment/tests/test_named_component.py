@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, HookError
 from estimator_experiment.cli.named_component import made, parsed
 from estimator_testing.cli.scaffold import write_package
 from plugins.experiment.tests.test_run import PROGRAM
@@ -88,6 +88,17 @@ def test_an_error_within_a_component_says_whose_it_is(tmp_path, monkeypatch):
     assert caught.value.__notes__ == [
         "while hook 'fails' of acme-fails 0.1.0 (acme_fails:fails) was made for --hook fails(key=b)"
     ]
+
+
+def test_an_error_of_the_house_within_a_component_says_whose_it_is(monkeypatch):
+    """A command prints the message alone, without notes."""
+
+    def fails():
+        raise HookError("it needs a tracker.")
+
+    monkeypatch.setattr("estimator_core.builtin_hooks.NanTensorHook.__init__", lambda self: fails())
+    with pytest.raises(HookError, match=r"^--hook nan_tensor: it needs a tracker\.$"):
+        made("hook", "nan_tensor")
 
 
 @pytest.mark.plugins

@@ -398,3 +398,13 @@ def test_an_error_within_code_says_which_key_called_it(folder):
         program.experiment_fn(ec.RunConfig(str(folder / "run")), ec.HParams(rate=0.1))
     place = "line.toml:6: inputs.train.args.batch_size.args"
     assert caught.value.__notes__[0].endswith(f"{place}: refuses was called with it.")
+
+
+def test_an_error_of_the_house_within_code_says_which_key_called_it(folder):
+    """A command prints the message alone, without notes."""
+    (folder / "line_code.py").write_text(CODE.replace("raise ValueError", "raise ec.errors.ExportError"))
+    code = '{ call = "line_code.py:refuses", args = { rate = 2 } }'
+    (folder / "line.toml").write_text(TOML.replace("batch_size = 8 }", f"batch_size = {code} }}", 1))
+    program = read_configuration(folder / "line.toml").program()
+    with pytest.raises(ec.errors.ExportError, match=r"line\.toml:6: .*: refuses fails: rate must be below 1"):
+        program.experiment_fn(ec.RunConfig(str(folder / "run")), ec.HParams(rate=0.1))

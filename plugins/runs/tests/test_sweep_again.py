@@ -203,10 +203,22 @@ def test_an_error_within_a_trial_names_the_trial_and_its_values(line):
     assert "in trial 0 of sweep: {'hparams.rate': " in caught.value.__notes__[-1]
 
 
+def test_a_line_of_the_command_names_the_trial_and_its_values(line, capsys):
+    """The note was not in the line that the command prints."""
+    code = Path("line_code.py")
+    words = "    raise ec.errors.ModelFnError('the rate is bad')\n"
+    code.write_text(code.read_text().replace("    loss = ", f"{words}    loss = ", 1))
+    assert main(["sweep", "line.toml", "--dir", "sweep"]) == 1
+    error = capsys.readouterr().err
+    assert "error: trial 0 of sweep, {'hparams.rate': 0." in error
+    assert "}: the rate is bad [ModelFnError]" in error
+
+
+@pytest.mark.slow
 def test_an_error_of_a_worker_is_one_line(line, capfd):
     settings = ["sweep.workers=2", "sweep.objectives=[{metric='errors', mode='min'}]"]
     assert main(["sweep", "line.toml", *(part for text in settings for part in ("--set", text))]) == 2
     err = capfd.readouterr().err
-    assert "worker: error: The evaluation has no metric 'errors'" in err
+    assert "}: The evaluation has no metric 'errors'" in err
     assert "Traceback" not in err
     assert "2 of 2 workers failed (exit codes [1, 1]): their messages stand above." in err

@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.plugins import default_plugins
 
 #: How Python shows a function that is a default.
@@ -45,6 +45,11 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
         return make(*arguments, **named)
     except (ValueError, TypeError) as error:
         raise ArgumentError(f"--{kind} {text}: {name} refuses it: {error}") from error
+    except EstimatorError as error:
+        from estimator_experiment.faults import fault
+
+        fault(f"--{kind} {text}", error)  # names it in the message: no note is in a line of a command
+        raise
     except Exception as error:
         error.add_note(f"while {default_plugins().explain(kind, name)} was made for --{kind} {text}")
         raise

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator_core.errors import EstimatorError
 from estimator_experiment.program import load_module
 from estimator_runs.configuration.layers import KeyPath, Resolved
 from estimator_runs.configuration.problems import ConfigurationError, at, nearest
@@ -114,6 +115,11 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
         named = next((name for name in args if name in str(error)), None)
         place = path if named is None else (*path, named)
         raise _refused(resolved, place, f"{_called(function)} refuses it: {error}") from error
+    except EstimatorError as error:
+        from estimator_experiment.faults import fault
+
+        fault(str(at(resolved, path, f"{_called(function)} fails")), error)  # no note is in a line of a command
+        raise
     except Exception as error:
         error.add_note(str(at(resolved, path, f"{_called(function)} was called with it.")))
         raise

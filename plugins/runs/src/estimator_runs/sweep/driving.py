@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core.errors import ArgumentError
+from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError
 from estimator_runs.configuration.layers import KeyPath, Resolved, paths_of
 from estimator_runs.configuration.overrides import layer_of
 from estimator_runs.configuration.problems import ConfigurationError, at, nearest
@@ -147,6 +147,13 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
 
         try:
             outcome = run_trial(read, shelf.trial_dir(number), search.sweep, pruned)
+        except PreemptedError:
+            raise
+        except EstimatorError as error:
+            from estimator_experiment.faults import fault
+
+            fault(f"trial {number} of {shelf.folder}, {params}", error)  # no note is in a line of a command
+            raise
         except Exception as error:
             error.add_note(f"in trial {number} of {shelf.folder}: {params}")
             raise
