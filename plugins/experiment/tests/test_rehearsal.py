@@ -21,6 +21,7 @@ from estimator_core.cli import main
 from estimator_core.errors import ArgumentError, InputError, ModelFnError
 from estimator_core.storage import StorageGoneError
 from estimator_core.testing import array_format
+from estimator_experiment.plugin import estimator_rehearse
 from estimator_experiment.rehearsal import find_faults
 
 
@@ -340,14 +341,17 @@ def test_a_receiver_fits_what_the_training_input_has(estimator: ec.Estimator) ->
     assert not Path(estimator.model_dir).exists()
 
 
-def test_a_store_that_is_gone_is_left_to_the_run(estimator: ec.Estimator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing bucket was a traceback of this plugin, and then the error of the run."""
+def test_a_store_that_is_gone_is_left_to_the_run(
+    estimator: ec.Estimator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A missing bucket was a traceback of this plugin, and then the error of the run. A dry run has no run after it."""
 
     def gone(estimator: ec.Estimator) -> Any:
         raise StorageGoneError("s3://bucket/run: the bucket or container is not there.")
 
     monkeypatch.setattr("estimator_experiment.rehearsal.rehearsal", gone)
-    told: list[str] = []
-    assert find_faults(estimator, ec.TrainSpec(rows()), [], left_out=told.append) == []
-    (line,) = told
-    assert line.startswith("Inputs, modes and exports are not tried before step 1: s3://bucket/run: the bucket")
+    with caplog.at_level("INFO", "estimator_core"):
+        assert estimator_rehearse(estimator, ec.TrainSpec(rows()), [], {"rehearse": True}) == []
+    assert "Inputs, modes and exports are not tried before step 1: s3://bucket/run: the bucket" in caplog.text
+    with pytest.raises(StorageGoneError, match="the bucket or container is not there"):
+        find_faults(estimator, ec.TrainSpec(rows()), [])

@@ -212,8 +212,22 @@ def test_a_model_that_predicts_nothing_ends_well(program: Path, capsys: pytest.C
     assert main(["run", str(program)]) == 0
     output = capsys.readouterr().out
     assert "No predictions are shown, since predict fails: TypeError: " in output
+    assert "line.py:10: loss = jnp.mean((y - labels) ** 2)" in output
     assert "Add --predictions 0 to ask for none." in output
     assert "run record" in output
+
+
+@pytest.mark.parametrize("kind", ["PluginError", "CheckpointCorruptError", "PreemptedError"])
+def test_a_fault_that_is_not_of_the_model_stays_an_error_of_predict(
+    program: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """A strict plugin that failed in predict, or a damaged checkpoint, ended with exit code 0."""
+    branch = "    if mode == ec.ModeKeys.PREDICT:\n"
+    program.write_text(program.read_text().replace(branch, f"{branch}        raise ec.errors.{kind}('it is down')\n"))
+    assert main(["run", str(program)]) == (75 if kind == "PreemptedError" else 1)
+    told = capsys.readouterr()
+    assert "it is down" in told.err
+    assert "No predictions are shown" not in told.out
 
 
 def test_an_evaluation_input_that_is_used_up_shows_no_predictions(

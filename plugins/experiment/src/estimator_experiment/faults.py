@@ -31,7 +31,7 @@ def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception
     if isinstance(error, EstimatorError) and error.args:
         error.args = (f"{place}: {error}", *error.args[1:])
         return error
-    what = f"{place}: {type(error).__name__}: {error}{_line(error)}."
+    what = f"{place}: {type(error).__name__}: {error}{line_of(error)}."
     if batch is not None:
         what += f" The batch has {_described(batch)}; make the input and model_fn agree."
     found = OtherCodeError(what)
@@ -59,8 +59,16 @@ _SWITCH = (
 )
 
 
-def _line(error: Exception) -> str:
-    """The innermost line of code outside installed packages and this house."""
+def line_of(error: Exception) -> str:
+    """The innermost line of code outside installed packages and this house, in brackets; else nothing.
+
+    Args:
+        error: was raised.
+
+    Example:
+        >>> line_of(KeyError("x"))
+        ''
+    """
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not any(part in frame.filename for part in _OTHERS)]
     return f" ({own[-1].filename}:{own[-1].lineno}: {own[-1].line})" if own else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from estimator_core.plugins import Command, Kind, Option
 from estimator_experiment.hookspecs import ProgramSpecifications
 
 ESTIMATOR_PLUGIN_API = (1, 3)
+_log = logging.getLogger("estimator_core")
 
 
 def estimator_capabilities() -> Sequence[str]:
@@ -34,10 +36,15 @@ def estimator_rehearse(
     """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
     if not options["rehearse"]:
         return []
+    from estimator_core.storage import StorageError
     from estimator_experiment.faults import as_raised
     from estimator_experiment.rehearsal import find_faults
 
-    return as_raised(find_faults(estimator, train_spec, eval_specs))
+    try:
+        return as_raised(find_faults(estimator, train_spec, eval_specs))
+    except StorageError as error:  # the run itself ends with it
+        _log.info("Inputs, modes and exports are not tried before step 1: %s", error)
+        return []
 
 
 def estimator_kinds() -> Sequence[Kind]:

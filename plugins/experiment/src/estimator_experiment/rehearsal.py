@@ -17,7 +17,6 @@ from estimator_core.hooks import Hook
 from estimator_core.inputs import Batch
 from estimator_core.modes import ModeKeys
 from estimator_core.specs import EvalSpec, TrainSpec
-from estimator_core.storage import StorageError
 from estimator_core.train_eval import rehearsal
 from estimator_experiment.faults import fault
 from estimator_experiment.opened_again import random_numbers_kept, reached
@@ -48,6 +47,9 @@ def find_faults(
         predicts: whether the program predicts, too. If not, a fault of PREDICT that no export meets is a warning.
         left_out: is told what is not tried.
 
+    Raises:
+        StorageError: the store of the Estimator's files is not there.
+
     Example:
         >>> import estimator_core as ec
         >>> estimator = ec.Estimator(lambda features: None, model_dir="unused")
@@ -64,13 +66,8 @@ def find_faults(
     if once in _FOUND_SOUND.get(estimator, ()):
         return []
     began = time.monotonic()
-    try:
-        trial = Trial(estimator, left_out)
-    except StorageError as error:  # the run itself ends with it
-        left_out(f"Inputs, modes and exports are not tried before step 1: {error}")
-        return []
     with random_numbers_kept():
-        found = trial.find(train_spec, eval_specs, predicts=predicts)
+        found = Trial(estimator, left_out).find(train_spec, eval_specs, predicts=predicts)
     if (seconds := time.monotonic() - began) > _LONG:
         _log.info("Inputs, modes and exports were tried in %.0f s. The option `rehearse` switches that off.", seconds)
     if not found:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_core.errors import PreemptedError
+from estimator_core.errors import EstimatorError
 from estimator_core.storage import is_url
 from estimator_experiment.cli.json_text import json_text
 
@@ -38,13 +38,18 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
 
 
 def _predictions(experiment: Any, count: int) -> str:
-    """A table of predictions, or why there is none: the run has ended well, also where a model predicts nothing."""
+    """A table of predictions, or why there is none: the run has ended well, also where a model predicts nothing.
+
+    Faults of files, checkpoints, hooks, processes and strict plugins stay errors.
+    """
     try:
         rows = list(itertools.islice(experiment.estimator.predict(experiment.eval_input_fn), count))
-    except PreemptedError:
-        raise
     except Exception as error:
-        told = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(".")
+        if isinstance(error, OSError) or (isinstance(error, EstimatorError) and isinstance(error, RuntimeError)):
+            raise
+        from estimator_experiment.faults import line_of
+
+        told = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(".") + line_of(error)
         return f"No predictions are shown, since predict fails: {told}. Add --predictions 0 to ask for none."
     if not rows:  # as an iterator that the evaluation has used up
         return "No predictions are shown: the evaluation input yields no examples any more."
