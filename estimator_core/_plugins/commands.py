@@ -61,8 +61,9 @@ class CommandTable:
         if len(found) == 1:
             return found[0][0]
         if found:
-            names = " or ".join(f"'{record.owner}:{command.name}'" for command, record in found)
-            raise PluginLookupError(f"command {name!r} is given by several plugins; say which: {names}")
+            names = dict.fromkeys(f"'{record.owner}:{command.name}'" for command, record in found)
+            cure = f"say which: {' or '.join(names)}" if len(names) > 1 else "one entry point may declare it"
+            raise PluginLookupError(f"command {name!r} is given by several plugins; {cure}")
         if distribution := known_distribution(COMMANDS, name):
             raise PluginLookupError(self._absence(name, distribution))
         close = get_close_matches(name, {*(row[0] for row in self.listed()), *others, *known_names(COMMANDS)}, n=3)

@@ -102,10 +102,12 @@ class Registry:
         lines: list[str] = []
         for component in plugin.components:
             owners = self._entries[component.kind].get(component.name, [])
-            others = [one.plugin.label for one in owners if one.plugin is not plugin]
+            others = [one.plugin for one in owners if one.plugin is not plugin]
             if others and any(one.plugin is plugin for one in owners):
-                shared = f"{component.kind} {component.name!r} is also given by {', '.join(others)}"
-                lines.append(f"{shared}; ask for '{plugin.owner}:{component.name}'")
+                labels = ", ".join(one.label for one in others)
+                alike = any(one.owner == plugin.owner for one in others)  # a name cannot tell them apart
+                cure = "one entry point may declare it" if alike else f"ask for '{plugin.owner}:{component.name}'"
+                lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {cure}")
         return lines
 
     def _of(self, kind: str) -> dict[str, list[Registered]]:

@@ -31,6 +31,9 @@ def test_two_entry_points_of_one_package_with_one_name(site):
         with pytest.raises(PluginLookupError) as caught:
             site.plugins().get("head", name)
         assert str(caught.value).endswith(". Entry points of one package: acme, again. One may declare it.")
+    for record in site.plugins().records():  # the note said to ask for 'acme:quantile', which is refused
+        shared = "head 'quantile' is also given by acme 1.0; one entry point may declare it"
+        assert (shared in record.notes) == (record.distribution == "acme")
 
 
 def test_a_plugin_cannot_knock_out_or_replace_a_built_in(site):

@@ -34,7 +34,7 @@ BUDGETS = {
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1226,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
-    "_plugins": 1747,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
+    "_plugins": 1750,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included

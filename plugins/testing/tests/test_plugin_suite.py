@@ -167,6 +167,23 @@ def test_the_doctor_reads_the_sources_of_each_entry_point_once(tmp_path, parts):
     assert found["lacks"] == ["estimator-experiment"]
 
 
+def test_a_command_of_two_entry_points_of_one_package(tmp_path):
+    """The advice was 'acme:hi' or 'acme:hi', and the doctor took the core for the other one."""
+    site = Site(tmp_path)
+    site.add(
+        "acme",
+        "from estimator_core.plugins import Command\n\ndef estimator_commands():\n"
+        "    return [Command(name='hi', target='acme.hi', summary='Say hi.')]\n",
+        files={"hi.py": '"""Say hi."""\ndef configure(parser):\n    pass\ndef run(args):\n    return 0\n'},
+    )
+    (file,) = site.path.glob("acme-*.dist-info/entry_points.txt")
+    file.write_text(file.read_text() + "again = acme.again\n")
+    (site.path / "acme" / "again.py").write_text((site.path / "acme" / "plugin.py").read_text())
+    assert "'hi' is given by several plugins; one entry point may declare it" in site.run("hi").stderr
+    done = site.run("plugins", "doctor", "acme")
+    assert done.stdout.count("command 'hi' is also given by acme 1.0; one entry point may declare it") == 2
+
+
 def test_the_doctor_shows_why_a_plugin_does_not_load(tmp_path):
     site = Site(tmp_path)
     site.add("ill", "raise ValueError('no licence')")

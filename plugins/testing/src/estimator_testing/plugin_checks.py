@@ -151,10 +151,13 @@ def check_names_are_free(examined: Examined) -> Iterator[str]:
     owner, known = examined.record.owner, command_names()
     for command in examined.record.commands:
         if f"{owner}:{command.name}" in known:  # the bare name means another one, or several
-            records = [one for one in default_plugins().records() if one.owner != owner]
-            others = [one.label for one in records if command.name in {each.name for each in one.commands}]
-            shared = f"command {command.name!r} is also given by {', '.join(others) or 'estimator-core'}"
-            yield f"{shared}; ask for '{owner}:{command.name}'"
+            own = owner, examined.record.name
+            records = [one for one in default_plugins().records() if (one.owner, one.name) != own]
+            others = [one for one in records if command.name in {each.name for each in one.commands}]
+            labels = ", ".join(one.label for one in others) or "estimator-core"
+            alike = any(one.owner == owner for one in others)
+            cure = "one entry point may declare it" if alike else f"ask for '{owner}:{command.name}'"
+            yield f"command {command.name!r} is also given by {labels}; {cure}"
 
 
 def check_summaries(examined: Examined) -> Iterator[str]:
