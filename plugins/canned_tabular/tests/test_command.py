@@ -126,7 +126,7 @@ COLUMNS = {
             "people.csv, line 9: 6 fields, more than the 5 columns",
         ),
         (lambda text: HEADER[0] + "\n", [], 1, "has no rows"),
-        (lambda text: text.replace("name,age", "age,age"), [], 1, "two columns have the name 'age'. Rename one. ["),
+        (lambda text: text.replace("name,age", "age,age"), [], 1, "'age'. Rename one (programs: column_names). ["),
         (lambda text: text + "x,1,Oslo,3,\n", [], 2, "The label 'income' is empty in 1 rows"),
         (lambda text: text, ["--columns", "{tmp}/none.json"], 2, "none.json cannot be read"),
         (lambda text: text, ["--hidden-units", "a"], 2, "--hidden-units should be integers"),

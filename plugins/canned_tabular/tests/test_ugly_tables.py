@@ -45,7 +45,7 @@ REFUSED = {
         "It is called ' income ' there: give --label ' income '",
     ),
     "another case": (text("Age,City,Income"), 2, "It is called 'Income' there: give --label 'Income'"),
-    "a name twice": (text("age,age,income"), 1, "rows.csv, line 1: two columns have the name 'age'"),
+    "a name twice": (text("age,age,income"), 1, "rows.csv, line 1: two columns are named 'age'"),
     "UTF-16": (text().encode("utf-16"), 1, "rows.csv is text in UTF-16. Write it again in UTF-8"),
     "CR alone": (text(end="\r"), 1, "rows.csv: its lines end in CR"),
     "Latin-1": (

@@ -206,7 +206,7 @@ def test_arguments_that_cannot_be(tmp_path: Path, options: dict[str, Any], error
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"), [("", "is empty"), ("a,a\n1,2\n", "two columns have the name 'a'"), ("a\n", "no rows")]
+    ("text", "fault"), [("", "is empty"), ("a,a\n1,2\n", "two columns are named 'a'"), ("a\n", "no rows")]
 )
 def test_heads_that_cannot_be(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(InputError, match=fault):

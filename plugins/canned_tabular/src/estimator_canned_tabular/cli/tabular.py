@@ -26,7 +26,6 @@ _OPTIONS = {
     'on_error="skip"': "--on-error skip",
     "no value, and no default (column_defaults)": "no value",
     "field_delim must": "--field-delim must",
-    ", or give column_names": "",
     "; if the number is right, read the column as 'float32' (column_types)": "",
 }
 MODELS = ("linear", "dnn", "dnn_linear_combined", "dcn", "baseline")

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _OPTIONS = {
     'on_error="skip"': "--on-error skip",
     "no default (column_defaults)": "training filled in none",
-    ", or give column_names": "",
     "; if the number is right, read the column as 'float32' (column_types)": "",
 }
 

@@ -45,7 +45,7 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
     names = fields_of(line, form)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise InputError(f"{path}, line 1: two columns have the name {twice[0]!r}. Rename one, or give column_names.")
+        raise InputError(f"{path}, line 1: two columns are named {twice[0]!r}. Rename one (programs: column_names).")
     return names, (end, 1 + head.count(b"\n", 0, end))
 
 
