@@ -50,7 +50,7 @@ def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> se
 @functools.cache  # told once
 def _tell_of_no_best(rule: KeepBest, known: tuple[str, ...]) -> None:
     where = f"the evaluation {rule.evaluation!r}" if rule.evaluation else "the evaluation without a name"
-    has = f"It has {', '.join(known)}" if known else "It has no results; KeepBest(evaluation=...) names another"
+    has = f"It has {', '.join(known)}" if known else "It has no results so far; KeepBest(evaluation=...) names another"
     _log.warning("Checkpoints are deleted, none as the best: %s has no %r. %s.", where, rule.metric, has)
 
 
