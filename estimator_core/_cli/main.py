@@ -48,7 +48,7 @@ _REFUSED = {
     errno.ENOSPC: ("StorageFullError", "Free some space, then start the same command again."),
     errno.EDQUOT: ("StorageFullError", "Free some space, then start the same command again."),
     errno.EROFS: ("StorageDeniedError", "Use a directory that can be written."),
-    errno.EACCES: ("StorageDeniedError", "Use a path that this user may read and write."),
+    errno.EACCES: ("StorageDeniedError", "Change its permissions, or use another path."),
 }
 #: What people type -> the command that does it.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
@@ -183,12 +183,13 @@ def _guarded(given: argparse.Namespace) -> int:
         return WRONG_USAGE if of_the_words else FAILED
     except OSError as error:
         heading, cure = _REFUSED.get(error.errno or 0, ("", ""))
-        of_a_path = error.filename is not None or heading == "StorageFullError"  # not of a port
-        if debug or not heading or not of_a_path:
+        paths = " -> ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
+        if debug or not heading or not (paths or heading == "StorageFullError"):  # without a path: of a port
             raise
-        told = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
-        told = told if cure[:15] in told else f"{told.rstrip('.')}. {cure}"  # who names the place may say what to do
-        print(f"{program}: error: {told} [{heading}]", file=sys.stderr)
+        told = f"{paths}: {error.strerror}" if paths else f"{error.strerror} (--debug shows where)"
+        told = f"{told}. {cure}" if error.strerror == os.strerror(error.errno or 0) else told  # else it says its own
+        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))  # of the hook, for example
+        print(f"{program}: error: {told} [{heading}]{notes}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)

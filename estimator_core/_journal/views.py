@@ -15,7 +15,7 @@ from pathlib import Path
 from estimator_core._files import draft_of
 from estimator_core._journal.entries import Entry, Evaluated, Segment
 from estimator_core._journal.lineage import Lineage
-from estimator_core._journal.reading import refresh
+from estimator_core._journal.reading import IDENTITY, refresh
 from estimator_core._storage.local import LocalStorage
 from estimator_core._summaries import read_eval_records, try_lock
 
@@ -32,13 +32,13 @@ def event_files(root: Path) -> Iterator[tuple[str, int]]:
     A directory below with a journal of its own is another model_dir: its files count there.
     """
     for directory, names, files in os.walk(root):
-        if "journal" in names and Path(directory) != root:
+        if "journal" in names and IDENTITY in files and Path(directory) != root:
             names.clear()
             continue
         names[:] = sorted(name for name in names if not (Path(directory) == root and name in _NOT_OURS))
         inside = os.path.join(directory, "")  # joined once: a directory may hold thousands of files
         for name in sorted(files):
-            if match := _EVENT_FILE.fullmatch(name):
+            if (match := _EVENT_FILE.fullmatch(name)) and int(match[1]):  # 0: of evaluations where no run has trained
                 yield inside + name, int(match[1])
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
+import inspect
+import logging
 import weakref
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from estimator_core._backends.fetched import fetched
 from estimator_core._loop.dispatch import Dispatch, single
 from estimator_core.errors import ArgumentError, ModelFnError
 
+_log = logging.getLogger("estimator_core")
 _UNFINISHED: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
 
@@ -134,5 +136,8 @@ def ended_at_exit(predictions: Generator[Any, None, None]) -> Generator[Any, Non
 @atexit.register
 def _end_all() -> None:
     for predictions in list(_UNFINISHED):
-        with contextlib.suppress(ValueError):  # another thread reads it
-            predictions.close()
+        try:
+            if inspect.getgeneratorstate(predictions) != inspect.GEN_RUNNING:
+                predictions.close()
+        except Exception:  # the others end all the same
+            _log.exception("Predictions that the program did not read to their end have not ended well.")

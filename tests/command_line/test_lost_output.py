@@ -72,7 +72,7 @@ def test_a_broken_pipe_of_the_work_itself_is_told() -> None:
     [
         (errno.ENOSPC, "Free some space, then start the same command again. [StorageFullError]"),
         (errno.EROFS, "Use a directory that can be written. [StorageDeniedError]"),
-        (errno.EACCES, "Use a path that this user may read and write. [StorageDeniedError]"),
+        (errno.EACCES, "Change its permissions, or use another path. [StorageDeniedError]"),
     ],
     ids=lambda one: errno.errorcode.get(one, ""),
 )
@@ -101,3 +101,28 @@ def test_a_port_that_is_refused_is_taken_for_no_path(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(checkpoints, "run", run)
     with pytest.raises(PermissionError):
         main(["checkpoints", "model"])
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EACCES, "Permission denied", "new", None, "old"), "new -> old: Permission denied. Change its"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device (--debug shows where). Free some"),
+        (OSError(errno.EROFS, "Read-only. Use another one", "run"), "run: Read-only. Use another one [StorageDenied"),
+    ],
+    ids=["two paths", "no path", "its own words"],
+)
+def test_what_a_file_system_refuses_is_told_with_all_that_is_known(
+    error: OSError, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note, such as that of the hook in which it was raised, is the only trace of the place in a user's program."""
+    error.add_note("in hook Mine from module prog, end, step 3")
+
+    def run(args: object) -> int:
+        raise error
+
+    monkeypatch.setattr(checkpoints, "run", run)
+    assert main(["checkpoints", "model"]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"estimator checkpoints: error: {told}")
+    assert second == "  in hook Mine from module prog, end, step 3"

@@ -367,6 +367,32 @@ def test_runs_in_directories_below_keep_their_event_files(tmp_path: Path) -> Non
     assert all(audit(place).findings == () for place in (run, *inner))
 
 
+def test_a_model_dir_below_in_which_nobody_has_trained_keeps_its_event_files(tmp_path: Path) -> None:
+    """Such as that of an Estimator which evaluates a checkpoint of the run around it."""
+    run = tmp_path / "run"
+    train(str(run), 5)
+    inner = estimator_of(str(run / "inner"))
+    inner.evaluate(batches(1), checkpoint_path=latest_checkpoint(run))
+    (written,) = (run / "inner").rglob("events.out.*")
+    content = written.read_bytes()
+    train(str(run), STEPS)
+    assert main(["audit", str(run), "--repair"]) == 0
+    assert written.read_bytes() == content
+    assert audit(run).findings == ()
+
+
+def test_a_directory_named_journal_is_no_journal(tmp_path: Path) -> None:
+    """What a run has written beside it is trimmed as everywhere else."""
+    run = tmp_path / "run"
+    train(str(run), 5)
+    (run / "logs" / "journal").mkdir(parents=True)
+    left = run / "logs" / "events.out.tfevents.0000000001.e000001"
+    left.write_bytes(b"of a killed run")
+    assert [finding.path for finding in audit(run).findings] == ["logs/" + left.name]
+    train(str(run), STEPS)
+    assert not left.exists()
+
+
 def test_retention_deletes_what_this_lineage_names_and_nothing_else(tmp_path: Path, trained: Path) -> None:
     run = copied(trained, tmp_path / "run")
     shutil.copytree(run / "checkpoints" / "5", run / "checkpoints" / "3")

@@ -33,3 +33,26 @@ def test_they_end_with_the_program(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["dict_keys(['y'])", "ended at infer"]
     assert "Exception ignored" not in done.stderr
+
+
+SEVERAL = """
+class Raises(ec.Hook):
+    def end(self, run):
+        print("ended", flush=True)
+        raise RuntimeError("the disk is gone")
+
+
+unread = [estimator.predict(rows, hooks=[Raises()]) for _ in range(3)]
+print([len(next(one)) for one in unread], flush=True)
+raise SystemExit(7)
+"""
+
+
+def test_one_that_ends_badly_keeps_none_of_the_others_from_its_end(tmp_path: Path) -> None:
+    """Each error is shown, and the program ends with its own status."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM + SEVERAL], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 7
+    _, read, *ends = done.stdout.splitlines()
+    assert read == "[1, 1, 1]"
+    assert sorted(ends) == ["ended", "ended", "ended", "ended at infer"]
+    assert done.stderr.count("RuntimeError: the disk is gone") == 3
