@@ -25,12 +25,12 @@ BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
     "_checkpoint": 2617,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
-    "_cli": 674,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
+    "_cli": 675,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 458,  # every environment read and refused by name
     "_export": 661,  # words of host transforms, formats that take one export, complex outputs, wrong shapes told
     "_inputs": 1678,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 806,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4564,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
+    "_loop": 4569,  # other threads, killed and damaged ends, what hooks may add, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1226,  # programs that Estimators and variables share, slots without one, two adapters for one module
     "_packs": 635,
