@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator_launchers import SlurmLauncher
+from estimator_launchers import JobSpec, SlurmLauncher
 from estimator_launchers.errors import LaunchError
 from estimator_launchers.slurm_notes import told
 
@@ -105,3 +105,20 @@ def test_a_controller_that_does_not_take_the_end_is_noticed(
     expected = pytest.raises(LaunchError, match="scancel gets no answer") if noticed else contextlib.nullcontext()
     with expected:
         SlurmLauncher(str(tmp_path)).stop("7", 0.1)
+
+
+def test_a_job_of_which_nothing_is_known_is_not_called_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller does not answer: a job that was submitted, or that has a folder, may run."""
+    silent = "echo 'squeue: error: no controller' >&2; exit 1"
+    for name, text in {"squeue": silent, "scancel": "exit 0", "sbatch": "echo 8"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    launcher = SlurmLauncher(str(tmp_path / "jobs"))
+    for ask in (launcher.status, lambda job: next(launcher.logs(job, 0)), lambda job: launcher.stop(job, 0.1)):
+        with pytest.raises(LaunchError, match="squeue gets no answer about a job '7': squeue: error: no controller"):
+            ask("7")
+    (tmp_path / "jobs" / "7").mkdir(parents=True)
+    assert launcher.status("7").phase == "running"
+    assert launcher.submit(launcher.plan(JobSpec(command=("x",)))) == "8"
+    assert launcher.status("8").phase == "running"

@@ -62,6 +62,7 @@ class SlurmLauncher:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path.cwd() / "estimator-jobs" if folder is None else Path(folder).absolute()
         self._asked = Kept(self._ask_states, _ASK_SECS)
+        self._known = set[str]()  # jobs that are there: submitted here, or told by the controller
 
     def plan(self, job: JobSpec) -> Plan:
         """The batch script.
@@ -86,7 +87,9 @@ class SlurmLauncher:
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         said = _slurm("sbatch", "--parsable", given=plan.files[0].text)
-        return said.strip().partition(";")[0]
+        job_id = said.strip().partition(";")[0]
+        self._known.add(job_id)
+        return job_id
 
     def status(self, job_id: str) -> JobStatus:
         """The state in the queue, or the state that the script wrote when it ended.
@@ -156,8 +159,12 @@ class SlurmLauncher:
             raise LaunchError("There is no squeue here. Run this on a login node of Slurm.")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0 and "Invalid job id" not in done.stderr:
+            if job_id not in self._known and not self._folders(job_id):
+                raise LaunchError(f"squeue gets no answer about a job {job_id!r}: {done.stderr.strip()}")
             return ["RUNNING"]  # the controller is busy: nothing is known to have ended
-        return done.stdout.split()
+        states = done.stdout.split()
+        self._known.update([job_id] if states else [])
+        return states
 
     def _folders(self, job_id: str) -> list[Path]:
         """The folder of the job, or of each run of an array."""
