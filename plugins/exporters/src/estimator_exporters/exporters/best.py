@@ -119,11 +119,12 @@ class BestExporter(WritingExporter):
         estimator: Any,
         export_path: str,
         checkpoint_path: str,
-        eval_result: Mapping[str, Any],
+        eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> str | None:
         """Exports if this result is the best, or among the best that are kept."""
         self.wait()
+        eval_result = eval_result or {}  # None, as tf.estimator's exporters may get
         state = Path(export_path) / _STATE
         kept = _kept(state)
         exported = [entry["eval_result"] for entry in kept]
