@@ -98,11 +98,10 @@ class Plugins:
         self._loaded: LoadedPlugins | None = None
         self._registry: Registry | None = None
         self._run_level: RunLevel | None = None
-        self._told: set[str] = set()  # the names in `RunConfig.default_hooks` that were warned of
         self._candidates: list[Candidate] = []
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
-        self._told: set[str] = set()
+        self._told: set[str] = set()  # what was warned of once: names of hooks, plugins, differences
 
     # Look-up. The contracts of other kinds live above plugins, so their callers annotate the type of the result.
 
@@ -243,7 +242,7 @@ class Plugins:
         return rows
 
     def require_made_with(self, recorded: Iterable[Mapping[str, str]], what: str = "this checkpoint") -> None:
-        """Logs what differs from the plugins that a checkpoint or export was made with.
+        """Logs once what differs from the plugins that a checkpoint or export was made with.
 
         Args:
             recorded: `versions()` as its manifest kept it.
@@ -257,8 +256,9 @@ class Plugins:
         lines = compare_versions(recorded, self.versions(), what=what)
         if lines and self._settings.strict:
             raise PluginError("plugins are strict and these differ:" + "".join(f"\n  {line}" for line in lines))
-        for line in lines:
-            logger.warning("%s", line)
+        if (text := "\n  ".join(lines)) not in self._told | {""}:  # one record: an upgrade changes all packages
+            logger.warning("%s", text)
+            self._told.add(text)
 
     def open_call(self, config: RunConfig) -> None:
         """Logs the opening line of a train, evaluate or predict call.
