@@ -128,10 +128,10 @@ class Copy:
         strange = [path for path in done.stdout.split() if not Path(path).is_relative_to(self._folder)]
         assert not strange, f"imported from elsewhere: {strange}"
 
-    def pytest(self, tests: Sequence[str]) -> tuple[int, str]:
-        """Exit status and output."""
+    def pytest(self, tests: Sequence[str], seconds: int = PYTEST_SECS) -> tuple[int, str]:
+        """Exit status, negative for a signal, and output; a process that takes longer is killed."""
         output = self._folder / "output.txt"
-        request = {"arguments": [*_PYTEST, *tests], "output": str(output), "seconds": PYTEST_SECS}
+        request = {"arguments": [*_PYTEST, *tests], "output": str(output), "seconds": seconds}
         assert self._server.stdin is not None
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
@@ -238,13 +238,13 @@ def _check_without_mutants(copies: queue.SimpleQueue[Copy], pool: ThreadPoolExec
         try:
             copy.check_imported()
             own = tests[number::WORKERS]
-            return copy.pytest(own) if own else (0, "")
+            return copy.pytest(own, TEST_SECS * len(own)) if own else (0, "")  # each test has a limit of its own
         finally:
             copies.put(copy)
 
     for status, output in pool.map(part, range(WORKERS)):
         if status:
-            raise SystemExit(f"Tests fail without any mutant:\n{output[-5000:]}")
+            raise SystemExit(f"Tests fail without any mutant (exit status {status}):\n{output[-5000:]}")
 
 
 def report(
