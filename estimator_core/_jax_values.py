@@ -21,6 +21,7 @@ from estimator_core._types import PyTree
 # JAX's cache keys. Functions of arrays alone, as totals are, are traced under None: once for a shape.
 scope_in_cache_keys: Any = jax.make_user_context(None)
 _scope_numbers = itertools.count(1)
+_SCOPES_REMEMBERED = 64
 
 
 def trace_state() -> object:
@@ -41,7 +42,21 @@ def is_staged() -> bool:
 def new_cache_key() -> int | None:
     """The number that keeps the traces of one scope apart; None where operations run at once."""
     # Without a trace around us every step opens a new scope: a new number each would compile every operation again.
-    return next(_scope_numbers) if is_staged() else None
+    number = next(_scope_numbers) if is_staged() else None
+    if number is not None and number % _SCOPES_REMEMBERED == 0:
+        _forget_traces()
+    return number
+
+
+def _forget_traces() -> None:
+    """Empties the only cache of traces in JAX without a limit, where each scope leaves what no other one can find.
+
+    Without this, a process that exports for weeks, or makes many Estimators, needs ever more memory. The public
+    `jax.clear_caches` also drops compiled programs.
+    """
+    from jax._src.interpreters import partial_eval
+
+    getattr(getattr(partial_eval, "trace_to_jaxpr", None), "cache_clear", lambda: None)()
 
 
 def separate_traces(number: int | None, path: str) -> AbstractContextManager[None]:

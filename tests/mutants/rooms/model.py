@@ -280,4 +280,13 @@ MUTANTS = (
         tests=("test_numbers_in_a_tuple_are_compared_whole",),
         in_cut=False,
     ),
+    Mutant(
+        name="traces-of-old-scopes-are-kept",
+        guarantee="rule 272",
+        file="estimator_core/_jax_values.py",
+        old="    if number is not None and number % _SCOPES_REMEMBERED == 0:",
+        new="    if number == -1:",
+        tests=("test_the_traces_of_old_scopes_are_forgotten",),
+        in_cut=False,
+    ),
 )
