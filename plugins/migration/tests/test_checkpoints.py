@@ -75,6 +75,39 @@ def test_names_that_differ_are_in_a_mapping() -> None:
         convert(template(), there)
 
 
+@pytest.mark.parametrize("scope", ["Adam", "training_2/Adam", "opt/Adam", "training/Adam"])
+def test_slots_of_keras_are_found_in_any_scope(scope: str) -> None:
+    """A model_fn of one's own has `Adam`, a MultiHead of two heads `training_2/Adam`."""
+    ones = np.ones((2, 3))
+    there = {"k": ones, f"{scope}/k/m": ones * 2, f"{scope}/k/v": ones * 3, f"{scope}/decay": np.float32(0)}
+    done = convert(template(), {**there, "global_step": np.asarray(7)})
+    assert (done.taken["0/mu/k"], done.taken["0/nu/k"]) == (f"{scope}/k/m", f"{scope}/k/v")
+
+
+def test_slots_of_tensorflow_1_are_found_in_a_variable_scope() -> None:
+    there = {name.replace("k/", "train/k/"): value for name, value in tensors().items()}
+    assert convert(template(), there).taken["0/nu/k"] == "train/k/Adam_1"
+
+
+def test_a_slot_belongs_to_the_whole_name_of_its_variable() -> None:
+    """The slot of `a/k` sorts before that of `k`, and ends as it does."""
+    zeros = np.zeros((2, 3), np.float32)
+    here = template(variables={"a/k": zeros, "k": zeros, "k/m": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/k": zeros})
+    names = ("a/k", "k", "k/m", "training/Adam/a/k/m", "training/Adam/k/m", "training/Adam/k/m/m")
+    done = convert(here, {name: np.full((2, 3), at) for at, name in enumerate(names)})
+    assert done.taken["0/mu/a/k"] == "training/Adam/a/k/m"
+    assert done.taken["0/mu/k"] == "training/Adam/k/m"
+
+
+def test_a_slot_that_two_optimizers_have_is_refused() -> None:
+    zeros = np.zeros((2, 3), np.float32)
+    there = {"k": zeros, "one/Adam/k/m": zeros, "two/Adam/k/m": zeros}
+    with pytest.raises(CheckpointMismatchError, match=r"0/mu/k: several are there, .*: one/Adam/k/m, two/Adam/k/m"):
+        convert(template(opt_state={"0/mu/k": zeros}), there)
+    named = convert(template(opt_state={"0/mu/k": zeros}), there, {"0/mu/k": "two/Adam/k/m"})
+    assert named.taken["0/mu/k"] == "two/Adam/k/m"
+
+
 def test_all_that_does_not_fit_is_named_at_once() -> None:
     with pytest.raises(CheckpointMismatchError) as error:
         convert(template(), {"k": np.ones((3, 2)), "global_step": np.asarray(1)})
@@ -93,6 +126,13 @@ def test_the_momentum_of_keras_is_freed_of_its_rate() -> None:
     assert found.dtype == np.float32
     first = {"k": np.ones((2, 3)), "k/Momentum": np.full((2, 3), 2.0)}
     np.testing.assert_array_equal(convert(template(opt_state=TRACE), first).items.opt_state["0/trace/k"], 2.0)
+
+
+@pytest.mark.parametrize("names", [None, {"0/trace/k": "SGD/k/momentum"}])
+def test_the_momentum_of_keras_is_freed_of_its_rate_in_any_scope(names: dict[str, str] | None) -> None:
+    there = {name.removeprefix("training/"): value for name, value in KERAS.items()}
+    done = convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **there}, names)
+    np.testing.assert_allclose(done.items.opt_state["0/trace/k"], np.full((2, 3), 2.0), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

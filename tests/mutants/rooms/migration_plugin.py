@@ -57,6 +57,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="a-slot-is-that-of-any-variable-whose-name-ends-alike",
+        guarantee="rule 306",
+        file="plugins/migration/src/estimator_migration/checkpoints/slots.py",
+        old="[name for name in scoped if not _of_a_longer_name(name, slot.variable, names)]",
+        new="scoped[:1]",
+        tests=("test_a_slot_belongs_to_the_whole_name_of_its_variable",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-step-without-a-category-touches-nothing",
         guarantee="rule 82",
         file="plugins/canned_tabular/src/estimator_canned_tabular/layers/sequence_features.py",

@@ -56,7 +56,8 @@ def convert(
     variables = places.filled(template.variables, lambda path: [places.name_of(path)])
     model_state = places.filled(template.model_state, lambda path: [places.name_of(path)])
     paths = [*template.variables, *template.model_state]
-    slots = {leaf: slot_of(leaf, paths) for leaf in template.opt_state}
+    slots = {leaf: places.there(slot_of(leaf, paths)) for leaf in template.opt_state}
+    places.of_variables = {places.name_of(path) for path in paths}
     opt_state = places.filled(template.opt_state, lambda leaf: places.candidates(leaf, slots[leaf]))
     opt_state = {leaf: places.scaled(leaf, value, slots[leaf]) for leaf, value in opt_state.items()}
     if places.faults:
@@ -92,16 +93,23 @@ class _Places:
         self.names = names
         self.taken: dict[str, str] = {}
         self.faults: list[str] = []
+        self.of_variables: set[str] = set()
 
     def name_of(self, path: str) -> str:
         return self.names.get(path, path)
+
+    def there(self, slot: Slot) -> Slot:
+        return dataclasses.replace(slot, variable=self.name_of(slot.variable))
 
     def candidates(self, leaf: str, slot: Slot) -> list[str]:
         if leaf in self.names:
             return [self.names[leaf]]
         if slot.counts_steps:
             return [GLOBAL_STEP]
-        return names_of(Slot(word=slot.word, variable=self.name_of(slot.variable)), self.tensors)
+        found = names_of(slot, self.tensors, self.of_variables)
+        if len(found) > 1:
+            self.faults.append(f"{leaf}: several are there, of which one must be named: {', '.join(found)}")
+        return found
 
     def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}

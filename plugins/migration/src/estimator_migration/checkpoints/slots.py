@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, under `training/NAME`;
-#: of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
+#: The name of a slot in optax: its endings in TensorFlow. Of Keras optimizers, in the optimizer's scope, which heads
+#: put under `training`; of tf.compat.v1.train, whose second slot has `_1`; of BERT's optimizer.
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "mu": ("m", "Adam", "adam_m", "mg"),
     "nu": ("v", "Adam_1", "adam_v", "rms", "RMSProp"),
@@ -63,25 +63,38 @@ def slot_of(leaf: str, variables: Iterable[str]) -> Slot:
     return Slot(word=rest.rpartition("/")[2], variable=variable)
 
 
-def names_of(slot: Slot, tensors: Iterable[str]) -> list[str]:
-    """The names in a checkpoint of TensorFlow that may be the slot, the likeliest first.
+def names_of(slot: Slot, tensors: Iterable[str], variables: Iterable[str] = ()) -> list[str]:
+    """The names in a checkpoint of TensorFlow that may be the slot: several, where several optimizers have it.
+
+    A slot is found in any scope. One in the scope of its variable is the likeliest.
 
     Args:
         slot: a slot of a variable.
         tensors: the names in the checkpoint.
+        variables: those of them that are variables, and no slots.
+
+    Example:
+        >>> names_of(Slot(word="mu", variable="w"), ["w", "user/w", "Adam/w/m", "Adam/user/w/m"])
+        ['Adam/w/m']
     """
-    names = tuple(tensors)
+    names = frozenset(tensors)
     words = _ENDINGS.get(slot.word, ())
     endings = [f"{slot.variable}/{place}{word}" for word in words for place in _PLACES]
     if slot.word == "mu":  # A centered RMSProp has the mean in its second slot. Any other has the momentum there.
         starts = [f"{slot.variable}/{place}RMSProp" for place in _PLACES]
-        endings += [f"{start}_1" for start in starts if f"{start}_2" in names]
-    return [
-        name
-        for ending in endings
-        for name in names
-        if name == ending or (name.startswith("training/") and name.endswith(f"/{ending}"))
-    ]
+        endings += [f"{start}_1" for start in starts if any(f"/{name}".endswith(f"/{start}_2") for name in names)]
+    slots, scoped = names.difference(variables), list[str]()
+    for ending in endings:
+        if ending in slots:
+            return [ending]
+        scoped += [name for name in sorted(slots) if name.endswith(f"/{ending}")]
+    return [name for name in scoped if not _of_a_longer_name(name, slot.variable, names)]
+
+
+def _of_a_longer_name(name: str, variable: str, names: frozenset[str]) -> bool:
+    """Whether a slot is of another variable, whose name ends like that of this one: `user/w` and `w`."""
+    scopes = name.rpartition(f"/{variable}/")[0].split("/")
+    return any("/".join([*scopes[start:], variable]) in names for start in range(len(scopes)))
 
 
 def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float:
@@ -91,7 +104,7 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
     is a sum of updates everywhere, which optax adds and TensorFlow subtracts.
 
     Args:
-        slot: the slot here.
+        slot: the slot, with the name of its variable in TensorFlow.
         name: its name in TensorFlow.
         tensors: the arrays of TensorFlow, by name.
 
@@ -105,8 +118,8 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
     before, _, last = name.rpartition("/")
     if slot.word == "trace" and (last.startswith("RMSProp") or f"{before}/rms" in tensors):
         return -1.0
-    if slot.word != "trace" or not name.startswith("training/"):
+    if slot.word != "trace" or last != "momentum" or name.startswith(f"{slot.variable}/"):
         return 1.0
-    optimizer = "/".join(name.split("/")[:2])
+    optimizer = name.rpartition(f"/{slot.variable}/")[0]
     rate, decay = (float(tensors.get(f"{optimizer}/{word}", 0.0)) for word in ("learning_rate", "decay"))
     return -1.0 / rate if rate and not decay else math.nan
