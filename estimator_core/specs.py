@@ -329,7 +329,7 @@ def _check_predictions(predictions: Any) -> None:
         return
     items = predictions.items() if isinstance(predictions, Mapping) else [("predictions", predictions)]
     for key, value in items:
-        if not hasattr(value, "shape") and not isinstance(value, (list, int, float)):
+        if not hasattr(value, "shape") and not isinstance(value, (int, float)):
             raise ModelFnError(f"predictions[{key!r}] must be an array, given: {value!r}.")
 
 

@@ -268,6 +268,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "hooks in the spec": (trained_by(sgd_spec(training_hooks=["h"])), "must be ec.Hook"),
     "scaffold": (trained_by(sgd_spec(scaffold="s")), "must be an ec.Scaffold"),
     "predictions a dict of strings": (trained_by(sgd_spec(predictions={"a": "b"})), "must be an array"),
+    "predictions a list of arrays": (trained_by(sgd_spec(predictions=[X, X])), r"predictions\['predictions'\] must be"),
     "a hook that keeps a tracer": (
         trained_by(
             returning(lambda y, loss, mode: Spec(mode, loss=loss, train_op=optax.sgd(1), training_hooks=[Holder(loss)]))
