@@ -96,6 +96,17 @@ def test_a_server_that_starts_beside_a_damaged_export_serves_the_one_before(expo
         until(lambda: list(server.repository.models["m"]) == [str(FIRST + 3)])
 
 
+def test_a_damaged_export_keeps_none_before_it_from_being_served(export, tmp_path):
+    """Its time stamp may lie ahead, of another clock or for good."""
+    folder = placed(export, tmp_path / "m", FIRST)
+    with running(sources=sources_of([f"m={folder}"])) as server:
+        damaged = placed(export, tmp_path / "made", FIRST + 9) / str(FIRST + 9)
+        (damaged / "variables.safetensors").write_bytes(b"damaged")
+        damaged.rename(folder / damaged.name)
+        placed(export, folder, FIRST + 1)
+        until(lambda: list(server.repository.models["m"]) == [str(FIRST + 1)])
+
+
 def test_a_model_whose_directory_is_gone_counts_among_the_served_ones(export, tmp_path):
     folder = placed(export, tmp_path / "m", FIRST)
     with running(sources=sources_of([f"m={folder}"])) as server:

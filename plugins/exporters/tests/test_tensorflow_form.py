@@ -178,6 +178,14 @@ def test_status_and_metadata(server):
     ]["method_name"] == ("tensorflow/serving/classify")
 
 
+def test_a_get_of_a_signature_is_answered_as_that_of_a_model(server):
+    for place in ("", "/metadata"):
+        status, _, found = server.request("GET", f"/v1/models/half_plus_three:double{place}")
+        assert status == 200, found
+    assert [*found["metadata"]["signature_def"]["signature_def"]] == ["double"]
+    assert server.request("GET", "/v1/models/half_plus_three:predict")[0] == 404
+
+
 def test_long_answers_are_whole(server):
     rows = [[float(number), 0.5] for number in range(9000)]
     assert ask(server, "pairs:predict", {"instances": rows}) == (200, {"predictions": rows})

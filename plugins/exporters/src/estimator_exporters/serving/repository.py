@@ -206,7 +206,7 @@ class Repository:
 
     async def _refresh(self, source: Source) -> None:
         wanted, loaded = await self._look(source, depth := self._depths.pop(source.name, self.versions))
-        while not loaded and len(wanted) == depth:  # none can be loaded: an older one is better than none
+        while len(wanted) == depth and loaded.isdisjoint(path.name for path in wanted):  # none of them can be loaded
             wanted, loaded = await self._look(source, depth := depth + 1)
         if not loaded:
             self._depths[source.name] = depth

@@ -38,7 +38,8 @@ def tensorflow_routes(repository: Repository) -> Sequence[Route]:
     def signatures(name: str, version: str | None) -> tuple[Mapping[str, str], Mapping[str, ServedModel]]:
         """States of the versions, and the signatures of the newest of them."""
         repository.check(name, version)
-        own = {known: models for known, models in repository.models.items() if known.split(":")[0] == name}
+        # NAME:SIGNATURE is a model too, and what a client asks that sends GET to NAME:predict.
+        own = {known: models for known, models in repository.models.items() if name in (known, known.split(":")[0])}
         versions = sorted({one for models in own.values() for one in models}, key=lambda one: (len(one), one))
         if version not in (None, *versions):
             raise NotFoundError(f"model {name!r} has no version {version!r}; it has {versions}")
