@@ -110,4 +110,22 @@ MUTANTS = (
         tests=("test_ids_of_64_bits_are_parsed_for_host_transforms",),
         in_cut=False,
     ),
+    Mutant(
+        name="columns-of-one-spelling-share-their-variables",
+        guarantee="rule 318",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/layers/dense_features.py",
+        old="if uses[said] == 1 or said == column.name else",
+        new="if True else",
+        tests=("test_columns_of_one_spelling_have_weights_of_their_own",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="ids-take-the-place-of-a-feature",
+        guarantee="rule 319",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/host/plan.py",
+        old='while free in taken or any(f"{free}.{made}" in kept for made in _MADE):',
+        new="while free in taken:",
+        tests=("test_a_feature_that_is_named_as_the_ids_of_another_column_is_itself",),
+        in_cut=False,
+    ),
 )

@@ -51,7 +51,7 @@ class FeaturePlan:
         """
         every = tuple(columns)
         outputs: dict[Any, str] = {}
-        kept = set(keep)
+        kept, later = set(keep), list[Any]()
         for column in every:
             if not isinstance(column, FeatureColumn):
                 raise ArgumentError(f"Items of feature_columns must be feature columns. Given: {column!r}.")
@@ -60,8 +60,10 @@ class FeaturePlan:
                 kept.add(part.source_column.key)
             elif isinstance(part, NumericColumn):
                 kept.add(part.key)
-            elif part not in outputs:
-                outputs[part] = _free_name(part.name, set(outputs.values()))
+            elif part not in later:
+                later.append(part)
+        for part in later:
+            outputs[part] = _free_name(part.name, set(outputs.values()), kept)
         return cls(every, outputs, frozenset(kept))
 
     def rules(self) -> dict[str, NumberRule]:
@@ -131,8 +133,11 @@ class FeaturePlan:
 
 
 def fill_name(key: str) -> str:
-    """The name of the replacement of missing numbers among the features."""
-    return f"{key}.fill"
+    """The name of the replacement of missing numbers among the features: no file and no client has such a name."""
+    return f"{key}\0fill"
+
+
+_MADE = ("ids", "weights", "numbers", "lengths")  # what a host part makes of a column
 
 
 def _keys(column: Any) -> tuple[str, ...]:
@@ -142,10 +147,16 @@ def _keys(column: Any) -> tuple[str, ...]:
     return column.keys
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    """Two columns of one name may differ: the same feature in 1000 buckets and in 100."""
+def _free_name(name: str, taken: set[str], kept: set[str]) -> str:
+    """Two columns of one name may differ: the same feature in 1000 buckets and in 100. A feature may be named as ids.
+
+    Args:
+        name: that of the column.
+        taken: names that other columns have.
+        kept: features that the device reads, which the host part must leave alone.
+    """
     number, free = 1, name
-    while free in taken:
+    while free in taken or any(f"{free}.{made}" in kept for made in _MADE):
         number += 1
         free = f"{name}_{number}"
     return free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
 from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
+from estimator_canned_tabular.hashing.fingerprint import fingerprint64
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.inputs import DeviceIds, Features, ids_of, numbers_of
 from estimator_canned_tabular.layers.lookup import combine, embedding_rows, looked_up
@@ -34,12 +36,15 @@ def dense_features(
         scope: what the names of embedding tables begin with.
         row_sparse: see `table_rows`.
     """
-    parts = [dense_output(column, features, plan, scope=scope, row_sparse=row_sparse) for column in by_name(columns)]
+    parts = [
+        dense_output(column, features, plan, scope=place, row_sparse=row_sparse)
+        for column, place in placed(columns, scope)
+    ]
     return jnp.concatenate(parts, axis=1)
 
 
 def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse) -> jax.Array:
-    """One dense column, float32[batch, width]."""
+    """One dense column, float32[batch, width]; its variables lie below `scope`."""
     if isinstance(column, NumericColumn):
         return numbers_of(column, features)
     if isinstance(column, BucketizedColumn):
@@ -101,7 +106,7 @@ def check_dense(columns: Sequence[Any], what: str) -> None:
 
 def table_name(column: EmbeddingColumn, scope: str) -> str:
     """The variable of an embedding."""
-    return column.table.collection or f"{scope}/{scope_name(column.name)}/embedding_weights"
+    return column.table.collection or f"{scope}/embedding_weights"
 
 
 def shared_tables(columns: Iterable[Any]) -> set[str]:
@@ -113,6 +118,23 @@ def shared_tables(columns: Iterable[Any]) -> set[str]:
     }
 
 
-def scope_name(name: str) -> str:
-    """The name of a column as part of the name of a variable."""
-    return re.sub(r"[^A-Za-z0-9_.\-]", "_", name)
+def placed(columns: Iterable[Any], scope: str) -> list[tuple[Any, str]]:
+    """Columns by name, each with what the names of its variables begin with, which no other column has.
+
+    Names of variables have no spaces and no letters beyond ASCII, so columns that differ in those alone would have one
+    variable. Then the fingerprint of its name tells each of them apart, whatever columns come later.
+    """
+    ordered = by_name(columns)
+    plain = {column.name: re.sub(r"[^A-Za-z0-9_.\-]", "_", column.name) for column in ordered}
+    uses = Counter(plain.values())
+    return [
+        (
+            column,
+            f"{scope}/{said}" if uses[said] == 1 or said == column.name else f"{scope}/{said}_{_mark(column.name)}",
+        )
+        for column, said in ((column, plain[column.name]) for column in ordered)
+    ]
+
+
+def _mark(name: str) -> str:
+    return format(int(fingerprint64([name.encode()])[0]), "016x")

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
+from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn
+from estimator_canned_tabular.columns.weighted import WeightedCategoricalColumn
 from estimator_canned_tabular.host.plan import FeaturePlan, fill_name
 from estimator_core.errors import ArgumentError
 
@@ -41,7 +43,10 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
     ids = features[f"{output}.ids"]
     if getattr(column, "missing_bucket", False):
         ids = _with_missing(ids, column.num_buckets - 1)
-    return DeviceIds(ids, features.get(f"{output}.weights"), features.get(f"{output}.lengths"))
+    # Asked by kind: a feature of the input may have such a name, without a column that reads it.
+    weights = features[f"{output}.weights"] if isinstance(column, WeightedCategoricalColumn) else None
+    lengths = features[f"{output}.lengths"] if isinstance(column, SequenceCategoricalColumn) else None
+    return DeviceIds(ids, weights, lengths)
 
 
 def _with_missing(ids: jax.Array, bucket: int) -> jax.Array:

@@ -12,7 +12,7 @@ import estimator_core as ec
 from estimator_canned_tabular.columns.contract import CategoricalColumn, DenseColumn
 from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
 from estimator_canned_tabular.host.plan import FeaturePlan
-from estimator_canned_tabular.layers.dense_features import by_name, dense_output, scope_name
+from estimator_canned_tabular.layers.dense_features import by_name, dense_output, placed
 from estimator_canned_tabular.layers.inputs import Features, ids_of
 from estimator_canned_tabular.layers.lookup import combine, looked_up, table_rows
 from estimator_canned_tabular.optimizers import RowSparse
@@ -42,15 +42,15 @@ def linear_logits(
     """
     zeros = jax.nn.initializers.zeros
     total = ec.get_variable(f"{SCOPE}/bias_weights", (units,), zeros)
-    for column in by_name(columns):
-        name = f"{SCOPE}/{scope_name(column.name)}/weights"
+    for column, place in placed(columns, SCOPE):
+        name = f"{place}/weights"
         if isinstance(column, CategoricalColumn):
             given = ids_of(column, features, plan)
             ids = looked_up(given, sparse_combiner, row_sparse)
             rows = table_rows(name, ids, (column.num_buckets, units), zeros, row_sparse=row_sparse)
             total = total + combine(rows, given, sparse_combiner)
         else:
-            numbers = dense_output(column, features, plan, scope=SCOPE, row_sparse=row_sparse)
+            numbers = dense_output(column, features, plan, scope=place, row_sparse=row_sparse)
             weights = ec.get_variable(name, (column.width, units), zeros)
             total = total + jnp.matmul(numbers, weights)
     return total

@@ -12,7 +12,7 @@ from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.sequence import SequenceCategoricalColumn, SequenceNumericColumn
 from estimator_canned_tabular.host.plan import FeaturePlan
-from estimator_canned_tabular.layers.dense_features import by_name, table_name
+from estimator_canned_tabular.layers.dense_features import by_name, placed, table_name
 from estimator_canned_tabular.layers.inputs import Features, ids_of
 from estimator_canned_tabular.layers.lookup import embedding_rows
 from estimator_canned_tabular.optimizers import RowSparse
@@ -36,8 +36,8 @@ def sequence_features(
     """
     parts: list[jax.Array] = []
     lengths: jax.Array | None = None
-    for column in by_name(columns):
-        made, lengths = _steps(column, features, plan, scope=scope, row_sparse=row_sparse)
+    for column, place in placed(columns, scope):
+        made, lengths = _steps(column, features, plan, scope=place, row_sparse=row_sparse)
         parts.append(made)
     assert lengths is not None
     found = {column.name: part.shape[1] for column, part in zip(by_name(columns), parts, strict=True)}

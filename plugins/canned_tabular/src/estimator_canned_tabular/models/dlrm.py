@@ -13,7 +13,7 @@ from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits, dense, hidden_layers
-from estimator_canned_tabular.layers.dense_features import by_name, check_dense, dense_features, dense_output
+from estimator_canned_tabular.layers.dense_features import by_name, check_dense, dense_features, dense_output, placed
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
@@ -62,7 +62,10 @@ def dlrm_model_fn(
 
     def logits_of(features: Any, mode: str) -> jax.Array:
         scope, sparse = f"{_SCOPE}/input", chosen.row_sparse
-        vectors = [dense_output(column, features, plan, scope=scope, row_sparse=sparse) for column in tables]
+        vectors = [
+            dense_output(column, features, plan, scope=place, row_sparse=sparse)
+            for column, place in placed(tables, scope)
+        ]
         beside: list[jax.Array] = []
         if numbers:
             inputs = dense_features(numbers, features, plan, scope=scope, row_sparse=sparse)
