@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster import Processes
-from estimator_core._cluster.processes import gather
+from estimator_core._cluster.processes import chief_says, gather
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._plugins import Plugins
 from estimator_core._roles import ROLES
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import PreemptedError
-from estimator_core.hooks import Run
+from estimator_core.hooks import Hook, Run
 
 if TYPE_CHECKING:
     from estimator_core._loop.shared_feed import Flags
@@ -70,6 +70,8 @@ class _Decides:
     """What all `Decisions` have in common."""
 
     shared = False
+    #: Hooks, or what stands in their places, that run in the first process alone.
+    chief_hooks: Sequence[Hook] = ()
 
     @property
     def platform(self) -> Asks:
@@ -109,6 +111,10 @@ class _Decides:
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks by the clock of this process."""
         return look()
+
+    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """When a hook wants control next."""
+        return at, joins
 
     def agree(self, run: Run) -> None:
         """Called after hooks had control. There are no other processes to inform."""
@@ -183,6 +189,12 @@ class SharedDecisions(_Decides):
         due, self._due = self._due, ()
         self._just_fired.update(dict.fromkeys(due, self._lag + 1))
         return due
+
+    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """When a hook wants control next. That of the first process alone says so for all: they stop at its steps."""
+        if any(hook is one for one in self.chief_hooks):
+            at, joins = chief_says(self._processes, "chief-hook", [at, joins])
+        return at, joins
 
     def agree(self, run: Run) -> None:
         """Called after hooks had control. A stop that a hook requested in one process applies to all."""

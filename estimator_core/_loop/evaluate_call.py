@@ -162,7 +162,7 @@ class EvaluateCall:
             step, run.step = run.live.step, 0
             context.decisions.break_off(run)
             run.batch, run.batch_size = first, first.size
-            step_of_batch = prepared(run, calls, partial(self.programs.eval_step, devices), first)
+            step_of_batch = prepared(run, calls, partial(self.programs.eval_step, devices), first, devices.processes)
             run.batch_metrics = step_of_batch.metrics
             total = Total(run, step_of_batch, grouped=batches.begin(first))
             schedule.start()

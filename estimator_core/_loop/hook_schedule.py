@@ -56,6 +56,10 @@ class Agreement(Protocol):
         """Called after hooks had control."""
         ...
 
+    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """The step at which a hook wants control next, and whether it joins others before."""
+        ...
+
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
         """The overdue hooks, by their places in the order. `look` returns those by the clock of this process."""
         ...
@@ -308,6 +312,7 @@ class HookSchedule:
                 raise HookError(
                     f"{describe(hook)}: next_step({step}) returned {at}; it must return a later step or None."
                 )
+        at, joins = self._agreement.due(hook, at, joins)
         self._due[place] = NEVER if at is None else max(at, self._run.step + 1)
         self._times[place] = seconds
         self._within[place] = within if self._may_wait[place] else 0

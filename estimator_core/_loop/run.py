@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimator_core._cluster.processes import gather
 from estimator_core._inputs.input_fn import InputFn, WrappedInput
 from estimator_core._inputs.normalise import split_element
 from estimator_core._loop.device_state import DeviceState, whole_on_host
@@ -18,6 +19,7 @@ from estimator_core._loop.time_spent import STEP, TimeSpent
 from estimator_core._step.state import TrainState
 from estimator_core._summaries import EventFile, NoSummaries
 from estimator_core.config import RunConfig
+from estimator_core.coordinator import ALONE, Coordinator
 from estimator_core.errors import HookError
 from estimator_core.modes import ModeKeys
 
@@ -108,10 +110,13 @@ class LoopRun:
             raise HookError(f"fetch({name!r}) must be called in `begin`: the step is compiled already.")
         self.fetches.add(name)
 
-    def seal_fetches(self) -> frozenset[str]:
-        """Ends the time for `fetch`, and returns the names that were requested, and those that hooks follow."""
+    def seal_fetches(self, processes: Coordinator = ALONE) -> frozenset[str]:
+        """Ends the time for `fetch`, and returns the names that were requested, and those that hooks follow, in any of
+        these processes: all of them run one program.
+        """
         self._may_fetch = False
-        return frozenset(self.fetches.union(self.output_names.intersection(self.followed)))
+        own = self.fetches.union(self.output_names.intersection(self.followed))
+        return frozenset().union(*gather(processes, "fetches", sorted(own)))
 
     def follow(self, name: str) -> None:
         """Declares, in `begin` or `after_create`, that the hook wants the output `name` of every step."""

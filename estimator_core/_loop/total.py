@@ -16,6 +16,7 @@ from estimator_core._loop.hook_calls import HookCalls
 from estimator_core._loop.run import LoopRun
 from estimator_core._metrics.merging import compute_metrics, merge_metrics
 from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated
+from estimator_core.coordinator import Coordinator
 
 _log = logging.getLogger("estimator_core")
 #: An evaluation of fewer batches logs each, any other about so many lines.
@@ -116,7 +117,11 @@ class Total:
 
 
 def prepared(
-    run: LoopRun, calls: HookCalls, eval_steps: Callable[[frozenset[str], Hashable], EvalStep], batch: Batch
+    run: LoopRun,
+    calls: HookCalls,
+    eval_steps: Callable[[frozenset[str], Hashable], EvalStep],
+    batch: Batch,
+    processes: Coordinator,
 ) -> EvalStep:
     """The program that returns what the hooks fetch. The hooks of the EstimatorSpec are included and have begun.
 
@@ -125,6 +130,7 @@ def prepared(
         calls: the hooks; gets those of the EstimatorSpec.
         eval_steps: returns the program for a set of fetched outputs and a form of batches.
         batch: the first batch.
+        processes: those that evaluate together.
     """
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
     leaves, structure = jax.tree.flatten(data[1:])
@@ -135,7 +141,7 @@ def prepared(
     calls.begin()
     run.output_kinds = eval_step.output_kinds
     run.output_names = frozenset(eval_step.output_kinds)
-    wanted = run.seal_fetches()
+    wanted = run.seal_fetches(processes)
     check_fetches(wanted, run.output_names)
     if wanted - _RETURNED != eval_step.fetches:
         eval_step = eval_steps(wanted - _RETURNED, form)

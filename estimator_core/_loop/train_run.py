@@ -326,6 +326,7 @@ class TrainRun:
         is_chief = call.devices.processes.index == 0
         # Every process has the same places.
         chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
+        self._decisions.chief_hooks = chief_hooks
         calls.arrange(self._order.with_spec(chief_hooks, discovery.training_hooks))
         calls.begin()
         given = discovery.predictions
@@ -360,7 +361,7 @@ class TrainRun:
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
         """The declared outputs that cost something. All others are returned anyway."""
-        wanted = self._run.seal_fetches()
+        wanted = self._run.seal_fetches(self._call.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(
             name for name in wanted if name == GRADIENT_NORM or self._run.output_kinds.get(name) == "tensor"

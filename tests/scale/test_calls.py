@@ -1,5 +1,6 @@
 """Processes that do not do the same end within seconds, and both are named."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -41,3 +42,21 @@ def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
         r"\[0\] .*Process 1 of 2 .* is lost: it has ended, while others wait for it at 'call'", done.stdout
     )
     assert [path.name for path in tmp_path.glob("done.*")] == ["done.1"]
+
+
+def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> None:
+    """Its hooks say when they want control and what they read: all processes stop there, and run one program."""
+    out = tmp_path / "out"
+    done = launch("chief_worker.py", 2, None, arguments=[str(out)])
+    assert done.returncode == 0, done.stdout
+    first, second = (json.loads(Path(f"{out}.{process}.json").read_text()) for process in (0, 1))
+    whole = [32, 4]  # of both processes
+    looked = [step for step, shape in first["trained"] if shape == whole]
+    assert {3, 5, 6, 9} <= set(looked)
+    assert max(looked) == 9
+    assert sum(count for count, shape in first["trained"] if shape == [count]) == 9
+    assert [one for one in first["evaluated"] if one[1] == whole] == [[1, whole], [2, whole]]
+    assert sum(count for count, shape in first["evaluated"] if shape == [count]) == 2
+    assert (second["trained"], second["evaluated"]) == ([], [])
+    for name, value in {"reason": "the chief has enough", "step": 9, "loss": first["loss"]}.items():
+        assert first[name] == second[name] == value

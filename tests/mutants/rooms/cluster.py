@@ -342,4 +342,13 @@ MUTANTS = (
         tests=("test_a_part_that_has_ended_stays_ended_while_another_one_has_rows",),
         in_cut=False,
     ),
+    Mutant(
+        name="only-the-chief-knows-when-its-hooks-are-due",
+        guarantee="rule 312",
+        file="estimator_core/_loop/train_run.py",
+        old="        self._decisions.chief_hooks = chief_hooks\n",
+        new="",
+        tests=("test_what_the_first_process_alone_asks_for_stops_nobody",),
+        in_cut=False,
+    ),
 )
