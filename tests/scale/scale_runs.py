@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,19 @@ def environment(devices: int = 1, **more: str) -> dict[str, str]:
 
 
 def launch(
-    worker: str, count: int, settings: Any, *, devices: int = 1, arguments: Sequence[str] | None = None
+    worker: str,
+    count: int,
+    settings: Any,
+    *,
+    devices: int = 1,
+    arguments: Sequence[str] | None = None,
+    timeout: float = 280.0,
+    variables: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """A worker as several processes, with its settings as JSON, or with arguments."""
+    """A worker as several processes, with its settings as JSON, or with arguments, and with further variables."""
     given = [json.dumps(settings)] if arguments is None else arguments
-    return run_processes([sys.executable, str(HERE / worker), *given], count, env=environment(devices))
+    command = [sys.executable, str(HERE / worker), *given]
+    return run_processes(command, count, env={**environment(devices), **(variables or {})}, timeout=timeout)
 
 
 def run_worker(worker: str, *arguments: str, devices: int = 1) -> Any:

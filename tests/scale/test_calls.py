@@ -47,7 +47,7 @@ def test_a_process_that_has_ended_is_named_by_who_calls(tmp_path: Path) -> None:
 def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> None:
     """Its hooks say when they want control and what they read: all processes stop there, and run one program."""
     out = tmp_path / "out"
-    done = launch("chief_worker.py", 2, None, arguments=[str(out)])
+    done = launch("chief_worker.py", 2, None, arguments=[str(out)], timeout=90)
     assert done.returncode == 0, done.stdout
     first, second = (json.loads(Path(f"{out}.{process}.json").read_text()) for process in (0, 1))
     whole = [32, 4]  # of both processes

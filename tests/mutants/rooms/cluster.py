@@ -351,4 +351,22 @@ MUTANTS = (
         tests=("test_what_the_first_process_alone_asks_for_stops_nobody",),
         in_cut=False,
     ),
+    Mutant(
+        name="nobody-looks-while-the-devices-are-put-together",
+        guarantee="rule 313",
+        file="plugins/cluster/src/estimator_cluster/connecting.py",
+        old="if gone and not together.is_set():",
+        new="if False:",
+        tests=("test_a_process_killed_as_soon_as_it_is_connected_is_named",),
+        in_cut=False,
+    ),
+    Mutant(
+        name="a-failed-chief-hears-of-no-end",
+        guarantee="rule 314",
+        file="plugins/cluster/src/estimator_cluster/ending.py",
+        old="    telling.start()\n",
+        new="    if not (watch.lost and watch.lost.index == 0):\n        telling.start()\n",
+        tests=("test_who_ends_because_process_0_failed_is_not_called_lost",),
+        in_cut=False,
+    ),
 )

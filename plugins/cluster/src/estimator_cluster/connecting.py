@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ from estimator_cluster.coordinator import JaxCoordinator
 from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
 from estimator_cluster.identity import SECRET, Identity, identity_of
 from estimator_cluster.roll_call import RollCall, hosts_of, listen, report, wait_for_all
-from estimator_cluster.store import SealedStore, Store
+from estimator_cluster.store import SealedStore, Store, StoreGoneError
 from estimator_cluster.watch import Watch
 from estimator_core import Processes
 from estimator_core.coordinator import Coordinator, Lost
@@ -28,6 +29,8 @@ from estimator_core.errors import BackendUnavailableError
 _log = logging.getLogger("estimator_cluster")
 #: Two of these and the part of `heartbeat_secs` after which process 0 counts as silent are less than the whole.
 _GRACE_WITHOUT_SERVICE = 0.05
+#: Seconds in which the devices of all processes are usually together.
+_SOON_TOGETHER = 2.0
 #: The coordinator of this process; jax connects once.
 _CONNECTED: list[JaxCoordinator] = []
 
@@ -49,10 +52,13 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
         if processes is not None and owned:
             _log.info("Process %d of %d (%s): connecting to %s", *_numbers(processes))
             _start(processes, options["heartbeat_secs"], options["start_secs"])
+        found = service.Service()
+        with _noticing_who_dies(found, options["heartbeat_secs"]):
+            index, count = jax.process_index(), jax.process_count()  # what jax says counts, whoever has connected it
         coordinator = coordinator_of(
-            service.Service(),
-            jax.process_index(),  # what jax says counts, whoever has connected it
-            jax.process_count(),
+            found,
+            index,
+            count,
             heartbeat_secs=options["heartbeat_secs"],
             grace_secs=options["grace_secs"],
             owned=owned,
@@ -64,6 +70,35 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
             f"become process {processes.index} of {processes.count}, as {processes.source} says."
         )
     return coordinator
+
+
+@contextlib.contextmanager
+def _noticing_who_dies(found: service.Service, heartbeat_secs: float) -> Generator[None]:
+    """While the devices of all processes are put together: jax waits for each of them in C++, for ever."""
+    together = threading.Event()
+
+    def look() -> None:
+        if together.wait(_SOON_TOGETHER):
+            return
+        index, count = found.place()
+        try:
+            gone = set(range(count)) - found.live(count)
+            while not gone and not together.wait(1.0):
+                gone = set(range(count)) - found.live(count)
+        except StoreGoneError:
+            return  # process 0 is gone: jax aborts
+        if gone and not together.is_set():
+            reason = f"nothing was heard of it for {heartbeat_secs:g} s: killed, frozen or cut off"
+            describe_at_once(Lost(min(gone), "it had just connected", reason), count)
+            if index == 0:
+                time.sleep(2.0)  # the end of the service aborts whoever is still there
+            os._exit(RESUMABLE_EXIT_STATUS)
+
+    threading.Thread(target=look, name="processes-devices", daemon=True).start()
+    try:
+        yield
+    finally:
+        together.set()
 
 
 def _numbers(processes: Processes) -> tuple[int, int, str, str]:

@@ -47,10 +47,10 @@ def end_now(watch: Watch, index: int, count: int, status: int, *, grace_secs: fl
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    if watch.lost is None or watch.lost.index:  # else nobody would answer, and jax aborts soon
-        telling = threading.Thread(target=watch.tell, args=("left", index), daemon=True)
-        telling.start()
-        telling.join(2.0)
+    telling = threading.Thread(target=watch.tell, args=("left", index), daemon=True)
+    telling.start()
+    # A process 0 that has failed waits for this word. One that is killed or frozen answers nobody, and jax aborts soon.
+    telling.join(2.0 if watch.lost is None or watch.lost.index else 0.2)
     if index == 0:  # the end of the service aborts whoever is still there
         _wait_for_others(watch, count, 2 * grace_secs + 2.0)
         time.sleep(0.2)

@@ -47,6 +47,10 @@ class Service:
     def __init__(self) -> None:
         self._client: Any = global_state.client
 
+    def place(self) -> tuple[int, int]:
+        """This process, and how many there are, as the service counts them."""
+        return global_state.process_id, global_state.num_processes
+
     def put(self, key: str, value: str) -> None:
         """Writes a new key.
 

@@ -1,0 +1,46 @@
+"""A process that is lost early or fails late: `connecting_worker.py MODEL_DIR WHAT`.
+
+"connected": process 1 is killed as soon as jax has connected it. "chief": process 0 raises at step 4, while the other
+one waits for it in a collective operation.
+"""
+
+import os
+import signal
+import sys
+from typing import Any
+
+import models
+
+import estimator_core as ec
+
+
+class Raises(ec.Hook):
+    """Raises at a step."""
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step == 4 and os.environ["JAX_PROCESS_ID"] == "0":
+            raise RuntimeError("a hook of this process broke")
+
+
+def die_when_connected() -> None:
+    """Kills this process at the end of jax's own connecting."""
+    from estimator_cluster import service
+
+    start = service.start
+
+    def started(*arguments: Any, **more: Any) -> None:
+        start(*arguments, **more)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    service.start = started
+
+
+def main(model_dir: str, what: str) -> None:
+    if what == "connected" and os.environ["JAX_PROCESS_ID"] == "1":
+        die_when_connected()
+    estimator = ec.Estimator(models.classifier, config=ec.RunConfig(model_dir=model_dir), params={"width": 8})
+    estimator.train(models.train_input(16), steps=50, hooks=[Raises()] if what == "chief" else [])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

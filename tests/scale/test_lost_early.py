@@ -1,0 +1,32 @@
+"""Processes that are lost while jax connects them, and those that end because another one failed."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from scale_runs import launch
+
+pytestmark = pytest.mark.plugins  # estimator-cluster
+_SOON = {
+    "ESTIMATOR_OPTION_ESTIMATOR_CLUSTER_HEARTBEAT_SECS": "6",
+    "ESTIMATOR_OPTION_ESTIMATOR_CLUSTER_GRACE_SECS": "3",
+}
+
+
+def test_a_process_killed_as_soon_as_it_is_connected_is_named(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), "connected"], timeout=90, variables=_SOON)
+    assert re.search(r"\[0\] .*Process 1 of 2 .* is lost: nothing was heard of it for 6 s", done.stdout), done.stdout
+    assert done.returncode == 75
+    assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
+
+
+def test_who_ends_because_process_0_failed_is_not_called_lost(tmp_path: Path) -> None:
+    done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), "chief"], timeout=90, variables=_SOON)
+    assert re.search(
+        r"\[1\] .*Process 0 of 2 .* is lost: it failed: RuntimeError: a hook of this process broke", done.stdout
+    )
+    assert "RuntimeError: a hook of this process broke" in done.stdout
+    assert "Process 1 of 2" not in done.stdout, done.stdout
+    assert done.returncode == 1
