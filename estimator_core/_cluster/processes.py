@@ -177,10 +177,12 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         processes.fail(error)
         raise
     except BaseException as error:
-        lost = _news_of(error, processes)
+        # Told already by the call inside this one: who is lost since then has ended because of it.
+        lost = None if getattr(error, "_estimator_told", False) else _news_of(error, processes)
         if lost is not None:
             raise ProcessLostError(lost.describe(processes.count), lost.index) from error
         processes.fail(error)
+        error._estimator_told = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
         raise
 
 

@@ -93,3 +93,20 @@ def test_several_processes_without_the_package_are_refused_by_its_name(tmp_path:
     estimator = ec.Estimator(lambda features: None, config=config, plugins=ec.Plugins(autoload=False))
     with pytest.raises(PluginLookupError, match=r"no coordinator 'estimator-cluster:jax'[\s\S]* estimator-cluster"):
         estimator.train(lambda: [], steps=1)
+
+
+def test_an_error_that_an_inner_call_has_told_is_not_that_of_who_ends_because_of_it() -> None:
+    class Gone(_Two):
+        """The other one ends as soon as it hears of the error."""
+
+        def lost(self) -> Lost | None:
+            return Lost(1, "there", "it left") if self.failed else None
+
+    def evaluation(two: Gone) -> None:
+        with ending_together(two):
+            raise RuntimeError("the evaluation broke")
+
+    two = Gone()
+    with pytest.raises(RuntimeError, match="the evaluation broke"), ending_together(two):
+        evaluation(two)
+    assert two.failed
