@@ -11,6 +11,7 @@ from typing import Any
 from estimator_core._export.contract import LoadedExport
 from estimator_core._export.directories import latest_export
 from estimator_core._plugins import Plugins, default_plugins
+from estimator_core._storage.contract import ObjectMissingError, StorageGoneError
 from estimator_core._storage.copies import local_copy
 from estimator_core.errors import ExportError, PluginError
 
@@ -32,7 +33,10 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
         ExportError: there is no export, it is damaged, or no installed format knows it.
     """
     registry = default_plugins() if plugins is None else plugins
-    here = local_copy(path, registry)
+    try:
+        here = local_copy(path, registry)
+    except (ObjectMissingError, StorageGoneError) as error:
+        raise ExportError(f"{error} Correct the URL of the export.") from error
     candidates = [here]
     newest = latest_export(here)
     if newest is not None:

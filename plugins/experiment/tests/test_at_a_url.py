@@ -75,7 +75,11 @@ def test_every_checkpoint_is_evaluated_as_the_run_record_says(url: str, capsys: 
     assert main(["evaluate", "--model-dir", url, "--checkpoint", "3"]) == 2
     assert f"--checkpoint 3: {url} has no checkpoint of this step. Steps: [0, 2, 4]." in capsys.readouterr().err
     assert main(["evaluate", "line.py", "--model-dir", f"{url}/other"]) == 2
-    assert f"There is no checkpoint in {url}/other. Train first" in capsys.readouterr().err
+    assert f"There is no directory {url.removeprefix('file://')}/other. Correct the path." in capsys.readouterr().err
+    assert not Path(url.removeprefix("file://"), "other").exists()
+    Path(url.removeprefix("file://"), "empty").mkdir()
+    assert main(["evaluate", "line.py", "--model-dir", f"{url}/empty"]) == 2
+    assert f"There is no checkpoint in {url}/empty. Train first" in capsys.readouterr().err
 
 
 def test_other_hyperparameters_than_in_the_run_record_are_told(url: str, caplog: pytest.LogCaptureFixture) -> None:

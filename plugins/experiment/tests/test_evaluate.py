@@ -98,7 +98,7 @@ def test_without_slices_and_refusals(trained: Path, capsys: pytest.CaptureFixtur
     code: Any
     for arguments, message in [
         (["--model-dir", "here", "--checkpoint", "3"], "Steps: [0, 2, 4]"),
-        (["--model-dir", "nowhere", "line.py"], "There is no checkpoint in nowhere"),
+        (["--model-dir", "nowhere", "line.py"], "There is no directory nowhere. Correct the path."),
         (["--model-dir", "nowhere"], "There is no directory nowhere. Correct the path."),
     ]:
         code = main(["evaluate", *arguments])

@@ -74,4 +74,6 @@ def test_bad_usage_is_one_line(run_dir, capsys, words, said):
 
 def test_an_untrained_directory_is_refused(run_dir, tmp_path, capsys):
     assert main(["explain", str(run_dir[0]), "--model-dir", str(tmp_path)]) == 2
-    assert f"There is no checkpoint in {tmp_path}" in capsys.readouterr().err
+    assert f"There is no checkpoint in {tmp_path}. Train first" in capsys.readouterr().err
+    assert main(["explain", str(run_dir[0]), "--model-dir", f"{tmp_path}/absent"]) == 2
+    assert f"There is no directory {tmp_path}/absent. Correct the path." in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 import estimator_core as ec
 from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 from estimator_core.cli import main
-from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError, EstimatorError
+from estimator_core.errors import ArgumentError, CheckpointError, CheckpointNotFoundError, EstimatorError, ExportError
 from estimator_core.storage import copied_files, local_copy, open_storage
 from estimator_storage.at_urls.checkpoints import read_here
 from plugins.storage.tests import runs
@@ -37,6 +37,12 @@ DOORS: dict[str, Callable[[str, Path], object]] = {
         runs.batches, steps=1
     ),
 }
+
+
+@pytest.mark.plugins
+def test_an_export_that_is_not_at_its_url_is_an_export_error(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"nothing at file://.*/absent\..*Correct the URL of the export\."):
+        ec.export.load(f"file://{tmp_path}/absent")
 
 
 EVERY_DOOR = pytest.mark.parametrize(

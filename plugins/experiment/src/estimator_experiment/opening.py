@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import re
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimator_core.cli import command_parser
 from estimator_core.errors import ArgumentError
-from estimator_core.storage import is_url, open_storage
+from estimator_core.storage import StorageGoneError, is_url, open_storage
 from estimator_experiment.hparams import HParams
 from estimator_experiment.program import Program, file_and_function, load_program
 
@@ -90,6 +91,7 @@ def open_program(
     hparams: str | None = None,
     settings: Sequence[str] = (),
     record: str | None = None,
+    trained: bool = False,
 ) -> OpenedProgram:
     """Loads a program and makes its experiment.
 
@@ -100,10 +102,14 @@ def open_program(
         hparams: hyperparameters that replace the file's, as a text; None: those of the record, if it is asked.
         settings: texts of `--set`; of a Python file RunConfig fields, each `run_config.FIELD=VALUE`.
         record: the directory whose run record is asked; default: `model_dir`.
+        trained: whether the model_dir is there already. Where it is at a URL, an experiment makes it.
 
     Raises:
-        ArgumentError: there is no such file, function, hyperparameter or field, or no record that names a program.
+        ArgumentError: there is no such file, function, hyperparameter or field, or no record that names a program; or
+            `trained`, and there is no such place.
     """
+    if trained:
+        _check_there(model_dir)
     recorded = recorded_program(record or model_dir) if file is None else None
     if file is None and recorded is not None:
         file, hparams = recorded.file, recorded.hparams if hparams is None else hparams
@@ -130,6 +136,20 @@ def _read_record(model_dir: str) -> Any:
     """
     path = Path(model_dir) / _RECORD
     return json.loads(open_storage(model_dir, make=False).get(_RECORD) if is_url(model_dir) else path.read_text())
+
+
+def _check_there(model_dir: str) -> None:
+    """Refuses a directory, bucket or container that is not there: advice about what it holds would be wrong.
+
+    Raises:
+        ArgumentError: it is not there.
+        StorageError: the store does not tell.
+    """
+    try:
+        with contextlib.closing(open_storage(model_dir, make=False)) as storage:
+            next(iter(storage.list("journal")), None)  # to open a storage asks no server
+    except StorageGoneError as error:
+        raise ArgumentError(f"{error} Correct the path.") from None
 
 
 def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:
@@ -167,8 +187,7 @@ def recorded_program(model_dir: str) -> RecordedProgram:
             the file is no longer there, or nothing says where it was.
     """
     path = Path(model_dir) / _RECORD
-    if not is_url(model_dir) and not path.parent.is_dir():
-        raise ArgumentError(f"There is no directory {model_dir}. Correct the path.")
+    _check_there(model_dir)
     try:
         record = _read_record(model_dir)
         words = record["arguments"]

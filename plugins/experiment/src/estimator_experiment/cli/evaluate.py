@@ -49,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.cli.writable import check_writable
     from estimator_experiment.opening import open_program
 
-    opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
+    opened = open_program(
+        args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings, trained=True
+    )
     experiment = opened.experiment
     estimator = experiment.estimator
     cure = "Copy the run, and give the copy as --model-dir."

@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.program import receiver_of
 
     default_plugins().find("format", args.format)  # refuses one that is not installed before the program is loaded
-    opened = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings)
+    opened = open_program(
+        args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings, trained=True
+    )
     receiver = opened.program.serving_input_receiver_fn
     if receiver is None:
         file = opened.program.path

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_explain import Explanations, integrated_gradients, permutation_importance, write_explanations
     from estimator_explain.table import table_of
 
-    experiment = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams).experiment
+    experiment = open_program(args.file, model_dir=args.model_dir, hparams=args.hparams, trained=True).experiment
     estimator, input_fn = experiment.estimator, experiment.eval_input_fn
     path = estimator.latest_checkpoint()
     if path is None:
