@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimator_core.cli import main
 from estimator_core.errors import ArgumentError, InputError, PluginError
 from estimator_core.testing import InputSuite
 from estimator_inputs import array_record_input_fn
@@ -85,6 +86,19 @@ def test_a_damaged_record_is_named_or_skipped(tmp_path: Path) -> None:
     assert len(columns["id"]) == 9
     assert fault.where == f"{bad}, record 4"
     assert len(some_records(bad, 6)) == 5
+
+
+def test_a_file_of_damaged_records_alone_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = row_dicts(some_rows(3))
+    for row in rows:
+        row["word"] = b"nowhere else"
+    content = Path(write(tmp_path / "good.array_record", [example(row) for row in rows])).read_bytes()
+    bad = tmp_path / "bad.array_record"
+    bad.write_bytes(content.replace(b"nowhere else", b"NOWHERE ELSE"))
+    assert main(["inputs", "inspect", str(bad)]) != 0
+    told = capsys.readouterr().err
+    assert f"{bad}: the first 3 records cannot be read. Record 0: it is damaged: " in told
+    assert "has no records" not in told
 
 
 def test_a_file_without_records_is_told(tmp_path: Path) -> None:

@@ -290,7 +290,14 @@ def _told(fault: Fault) -> object:
 
 
 def some_records(path: Path, most: int) -> list[bytes]:
-    """The first records of a file, without those that cannot be read."""
+    """The first records of a file, without those that cannot be read.
+
+    Raises:
+        InputError: none of them can be read.
+    """
     source = _opened([path])
     records, damaged = _read(source, list(range(min(most, len(source)))))
+    if damaged and len(damaged) == len(records):
+        told = f"{path}: the first {len(damaged)} records cannot be read."
+        raise InputError(f"{told} Record 0: {_told(damaged[0])}. Write the file anew.")
     return [record for place, record in enumerate(records) if place not in damaged]
