@@ -110,10 +110,12 @@ def options_by_owner(
 
     Raises:
         ArgumentError: options of a distribution that is not installed, or that it does not have; those of one that is
-            blocked or broken are left alone.
+            blocked or broken are left alone. Or they are not a mapping.
     """
     owners = {normalise(record.owner): record.owner for record in records}
     for name, values in given.items():
+        if not isinstance(values, Mapping):
+            raise ArgumentError(f"options of plugin {name!r} must be a mapping from names to values, not {values!r}")
         own = [record for record in records if normalise(record.owner) == normalise(name)]
         if not own:
             close = get_close_matches(normalise(name), owners, n=1)

@@ -167,6 +167,8 @@ def test_options_from_arguments_and_environment(site):
     [
         ({"tracker": {"ulr": "x"}}, {}, "has no option 'ulr'; did you mean 'url'?"),
         ({"trakcer": {"url": "x"}}, {}, "'trakcer', which is not installed; did you mean 'tracker'?"),
+        ({"tracker": 3}, {}, "options of plugin 'tracker' must be a mapping from names to values, not 3"),
+        ({"tracker": ["url"]}, {}, "options of plugin 'tracker' must be a mapping from names to values, not ['url']"),
         ({"tracker": {"every": "often"}}, {}, "option tracker.every is 'often'; it must be int"),
         ({}, {"ESTIMATOR_OPTION_TRACKER_VERBOSE": "very"}, "ESTIMATOR_OPTION_TRACKER_VERBOSE is 'very'"),
     ],
