@@ -337,6 +337,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _check(config: RunConfig) -> None:
+    if any(ord(one) < 32 or ord(one) == 127 for one in config.model_dir or ""):
+        raise ArgumentError(f"model_dir has a line break or a control character, given: {config.model_dir!r}.")
     if config.tf_random_seed is not None and not _is_int(config.tf_random_seed):
         raise ArgumentTypeError(f"tf_random_seed must be integer, given: {config.tf_random_seed!r}.")
     if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:

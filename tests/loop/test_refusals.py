@@ -100,6 +100,11 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         "different values",
     ),
     "empty model_dir": (lambda at: ec.Estimator(model_fn, model_dir=""), "model_dir should be non-empty"),
+    "model_dir of two lines": (
+        lambda at: ec.Estimator(model_fn, model_dir="runs/a\nb"),
+        r"model_dir has a line break or a control character, given: 'runs/a\\nb'\.",
+    ),
+    "model_dir with a code of terminals": (lambda at: ec.RunConfig("runs/\x1b[31m"), "a control character, given"),
     "model_dir of another type": (lambda at: ec.Estimator(model_fn, model_dir=3), "model_dir must be a path"),  # type: ignore[arg-type]
     "warm_start_from of another type": (
         lambda at: ec.Estimator(model_fn, warm_start_from=3),

@@ -115,6 +115,23 @@ def test_what_a_configuration_file_says_differs_too(runs, capsys):
     assert differences(read_runs([runs / "more"])) == {}
 
 
+def test_a_name_with_a_line_break_stays_on_one_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    leave("runs/a\tb\n\x1b[31mc", [0.5], seed=1, rate=0.1)
+    Path("runs/a\tb\n\x1b[31mc/tags.json").write_text(json.dumps(["old\ntag"]))
+    assert main(["runs", "list", "runs"]) == 0
+    assert main(["runs", "compare", "runs"]) == 0
+    told = capsys.readouterr().out
+    lines = [line for line in told.splitlines() if "runs/a" in line]
+    assert len(lines) == 2
+    assert all(r"runs/a\tb\n\x1b[31mc" in line for line in lines)
+    assert lines[0].endswith(r"old\ntag")
+    assert "\x1b" not in told
+    assert main(["runs", "tag", "runs", "--tag", "new\ntag"]) == 2
+    assert r"A tag is one line without tabs and control characters, given: 'new\ntag'." in capsys.readouterr().err
+    assert main(["runs", "tag", "runs", "--tag", "old\ntag", "--remove"]) == 0
+
+
 def test_a_metric_that_no_run_has_is_refused_with_those_there_are(runs):
     for words in (["list", "runs"], ["compare", "runs"]):
         assert main(["runs", *words, "--metric", "los"]) == 2

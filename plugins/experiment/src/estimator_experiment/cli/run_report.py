@@ -112,7 +112,7 @@ def places(estimator: Any) -> str:
 
 
 def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
-    """Rows of text in aligned columns.
+    """Rows of text in aligned columns. Characters that would break a line are written as escapes.
 
     Example:
         >>> print(table([("a", "1")], ("name", "value")))
@@ -120,6 +120,7 @@ def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
         ----  -----
         a     1
     """
+    head, *rows = [tuple(map(_printable, row)) for row in [head, *rows]]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = [head, tuple("-" * width for width in widths), *rows]
     return "\n".join(
@@ -145,6 +146,7 @@ def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | N
         if not (sys.stdout and sys.stdout.isatty()):  # None: it is closed
             return table(rows, head)
         width = shutil.get_terminal_size().columns
+    head, *rows = [tuple(map(_printable, row)) for row in [head, *rows]]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     least = [
         max([_NARROWEST, *(len(row[column]) for row in rows if _is_number(row[column]))]) for column in range(len(head))
@@ -156,6 +158,11 @@ def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | N
         widths[room.index(max(room))] -= 1
     cut = [tuple(map(_shortened, row, widths)) for row in [head, *rows]]
     return table(cut[1:], cut[0])
+
+
+def _printable(cell: str) -> str:
+    """A cell on one line: the name of a directory or a metric may hold line breaks, tabs or codes of terminals."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in cell)
 
 
 def _is_number(text: str) -> bool:

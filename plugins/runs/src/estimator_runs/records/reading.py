@@ -226,13 +226,16 @@ def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tu
     """Adds tags to a run, or removes them; returns its tags afterwards.
 
     Raises:
-        ArgumentError: the directory holds no run or cannot be written, or a tag is empty or has a comma in it.
+        ArgumentError: the directory holds no run or cannot be written, or a tag is empty, or has a comma, a line
+            break or a control character in it.
     """
     read_run(model_dir)
     given = set(tags)
     for tag in sorted(given):
         if not any(map(str.isalnum, tag)) or "," in tag:
             raise ArgumentError(f"A tag needs a letter or a digit, and no comma, given: {tag!r}.")
+        if not tag.isprintable() and not remove:
+            raise ArgumentError(f"A tag is one line without tabs and control characters, given: {tag!r}.")
     kept = sorted(set(_tags(model_dir)) - given if remove else set(_tags(model_dir)) | given)
     try:
         with draft_of(model_dir / _TAGS) as draft:
