@@ -15,6 +15,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
 from estimator_core.export import Feature, build_raw_serving_input_receiver_fn
 from estimator_core.testing import ExporterSuite
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
+from estimator_exporters.exporters import best
 from estimator_exporters.exporters.records import read_record, write_record
 from estimator_testing.exporter_suite import FakeExporting
 
@@ -171,6 +172,33 @@ def test_keeps_the_best_by_the_metric(tmp_path):
     again = BestExporter("best", nothing, keep="best", exports_to_keep=2)
     assert course(again, tmp_path, [4.2, 8.0], first_step=100) == [True, False]
     assert kept_losses(tmp_path) == [4.0, 4.2]
+
+
+@pytest.mark.parametrize("killed_before", ["deletion", "record"])
+def test_a_kill_around_a_deletion_leaves_entries_and_exports_alike(tmp_path, monkeypatch, killed_before):
+    def killed(*_args):
+        raise KeyboardInterrupt
+
+    assert course(BestExporter("best", nothing, keep="best", exports_to_keep=2), tmp_path, [5.0, 6.0]) == [True, True]
+    with monkeypatch.context() as patch:
+        patch.setattr(best, "remove_export" if killed_before == "deletion" else "write_record", killed)
+        with pytest.raises(KeyboardInterrupt):
+            course(BestExporter("best", nothing, keep="best", exports_to_keep=2), tmp_path, [4.0], first_step=100)
+
+    def on_record_and_there():
+        folder = tmp_path / "export" / "best"
+        entries = json.loads((folder / "best.json").read_text())["exports"]
+        return {entry["path"] for entry in entries}, {path.name for path in folder.iterdir() if path.is_dir()}
+
+    entries, exports = on_record_and_there()
+    assert len(entries) == 2
+    assert entries < exports  # nothing that is on record is lost
+    if killed_before == "deletion":
+        again = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+        assert course(again, tmp_path, [3.0], first_step=200) == [True]
+        entries, exports = on_record_and_there()
+        assert entries == exports
+        assert kept_losses(tmp_path) == [3.0, 4.0]
 
 
 def test_an_export_that_fails_is_not_remembered(tmp_path):

@@ -140,7 +140,15 @@ class BestExporter(WritingExporter):
 
         def remember(path: str) -> None:
             entry = {"path": Path(path).name, "eval_result": plain(eval_result)}
-            write_record(state, {"exports": self._ranked(kept, entry, Path(export_path))})
+            ranked, many = self._ranked(kept, entry), self._best_to_keep or 1
+            doomed = [one["path"] for one in ranked[many:]]
+            # A process may be killed at any of these lines: what is to go is on record first, and goes next time.
+            for name in _doomed(state, {one["path"] for one in ranked}):
+                remove_export(Path(export_path) / name)
+            write_record(state, {"exports": ranked[:many], "deleted": doomed})
+            for name in doomed:
+                remove_export(Path(export_path) / name)
+                _log.info("Exporter %s deleted %s: %d are better.", self.name, name, many)
 
         return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
 
@@ -237,8 +245,8 @@ class BestExporter(WritingExporter):
             return False
         return len(kept) < self._best_to_keep or any(self._gives_way(entry["eval_result"], current) for entry in kept)
 
-    def _ranked(self, kept: list[dict[str, Any]], entry: dict[str, Any], directory: Path) -> list[dict[str, Any]]:
-        """The entries to keep, best first; exports beyond them are deleted."""
+    def _ranked(self, kept: list[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
+        """All entries, best first; of a rule that keeps the newest, the new one alone."""
         if self._best_to_keep is None:
             return [entry]
         ranked: list[dict[str, Any]] = []
@@ -247,10 +255,7 @@ class BestExporter(WritingExporter):
             while place and self._gives_way(ranked[place - 1]["eval_result"], one["eval_result"]):
                 place -= 1
             ranked.insert(place, one)
-        for one in ranked[self._best_to_keep :]:
-            remove_export(directory / one["path"])
-            _log.info("Exporter %s deleted %s: %d are better.", self.name, one["path"], self._best_to_keep)
-        return ranked[: self._best_to_keep]
+        return ranked
 
 
 def _kept(state: Path) -> list[dict[str, Any]]:
@@ -260,6 +265,13 @@ def _kept(state: Path) -> list[dict[str, Any]]:
         for entry in entries
     )
     return [entry for entry in entries if entry["path"].isdigit()] if sound else []
+
+
+def _doomed(state: Path, ranked: set[str]) -> list[str]:
+    """The exports that an earlier process meant to delete, and perhaps did not."""
+    names = read_record(state).get("deleted", [])
+    names = names if isinstance(names, list) else []
+    return [name for name in names if isinstance(name, str) and name.isdigit() and name not in ranked]
 
 
 def _content(result: Mapping[str, Any]) -> str:
