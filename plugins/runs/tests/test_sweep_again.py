@@ -214,6 +214,29 @@ def test_a_line_of_the_command_names_the_trial_and_its_values(line, capsys):
     assert "}: the rate is bad [ModelFnError]" in error
 
 
+def test_a_sweep_continues_without_a_trial_that_always_ends_in_an_error(line, capsys, caplog):
+    code = Path("line_code.py")
+    sound = code.read_text()
+    run_search(open_search(line, settings=["sweep.trials=1"]))
+    first = Path("runs/line-sweep/trials/00000/outcome.json").read_text()
+    words = "    raise ec.errors.ModelFnError('it never works')\n"
+    code.write_text(sound.replace("    loss = ", f"{words}    loss = ", 1))
+    for _ in range(2):
+        assert main(["sweep", "line.toml", "--set", "sweep.trials=3"]) == 1
+        assert "trial 1 of runs/line-sweep" in capsys.readouterr().err
+    assert "`estimator sweep` with --give-up 1 lets it count as failed" in caplog.text
+    assert main(["sweep", "line.toml", "--give-up", "1"]) == 0
+    assert "Trial 1 of runs/line-sweep counts as failed." in capsys.readouterr().out
+    for number, told in ((0, "has ended: COMPLETE"), (1, "has ended: FAIL"), (2, "no trial 2"), (-1, "no trial -1")):
+        assert main(["sweep", "line.toml", "--give-up", str(number)]) == 2
+        assert told in capsys.readouterr().err
+    code.write_text(sound)
+    assert main(["sweep", "line.toml", "--set", "sweep.trials=3"]) == 0
+    search = open_search(line, settings=["sweep.trials=3"])
+    assert [one.state.name for one in search.shelf.study().trials] == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert Path("runs/line-sweep/trials/00000/outcome.json").read_text() == first
+
+
 @pytest.mark.slow
 def test_an_error_of_a_worker_is_one_line(line, capfd):
     settings = ["sweep.workers=2", "sweep.objectives=[{metric='errors', mode='min'}]"]

@@ -8,6 +8,7 @@ Example:
     estimator sweep digits.toml --set sweep.trials=60 --set sweep.workers=2
     estimator sweep digits.toml --show
     estimator sweep digits.toml --trial 7
+    estimator sweep digits.toml --give-up 7
     estimator launch --on slurm --processes 4 -- estimator sweep digits.toml --set sweep.workers=4 --worker
 """
 
@@ -27,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the winner"
     )
+    how.add_argument(
+        "--give-up",
+        type=int,
+        metavar="NUMBER",
+        help="run nothing; let this trial count as failed, if an error ends it at every start",
+    )
     how.add_argument("--worker", action="store_true", help="work in this process alone, as one of those of a job")
 
 
@@ -38,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_core.errors import ArgumentError
     from estimator_experiment.cli.json_text import json_text
     from estimator_experiment.cli.run_report import fitted, number, table
-    from estimator_runs.sweep.driving import open_search, run_search, work
+    from estimator_runs.sweep.driving import give_up, open_search, run_search, work
     from estimator_runs.sweep.results import best_trials, importances, write_winner
     from estimator_runs.workers import train_alone
 
@@ -46,6 +53,10 @@ def run(args: argparse.Namespace) -> int:
         train_alone()
     look = args.show or args.trial is not None
     search = open_search(Path(args.file), Path(args.dir) if args.dir else None, args.settings, look=look)
+    if args.give_up is not None:
+        give_up(search, args.give_up)
+        print(f"Trial {args.give_up} of {search.shelf.folder} counts as failed. Start the sweep again to continue.")
+        return 0
     if args.worker:
         work(search)
         print(f"All trials of {search.shelf.folder} have ended. `estimator sweep` with --show tells what was found.")

@@ -17,12 +17,16 @@ from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.configuration.schema import Sweep
 from estimator_runs.directories import checked_directory
 from estimator_runs.sweep.engine import Plan, check_engine, check_space, distributions, pruning, sample
-from estimator_runs.sweep.shelf import Shelf
+from estimator_runs.sweep.shelf import Outcome, Shelf
 from estimator_runs.sweep.trial import configured, run_trial
 from estimator_runs.workers import Interruption, run_workers
 
 _log = logging.getLogger("estimator_core")
 _WAIT = 0.2
+_NOT_ENDED = (
+    "Trial %d has not ended. The next start tries it again. If it can never end, `estimator sweep` with --give-up %d "
+    "lets it count as failed, and the sweep continues without it."
+)
 #: Tables that a trial does not read. Of [sweep] the directory keeps what counts by itself.
 _NOT_OF_TRIALS = ("sweep", "population", "crossval", "exporters", "serving")
 
@@ -152,15 +156,39 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
         except EstimatorError as error:
             from estimator_experiment.faults import fault
 
+            _log.error(_NOT_ENDED, number, number)
             fault(f"trial {number} of {shelf.folder}, {params}", error)  # no note is in a line of a command
             raise
         except Exception as error:
+            _log.error(_NOT_ENDED, number, number)
             error.add_note(f"in trial {number} of {shelf.folder}: {params}")
             raise
         shelf.end(number, replace(outcome, attributes=plan.attributes))
         shelf.study()  # so other tools of Optuna see it
         _log.info("Trial %d of %d: %s %s", number, search.sweep.trials, outcome.state, list(outcome.values))
     return True
+
+
+def give_up(search: Search, number: int) -> None:
+    """Lets a trial count as failed that always ends in an error, so that the sweep continues without it.
+
+    Args:
+        search: the sweep.
+        number: of the trial.
+
+    Raises:
+        ArgumentError: there is no such trial, it has ended, or a process works on it.
+    """
+    shelf = search.shelf
+    plan = shelf.plan(number) if number >= 0 else None
+    if plan is None:
+        raise ArgumentError(f"{shelf.folder} has no trial {number} that has begun.")
+    with shelf.owned(number) as mine:
+        if not mine:
+            raise ArgumentError(f"A process works on trial {number} of {shelf.folder}. Stop it first.")
+        if (outcome := shelf.outcome(number)) is not None:
+            raise ArgumentError(f"Trial {number} of {shelf.folder} has ended: {outcome.state}. Its outcome stays.")
+        shelf.end(number, Outcome(state="FAIL", reason="given up by --give-up", attributes=plan.attributes))
 
 
 def planned(search: Search, number: int) -> Plan:
