@@ -11,7 +11,11 @@ from estimator_core import _moved
 
 __version__ = "0.1.0"
 
-_SUBMODULES = ("errors", "export", "inputs", "learn_runner", "metrics", "summary", "testing")
+_SUBMODULES = (
+    *("backends", "builtin_hooks", "checkpoint", "cli", "config", "coordinator", "errors", "estimator", "export"),
+    *("heads", "hooks", "hookspecs", "inputs", "journal", "learn_runner", "lowering", "metrics", "model", "modes"),
+    *("plugins", "predictor", "specs", "storage", "summaries", "summary", "testing", "train_eval"),
+)
 
 _HOME = {
     "modes": ("ModeKeys",),

@@ -1,12 +1,32 @@
 """The public names, typed; `__init__.py` imports each when it is first used."""
 
+from estimator_core import backends as backends
+from estimator_core import builtin_hooks as builtin_hooks
+from estimator_core import checkpoint as checkpoint
+from estimator_core import cli as cli
+from estimator_core import config as config
+from estimator_core import coordinator as coordinator
 from estimator_core import errors as errors
+from estimator_core import estimator as estimator
 from estimator_core import export as export
+from estimator_core import heads as heads
+from estimator_core import hooks as hooks
+from estimator_core import hookspecs as hookspecs
 from estimator_core import inputs as inputs
+from estimator_core import journal as journal
 from estimator_core import learn_runner as learn_runner
+from estimator_core import lowering as lowering
 from estimator_core import metrics as metrics
+from estimator_core import model as model
+from estimator_core import modes as modes
+from estimator_core import plugins as plugins
+from estimator_core import predictor as predictor
+from estimator_core import specs as specs
+from estimator_core import storage as storage
+from estimator_core import summaries as summaries
 from estimator_core import summary as summary
 from estimator_core import testing as testing
+from estimator_core import train_eval as train_eval
 from estimator_core._backends.partition import gathered as gathered
 from estimator_core._backends.partition import with_logical_constraint as with_logical_constraint
 from estimator_core._checkpoint import latest_checkpoint as latest_checkpoint
