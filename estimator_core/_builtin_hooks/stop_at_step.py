@@ -13,7 +13,8 @@ class StopAtStepHook(Hook):
     """Requests a stop at a global step.
 
     Args:
-        num_steps: steps to run, counted from the global step at which the call starts.
+        num_steps: steps to run, counted from the global step at which the call starts. A call that resumes an
+            interrupted one has the rest of them. tf.estimator counts from the first call of the object alone.
         last_step: the global step to stop at. Exactly one of the two.
 
     Raises:

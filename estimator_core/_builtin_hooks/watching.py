@@ -149,7 +149,9 @@ class NanTensorHook(Hook):
 
     Args:
         loss_tensor: the name of the output.
-        fail_on_nan_loss: raise an error; False: request a stop and log a warning.
+        fail_on_nan_loss: raise an error; False: log a warning and request a stop, up to a hundred steps after the bad
+            value. The hook that watches the loss of every run raises all the same, unless
+            `RunConfig(components={"nan_tensor": None})` turns it off, and so does a save of variables with NaN.
 
     Raises:
         NanLossDuringTrainingError: in the run, when a value is NaN or infinite.
@@ -200,7 +202,8 @@ class NanTensorHook(Hook):
             self._diverged(run, steps[int(bad[0][0])], str(float(watched[tuple(bad[0])])))
 
     def _diverged(self, run: Run, step: int, value: str) -> None:
-        _log.error("Model diverged with %s = %s at step %d.", self._name, value, step)
+        level = logging.ERROR if self._fail else logging.WARNING
+        _log.log(level, "Model diverged with %s = %s at step %d.", self._name, value, step)
         if self._fail:
             raise NanLossDuringTrainingError(
                 f"NaN loss during training. {self._name} is {value} at step {step}. The newest checkpoint is from "

@@ -52,11 +52,13 @@ def test_nan_names_the_first_bad_step(bad: float, k: int):
     assert any("NanTensorHook from estimator-core" in note for note in raised.value.__notes__)
 
 
-def test_nan_requests_a_stop():
+def test_nan_requests_a_stop(caplog: pytest.LogCaptureFixture):
     outputs = {"loss": lambda step: np.nan if step == 13 else 1.0}
     driven = drive([NanTensorHook("loss", fail_on_nan_loss=False)], steps=1000, outputs=outputs)
     assert driven.stopped == "loss = not finite at step 13"
     assert driven.run.step == 100
+    (told,) = [record for record in caplog.records if "Model diverged" in record.message]
+    assert told.levelname == "WARNING"
 
 
 def test_nan_in_the_last_steps_is_not_missed():
