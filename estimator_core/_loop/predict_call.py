@@ -24,7 +24,7 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.inference import InferenceStates
 from estimator_core._loop.ledgers import relative_to
 from estimator_core._loop.predict import predict_loop
-from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host, single_examples
+from estimator_core._loop.predictions import Predictions, check_predict_keys, on_host
 from estimator_core._loop.programs import Programs
 from estimator_core._loop.resuming import input_context
 from estimator_core._loop.run import LoopRun
@@ -111,8 +111,7 @@ class PredictCall:
             if first is not None:
                 with devices.placement.context():
                     snapshot = self.states.get(context, first, self.checkpoint_path)
-                found = self._predict(run, calls, schedule, snapshot, first, batches)
-                yield from single_examples(found) if self.single else found
+                yield from self._predict(run, calls, schedule, snapshot, first, batches)
         except GeneratorExit:
             raise
         except BaseException as raised:
@@ -135,7 +134,7 @@ class PredictCall:
         first: Batch,
         batches: Batches,
     ) -> Iterator[Any]:
-        """Predictions of each batch, on the host."""
+        """Predictions of each batch, or of each example, on the host."""
         placement = self.context.devices.placement
         step = self.programs.predict_step(self.context.devices)
         run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
@@ -164,6 +163,7 @@ class PredictCall:
 
         def fetched(dispatch: Dispatch, predictions: object) -> Iterator[Any]:
             weights = placement.whole(dispatch.weights)  # of other processes' rows too
-            return on_host(dispatch._replace(weights=weights), predictions, step.prediction_transforms)
+            dispatch = dispatch._replace(weights=weights)
+            return on_host(dispatch, predictions, step.prediction_transforms, single=self.single)
 
         return predict_loop(run, batches, program, schedule, fetched)

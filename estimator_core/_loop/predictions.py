@@ -55,32 +55,36 @@ class Predictions:
         return self.predict(dispatch)
 
 
-def single_examples(batches: Iterator[Any]) -> Iterator[Any]:
+def single_examples(batch: Any, rows: int) -> Iterator[Any]:
     """Yields one prediction per example.
 
+    Args:
+        batch: the predictions of one batch.
+        rows: its examples.
+
     Raises:
-        ModelFnError: there are no predictions, or they differ in their leading sizes.
+        ModelFnError: there are no predictions, or their leading sizes differ, or they are not the number of examples.
     """
-    for batch in batches:
-        if not isinstance(batch, Mapping):
-            yield from batch
-            continue
-        names = list(batch)
-        if not names:
+    outputs = batch if isinstance(batch, Mapping) else {"predictions": batch}
+    if not outputs:
+        raise ModelFnError(
+            "Missing predictions. model_fn returned an empty dict of them. Name one: predictions={'y': y}."
+        )
+    sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in outputs.items()}
+    cure = "Leave such predictions out with predict_keys, or use yield_single_examples=False."
+    for name, size in sizes.items():
+        if size is None or size != next(iter(sizes.values())):
             raise ModelFnError(
-                "Missing predictions. model_fn returned an empty dict of them. Name one: predictions={'y': y}."
+                f"Batch length of predictions should be same. {name} has different batch length than others: {sizes}. "
+                + cure
             )
-        sizes = {name: np.shape(batch[name])[0] if np.ndim(batch[name]) else None for name in names}
-        first = sizes[names[0]]
-        for name in names:
-            if sizes[name] is None or sizes[name] != first:
-                raise ModelFnError(
-                    f"Batch length of predictions should be same. {name} has different batch length than others: "
-                    f"{sizes}. Leave such predictions out with predict_keys, or use yield_single_examples=False."
-                )
-        columns = [batch[name] for name in names]
-        for row in zip(*columns, strict=True):
-            yield dict(zip(names, row, strict=True))
+        if size != rows:
+            raise ModelFnError(f"{name} has {size} predictions for a batch of {rows} examples: {sizes}. {cure}")
+    if outputs is not batch:
+        yield from batch
+        return
+    for row in zip(*outputs.values(), strict=True):
+        yield dict(zip(outputs, row, strict=True))
 
 
 def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any) -> tuple[Hashable, ...] | None:
@@ -102,17 +106,19 @@ def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any
     return tuple(dict.fromkeys(predict_keys))
 
 
-def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any]) -> Iterator[Any]:
-    """The predictions of each batch of a dispatch, without padded rows, after the transforms."""
+def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any], *, single: bool) -> Iterator[Any]:
+    """The predictions of each batch of a dispatch, or of each example, without padded rows, after the transforms."""
     values = fetched(predictions)
-    if dispatch.steps == 1:
-        yield _real_rows(values, dispatch.weights, transforms)
-        return
     weights = None if dispatch.weights is None else np.asarray(dispatch.weights)
     leaves, structure = jax.tree.flatten(values)
     for index in range(dispatch.steps):
-        batch = structure.unflatten([leaf[index, ...] for leaf in leaves])
-        yield _real_rows(batch, None if weights is None else weights[index], transforms)
+        place = (index, ...) if dispatch.steps > 1 else ...
+        of_batch = None if weights is None else weights[place]
+        batch = _real_rows(structure.unflatten([leaf[place] for leaf in leaves]), of_batch, transforms)
+        if single:
+            yield from single_examples(batch, dispatch.last.size if of_batch is None else int((of_batch > 0).sum()))
+        else:
+            yield batch
 
 
 def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:

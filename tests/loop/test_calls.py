@@ -142,6 +142,31 @@ def test_predict_gives_examples_or_batches(make_estimator: Any, train_input: Any
     np.testing.assert_allclose([row["y"] for row in rows], data.x @ values["w"] + values["b"], rtol=1e-5)
 
 
+@pytest.mark.parametrize("batches_per_dispatch", [1, 3])
+@pytest.mark.parametrize("name", ["twice", "half", "first", "none", "bare"])
+def test_predictions_that_are_not_as_many_as_examples_are_refused(
+    tmp_path: Path, name: str, batches_per_dispatch: int
+) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
+        y = features["x"] * ec.get_variable("w", (), jax.nn.initializers.ones)
+        forms = {"half": y[::2], "first": y[:1], "none": y[:0]}
+        wrong = forms.get(name, jnp.concatenate([y, y]))
+        return ec.EstimatorSpec(mode, predictions=wrong if name == "bare" else {name: wrong, "y": wrong})
+
+    data = np.arange(10, dtype=np.float32)
+
+    def batches() -> Any:
+        return iter([{"x": data[:4]}, {"x": data[4:8]}, {"x": data[8:]}])
+
+    config = ec.RunConfig(str(tmp_path), batches_per_dispatch=batches_per_dispatch, allow_untrained=True)
+    estimator = ec.Estimator(model_fn, config=config)
+    size = {"half": 2, "first": 1, "none": 0}.get(name, 8)
+    told = rf"{'predictions' if name == 'bare' else name} has {size} predictions for a batch of 4 examples"
+    with pytest.raises(ec.errors.ModelFnError, match=f"^{told}: .* use yield_single_examples=False"):
+        next(estimator.predict(batches))
+    assert len(list(estimator.predict(batches, yield_single_examples=False))) == 3
+
+
 def test_keys_of_predictions_may_be_pairs_and_none_asks_for_all(tmp_path: Path) -> None:
     """A head of several heads has predictions by (head, key)."""
 

@@ -242,6 +242,15 @@ def test_a_row_that_the_signature_refuses_is_named():
     assert [one.refused for one in found if one.refused] == [("f.csv, row 3: x holds -1.0: it is negative.",)]
 
 
+def test_a_signature_without_a_value_for_each_row_is_refused():
+    from estimator_exporters.scoring.batch import Batch
+    from estimator_exporters.scoring.score import score
+
+    batches = [Batch(Path("f.csv"), 0, {"x": np.arange(3.0)}, {"id": np.arange(3)})]
+    with pytest.raises(ArgumentError, match=r"returns no value for each row, but total \[\], pair \[2\] for 3 rows"):
+        list(score(lambda x: {"total": x.sum(), "pair": x[:2]}, batches, batch_size=4, skip_bad_rows=False))
+
+
 def test_one_column_a_class_and_the_predicted_class():
     outputs = {
         "probabilities": np.array([[0.2, 0.8], [0.9, 0.1]]),

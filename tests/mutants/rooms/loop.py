@@ -236,6 +236,15 @@ MUTANTS = (
         new="unknown = []",
         tests=("test_refused_with_cause_and_nothing_written[predict an unknown key]",),
     ),
+    Mutant(
+        name="predictions-of-another-length-are-yielded",
+        guarantee="rule 300",
+        file=_ROOM + "predictions.py",
+        old="        if size != rows:",
+        new="        if False:",
+        tests=("test_predictions_that_are_not_as_many_as_examples_are_refused",),
+        in_cut=False,
+    ),
     # Time
     Mutant(
         name="a-nested-compilation-counts-twice",

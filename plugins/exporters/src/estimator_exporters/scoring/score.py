@@ -86,6 +86,12 @@ def _padded(array: np.ndarray, missing: int) -> np.ndarray:
 
 def _columns(signature: object, batch: Batch, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     scores = columns_of(outputs, batch.rows, not_by_row(signature))
+    if not scores:
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in outputs.items())
+        raise ArgumentError(
+            f"The signature returns no value for each row, but {shapes} for {batch.rows} rows. "
+            "Take another --signature."
+        )
     for name in batch.kept:
         if name in scores:  # its values would be replaced
             raise ArgumentError(
