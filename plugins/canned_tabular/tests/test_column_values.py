@@ -2,12 +2,15 @@
 
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import estimator_canned_tabular as tab
 import estimator_core as ec
+from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.host.values import numbers_of
+from estimator_canned_tabular.layers.sequence_features import sequence_features
 from plugins.canned_tabular.tests.columns_by_hand import host_ids, outputs
 
 WORDS = tab.categorical_column_with_vocabulary_list("c", ["R", "G", "B"])
@@ -241,6 +244,17 @@ def test_a_finite_number_of_a_sequence_does_not_become_infinite():
         with pytest.raises(tab.FeatureColumnError, match=r"'s' holds .* in row 1 of the batch, which is infinite"):
             column.host_numbers({"s": steps})
     assert column.host_numbers({"s": np.array([[1.0], [np.inf]])})[0][1, 0, 0] == np.inf
+
+
+def test_what_fills_a_sequence_up_is_not_normalised():
+    """As with TensorFlow's `SequenceFeatures`; the logarithm of what fills it up was -inf."""
+    column = tab.sequence_numeric_column("s", normalizer_fn=jnp.log, max_values=3)
+    plan = FeaturePlan.of((column,))
+    numbers, lengths = column.host_numbers({"s": lists([2.0, 4.0], [8.0])})
+    features = {f"{plan.outputs[column]}.numbers": numbers, f"{plan.outputs[column]}.lengths": lengths}
+    steps, _ = sequence_features([column], features, plan, scope="", row_sparse=False)
+    expected = [[0.6931472, 1.3862944, 0.0], [2.0794415, 0.0, 0.0]]
+    np.testing.assert_allclose(steps[:, :, 0], expected, rtol=1e-6)
 
 
 def lists(*rows):

@@ -128,6 +128,8 @@ def sequence_numeric_column(
         default_value: fills up shorter sequences.
         dtype: of the feature in a tf.Example.
         normalizer_fn: a function of jax arrays, `[batch, steps, *shape]` to the same shape; it runs on the device.
+            Steps beyond the end of a sequence are `default_value` afterwards. The function sees them, so it must not
+            take a mean over steps.
         max_values: brings sequences to this many steps.
         fill: the number with which arrays fill up shorter sequences: 0.0 for files, and -1.0 where these hold
             integers. Such numbers at the end of a sequence are no steps. None: arrays are full sequences.

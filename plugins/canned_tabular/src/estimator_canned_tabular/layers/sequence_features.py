@@ -51,10 +51,13 @@ def _steps(
 ) -> tuple[jax.Array, jax.Array]:
     if isinstance(column, SequenceNumericColumn):
         output = plan.outputs[column]
-        numbers = jnp.asarray(features[f"{output}.numbers"], jnp.float32)
-        if column.normalizer_fn is not None:
-            numbers = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
-        return numbers.reshape(*numbers.shape[:2], column.width), features[f"{output}.lengths"]
+        numbers, steps = jnp.asarray(features[f"{output}.numbers"], jnp.float32), features[f"{output}.lengths"]
+        if column.normalizer_fn is None:
+            return numbers.reshape(*numbers.shape[:2], column.width), steps
+        normal = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
+        normal = normal.reshape(*numbers.shape[:2], column.width)
+        # As in TensorFlow, what fills a sequence up is not normalised: jnp.log would make -inf of it.
+        return jnp.where((jnp.arange(normal.shape[1]) < steps[:, None])[..., None], normal, column.default_value), steps
     given = ids_of(column.categorical_column, features, plan)
     assert given.lengths is not None
     buckets = column.categorical_column.num_buckets
