@@ -60,6 +60,21 @@ def expanded(location: str) -> str:
     return located(location) if is_url(location) else os.path.expanduser(location)
 
 
+def on_one_line(what: str, location: str) -> str:
+    """The location, which tables and logs can show as it is.
+
+    Raises:
+        ArgumentError: it has a line break or a control character.
+
+    Example:
+        >>> on_one_line("model_dir", "runs/one")
+        'runs/one'
+    """
+    if any(ord(one) < 32 or ord(one) == 127 for one in location):
+        raise ArgumentError(f"{what} has a line break or a control character, given: {location!r}.")
+    return location
+
+
 def local_directory(argument: str, path: str) -> str:
     """The path of a directory, with `~` expanded.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from estimator_core._cluster import ClusterInfo, Processes, detect_processes
 from estimator_core._left_out import leaving_out
 from estimator_core._moved import home_of
-from estimator_core._paths import expanded, local_directory
+from estimator_core._paths import expanded, local_directory, on_one_line
 from estimator_core._roles import checked_choices
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
@@ -291,13 +291,13 @@ RunConfig.__new__.__signature__ = inspect.signature(RunConfig.__init__).replace(
 
 def _model_dir(given: Any, from_cluster: str | None) -> str | None:
     if given is None:
-        return None if from_cluster is None else expanded(from_cluster)
+        return None if from_cluster is None else on_one_line("model_dir", expanded(from_cluster))
     if not isinstance(given, str) and not hasattr(given, "__fspath__"):
         raise ArgumentTypeError(f"model_dir must be a path, given: {given!r}.")
     path = str(given)
     if not path:
         raise ArgumentError("model_dir should be non-empty. Leave it out for a temporary directory.")
-    path = expanded(path)
+    path = on_one_line("model_dir", expanded(path))
     if from_cluster is not None and expanded(from_cluster) != path:
         raise ArgumentError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "
@@ -337,8 +337,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _check(config: RunConfig) -> None:
-    if any(ord(one) < 32 or ord(one) == 127 for one in config.model_dir or ""):
-        raise ArgumentError(f"model_dir has a line break or a control character, given: {config.model_dir!r}.")
     if config.tf_random_seed is not None and not _is_int(config.tf_random_seed):
         raise ArgumentTypeError(f"tf_random_seed must be integer, given: {config.tf_random_seed!r}.")
     if config.tf_random_seed is not None and not 0 <= config.tf_random_seed < 2**64:
