@@ -51,7 +51,7 @@ def new_cache_key() -> int | None:
 def _forget_traces() -> None:
     """Empties the only cache of traces in JAX without a limit, where each scope leaves what no other one can find.
 
-    Without this, a process that exports for weeks, or makes many Estimators, needs ever more memory. The public
+    Without this, a process that makes many Estimators needs ever more memory. The public
     `jax.clear_caches` also drops compiled programs.
     """
     from jax._src.interpreters import partial_eval
