@@ -135,6 +135,22 @@ def test_the_momentum_of_keras_is_freed_of_its_rate_in_any_scope(names: dict[str
     np.testing.assert_allclose(done.items.opt_state["0/trace/k"], np.full((2, 3), 2.0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("variable", ["SGD", "training"])
+def test_the_momentum_of_a_variable_that_is_named_as_a_scope_is_freed_of_its_rate(variable: str) -> None:
+    zeros, ones = np.zeros((2, 3), np.float32), np.ones((2, 3))
+    scope = "SGD" if variable == "SGD" else "training/SGD"
+    there = {variable: ones, f"{scope}/{variable}/momentum": -ones, f"{scope}/learning_rate": np.float32(0.5)}
+    done = convert(template(variables={variable: zeros}, opt_state={f"0/trace/{variable}": zeros}), there)
+    np.testing.assert_array_equal(done.items.opt_state[f"0/trace/{variable}"], 2.0)
+
+
+def test_a_named_momentum_is_freed_of_the_rate_in_its_own_scope() -> None:
+    there = {name.replace("/k/", "/k_1/"): value for name, value in KERAS.items()}
+    names = {"0/trace/k": "training/SGD/k_1/momentum"}
+    done = convert(template(opt_state=TRACE), {"k": np.ones((2, 3)), **there}, names)
+    np.testing.assert_allclose(done.items.opt_state["0/trace/k"], np.full((2, 3), 2.0), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "change", [{"training/SGD/decay": np.float32(0.1)}, {"training/SGD/learning_rate": np.float32(0)}]
 )

@@ -118,8 +118,11 @@ def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float
     before, _, last = name.rpartition("/")
     if slot.word == "trace" and (last.startswith("RMSProp") or f"{before}/rms" in tensors):
         return -1.0
-    if slot.word != "trace" or last != "momentum" or name.startswith(f"{slot.variable}/"):
+    scopes = name.split("/")
+    known = ("/".join(scopes[:end]) for end in range(len(scopes) - 1, 0, -1))
+    optimizer = next((scope for scope in known if f"{scope}/learning_rate" in tensors), "")
+    own = not optimizer and name.startswith(f"{slot.variable}/")  # no optimizer's scope before the variable
+    if slot.word != "trace" or last != "momentum" or own:
         return 1.0
-    optimizer = name.rpartition(f"/{slot.variable}/")[0]
     rate, decay = (float(tensors.get(f"{optimizer}/{word}", 0.0)) for word in ("learning_rate", "decay"))
     return -1.0 / rate if rate and not decay else math.nan
