@@ -116,6 +116,41 @@ def test_a_store_that_cannot_be_read_for_a_while_ends_nothing(store, caplog):
 
 
 @needs_estimator_storage
+def test_beside_damaged_exports_of_a_url_the_good_ones_are_brought_once(store, caplog, monkeypatch):
+    """A model beside it that has no damaged ones shares the copy of the URL."""
+    brought: list[str] = []
+    bring = Mirror._bring
+    monkeypatch.setattr(Mirror, "_bring", lambda *arguments: brought.append(str(arguments[1])) or bring(*arguments))
+    shutil.copytree(store / "final", store / "best")
+    folder = store / "final"
+
+    async def served():
+        engine = new_engine(sources_of([f"file://{store}"]), SIZES, 1, Limits())
+        await engine.repository.refresh()
+        for later in (FIRST + 8, FIRST + 9):
+            shutil.copytree(folder / str(FIRST), folder / str(later))
+            next((folder / str(later)).rglob("*.safetensors")).write_bytes(b"damaged")
+        await engine.repository.refresh()
+        known = len(brought), caplog.text.count("is not served")
+        for _ in range(3):
+            await engine.repository.refresh()
+        assert (len(brought), caplog.text.count("is not served")) == known
+        shutil.copytree(folder / str(FIRST), folder / str(FIRST + 10))
+        for number in (11, 12):
+            await engine.repository.refresh()
+            shutil.copytree(folder / str(FIRST), folder / str(FIRST + number))
+        await engine.repository.refresh()
+        versions = {name: sorted(models) for name, models in engine.repository.models.items()}
+        await engine.repository.close()
+        engine.decoding.close()
+        return known, versions
+
+    known, versions = asyncio.run(served())
+    assert known[1] == 2
+    assert versions == {"best": [str(FIRST)], "final": [str(FIRST + 12)]}
+
+
+@needs_estimator_storage
 def test_an_export_without_its_manifest_is_not_brought(store):
     unfinished = store / "final" / str(FIRST + 1)
     shutil.copytree(store / "final" / str(FIRST), unfinished)

@@ -44,13 +44,17 @@ class Source:
     directory: Path
     update: Callable[[int], None] = lambda count: None
 
-    def newest(self, count: int) -> list[Path]:
+    def newest(self, count: int, brought: int = 0) -> list[Path]:
         """The newest exports, oldest first.
+
+        Args:
+            count: how many.
+            brought: how many to hold, if more: another model of the same URL needs them.
 
         Raises:
             StorageError: they are at a URL that cannot be read.
         """
-        self.update(count)
+        self.update(max(count, brought))
         return exports_in(self.directory)[-count:] or (
             [self.directory] if (self.directory / "manifest.json").exists() else []
         )
@@ -137,7 +141,7 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
-    _depths: dict[str, int] = field(default_factory=dict[str, int])  # how many exports were looked at in vain
+    _depths: dict[str, int] = field(default_factory=dict[str, int])  # how many exports were looked at last
     # One thread: with several, each keeps its own memory of past compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
@@ -205,12 +209,13 @@ class Repository:
         self._loading.close()
 
     async def _refresh(self, source: Source) -> None:
-        wanted, loaded = await self._look(source, depth := self._depths.pop(source.name, self.versions))
+        wanted, loaded = await self._look(source, depth := self._depths.get(source.name, self.versions))
         while len(wanted) == depth and loaded.isdisjoint(path.name for path in wanted):  # none of them can be loaded
             wanted, loaded = await self._look(source, depth := depth + 1)
-        if not loaded:
-            self._depths[source.name] = depth
-        keep = {path.name for path in wanted if path.name in loaded}
+        places = [place for place, path in enumerate(wanted) if path.name in loaded]
+        # The next look starts at the newest that is served: a smaller one has the mirror of a URL fetch it again.
+        self._depths[source.name] = max(self.versions, len(wanted) - places[-1]) if places else depth
+        keep = {wanted[place].name for place in places[-self.versions :]}
         if keep and await self._drop(source, loaded - keep):
             # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
             await self._loading(jax.clear_caches)
@@ -224,7 +229,7 @@ class Repository:
         """The newest exports, loaded where they are new. Returns them and the versions that are served now."""
         loaded = self._loaded(source)
         try:
-            wanted = await asyncio.to_thread(source.newest, depth)
+            wanted = await asyncio.to_thread(source.newest, depth, max(self._depths.values(), default=0))
         except EstimatorError as error:  # a store that cannot be read for a while: serving continues
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
             return [], loaded
