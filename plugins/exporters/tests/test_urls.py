@@ -123,9 +123,12 @@ def test_beside_damaged_exports_of_a_url_the_good_ones_are_brought_once(store, c
     monkeypatch.setattr(Mirror, "_bring", lambda *arguments: brought.append(str(arguments[1])) or bring(*arguments))
     shutil.copytree(store / "final", store / "best")
     folder = store / "final"
+    for number in (FIRST - 1, FIRST):  # of another URL, which holds one
+        shutil.copytree(folder / str(FIRST), store.parent / "other" / "far" / str(number))
 
     async def served():
-        engine = new_engine(sources_of([f"file://{store}"]), SIZES, 1, Limits())
+        sources = sources_of([f"file://{store}", f"file://{store.parent}/other"])
+        engine = new_engine(sources, SIZES, 1, Limits())
         await engine.repository.refresh()
         for later in (FIRST + 8, FIRST + 9):
             shutil.copytree(folder / str(FIRST), folder / str(later))
@@ -147,7 +150,8 @@ def test_beside_damaged_exports_of_a_url_the_good_ones_are_brought_once(store, c
 
     known, versions = asyncio.run(served())
     assert known[1] == 2
-    assert versions == {"best": [str(FIRST)], "final": [str(FIRST + 12)]}
+    assert versions == {"best": [str(FIRST)], "far": [str(FIRST)], "final": [str(FIRST + 12)]}
+    assert not any(path.endswith(f"far/{FIRST - 1}") for path in brought)
 
 
 @needs_estimator_storage

@@ -228,8 +228,9 @@ class Repository:
     async def _look(self, source: Source, depth: int) -> tuple[list[Path], set[str]]:
         """The newest exports, loaded where they are new. Returns them and the versions that are served now."""
         loaded = self._loaded(source)
+        brought = max(self._depths.get(other.name, 0) for other in self.sources if other.update == source.update)
         try:
-            wanted = await asyncio.to_thread(source.newest, depth, max(self._depths.values(), default=0))
+            wanted = await asyncio.to_thread(source.newest, depth, brought)
         except EstimatorError as error:  # a store that cannot be read for a while: serving continues
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
             return [], loaded
