@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -191,6 +192,35 @@ def test_a_lost_answer_is_neither_a_loss_nor_a_double(tmp_path):
     lineage = read_lineage(storage, whole=True)
     assert lineage.number == 5
     assert sorted(lineage.saved) == [1, 2, 3, 4, 5]
+
+
+class HoldsRequests(LocalStorage):
+    """The network pauses: while a request is held, something else happens, and nobody says what became of it."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def put_new(self, key, data):
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+            raise OutcomeUnknownError("no answer came")
+        super().put_new(key, data)
+
+
+def test_a_held_request_is_refused_where_another_run_has_taken_over(tmp_path):
+    storage = HoldsRequests(tmp_path)
+    journal = take_over(storage, "one", newest)
+    journal.publish(saved(1))
+
+    def other_run():
+        take_over(LocalStorage(tmp_path), "the other", newest).publish(saved(2, "checkpoints/two"))
+
+    storage.meanwhile = other_run
+    with pytest.raises(SupersededError, match="the other"):
+        journal.publish(saved(2))
+    lineage = read_lineage(LocalStorage(tmp_path), whole=True)
+    assert (lineage.number, lineage.epoch) == (3, 2)
+    assert lineage.saved == {1: saved(1), 2: saved(2, "checkpoints/two")}
 
 
 @pytest.mark.parametrize(("seconds", "attempts"), [(300.0, 2), (0.0, 31)])

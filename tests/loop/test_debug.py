@@ -28,7 +28,9 @@ def test_a_bad_loss_stops_with_its_step_and_is_not_saved(
 
 @pytest.mark.parametrize("k", [1, 5])
 def test_the_step_is_exact_between_looks(make_estimator: Any, train_input: Any, k: int) -> None:
-    with pytest.raises(NanLossDuringTrainingError) as raised:
+    """The look notices it: the save of the last step would say that its checkpoint is not written."""
+    noticed = r"loss is not finite at step 37\. The newest checkpoint is from before it"
+    with pytest.raises(NanLossDuringTrainingError, match=noticed) as raised:
         make_estimator(params={"poison_after": 37}, save_checkpoints_steps=1000, steps_per_dispatch=k).train(
             train_input, max_steps=300
         )

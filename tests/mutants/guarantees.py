@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 #: The tables of the page, by the word that the code and the mutants use for their rows.
@@ -13,6 +14,8 @@ TABLES = {
     "fault": "Faults of tf.estimator, not repeated",
     "rule": "Rules of single parts",
 }
+#: Fixtures of servers that only some sessions install: moto, azurite, the testbench of GCS.
+EMULATORS = ("s3", "s3_address", "azure", "azure_address", "gcs", "gcs_address")
 _TEST = re.compile(r"`([^`:]+\.py::\w+(?:\[[^\]`]+\])?)`")
 
 
@@ -32,7 +35,7 @@ def missing(root: Path, file: str, test: str, case: str | None) -> list[str]:
     path = root / file
     if not path.is_file():
         return [f"there is no {file}"]
-    text, names, _ = _read(path)
+    text, names, _, _ = _read(path)
     if test not in names or not test.startswith("test_"):
         return [f"{file} has no {test}"]
     if case is not None and f'"{case}"' not in text:
@@ -46,10 +49,26 @@ def is_slow(root: Path, file: str, test: str) -> bool:
     return path.is_file() and test in _read(path)[2]
 
 
+def needs_emulator(root: Path, file: str, test: str) -> bool:
+    """Whether a test asks for a server that `uv sync` does not install, and is skipped without it."""
+    path = root / file
+    return path.is_file() and test in _read(path)[3]
+
+
 @functools.cache
-def _read(path: Path) -> tuple[str, frozenset[str], frozenset[str]]:
-    """A test file, the names of its functions and of the slow ones; a file is asked about hundreds of times."""
+def _read(path: Path) -> tuple[str, frozenset[str], frozenset[str], frozenset[str]]:
+    """A test file, the names of its functions, of the slow ones and of those that need a server of `EMULATORS`.
+
+    A file is asked about hundreds of times.
+    """
     text = path.read_text()
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     slow = [one for one in functions if "pytest.mark.slow" in map(ast.unparse, one.decorator_list)]
-    return text, frozenset(one.name for one in functions), frozenset(one.name for one in slow)
+    needing = set(EMULATORS)
+    while more := {one.name for one in functions if needing & {arg.arg for arg in one.args.args}} - needing:
+        needing |= more  # a fixture of the file may ask for another one
+    return text, *(frozenset(names) for names in (_names(functions), _names(slow), needing))
+
+
+def _names(functions: Iterable[ast.FunctionDef]) -> list[str]:
+    return [one.name for one in functions]

@@ -52,6 +52,8 @@ def problems(rooms: Rooms, page: str, root: Path) -> list[str]:
             function, bracket, case = name.partition("[")
             missing = guarantees.missing(root, file, function, case.removesuffix("]") if bracket else None)
             found += [f"{mutant.name}: {problem}" for problem in missing]
+        if all(guarantees.needs_emulator(root, *test.partition("[")[0].split("::")) for test in tests):
+            found.append(f"{mutant.name}: all its tests are skipped without an emulator of a store; name one that runs")
     held = {mutant.guarantee for mutant in mutants}
     found += [f"{row}: no mutant breaks it" for row in beside if row not in held and row not in WITHOUT]
     found += [f"{row}: there is a mutant, so it needs no excuse" for row in WITHOUT if row in held]
@@ -83,6 +85,10 @@ def test_every_mutant_fits_and_every_row_has_one(rooms: Rooms, page: str, root: 
         ({"guarantee": f"trap {99}"}, f"beside trap {99} there is no test"),
         ({"tests": ("test_of_something_else",)}, "there is no test ['test_of_something_else']"),
         ({"tests": ("test_no_damaged_file_gives_garbage[upside down]",)}, "has no case 'upside down'"),
+        (
+            {"guarantee": "rule 78", "tests": ("test_a_writer_whose_network_pauses_is_refused",)},
+            "all its tests are skipped without an emulator of a store",
+        ),
     ],
 )
 def test_a_wrong_mutant_is_found(

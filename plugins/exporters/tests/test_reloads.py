@@ -53,7 +53,8 @@ def reloaded(export, tmp_path, count):
     """By how many MB a process has grown after so many reloads, and how many programs it holds."""
     shutil.copytree(export, tmp_path / "exports" / f"{FIRST}")
     command = [sys.executable, "-m", "plugins.exporters.tests.attacks.reloading", str(tmp_path / "exports"), str(count)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    sources = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sources)}
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     print(found.stdout)
     return json.loads(found.stdout.splitlines()[-1])

@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import signal
+import socket
 import time
 
 import jax
@@ -90,6 +91,20 @@ def test_a_request_that_takes_longer_than_the_drain_is_told_so_and_the_process_e
         assert time.monotonic() - began < 30
         status, content = waiting.result()
         assert (status, "ask again" in content) == (503, True)
+    assert "Requests were not answered within 1 s" in server.log
+    assert "Traceback" not in server.log
+
+
+def test_a_request_whose_body_does_not_come_within_the_drain_is_told_so(slow):
+    """No model runs, so nothing but the request says that something was lost."""
+    head = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+    with serve(slow, 1) as server, socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(head)
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        answer = client.recv(1 << 16).decode()
+        assert server.ended() == 1
+    assert answer.startswith("HTTP/1.1 503 "), answer
     assert "Requests were not answered within 1 s" in server.log
     assert "Traceback" not in server.log
 

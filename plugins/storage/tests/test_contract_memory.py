@@ -11,17 +11,23 @@ import estimator_core as ec
 from plugins.storage.tests import runs
 
 
+def learned(memory: Path) -> Any:
+    """The factor in a checkpoint. A contract may open any file of its memory, so that is on this machine."""
+    assert memory.is_dir(), f"{memory} is not a directory of this machine"
+    return ec.load_variables(memory, ["by"])["by"]
+
+
 class Scaled:
     """Labels are doubled, if the checkpoint that is named holds a 2."""
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
         if mode == ec.ModeKeys.TRAIN:
             return source, None
-        by = ec.load_variables(memory, ["by"])["by"]
+        by = learned(memory)
         return source, lambda batch: (batch[0], batch[1] * by)
 
     def transforms(self, memory: Path) -> Sequence[Any]:
-        ec.load_variables(memory, ["by"])
+        learned(memory)
         return ()
 
 

@@ -160,12 +160,12 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
-        name="a-model-keeps-a-server-that-is-to-end",
+        name="a-request-that-is-given-up-counts-as-answered",
         guarantee="rule 102",
         file=_ROOM + "serving/inference.py",
         old="self._engine.draining.overdue = True",
         new="pass",
-        tests=("test_a_request_that_takes_longer_than_the_drain_is_told_so_and_the_process_ends",),
+        tests=("test_a_request_whose_body_does_not_come_within_the_drain_is_told_so",),
         in_cut=False,
     ),
     Mutant(

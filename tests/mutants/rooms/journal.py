@@ -98,8 +98,7 @@ MUTANTS = (
         file="estimator_core/_journal/writer.py",
         old="            return storage.get(key) == data  # the nonce",
         new="            return True  # the nonce",
-        tests=("test_a_writer_whose_network_pauses_is_refused",),
-        in_cut=False,
+        tests=("test_a_held_request_is_refused_where_another_run_has_taken_over",),
     ),
     Mutant(
         name="a-result-at-a-save-stays-one-between-checkpoints",

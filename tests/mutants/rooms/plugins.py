@@ -159,9 +159,9 @@ MUTANTS = (
     Mutant(
         name="a-checkpoint-at-a-url-asks-the-installed-plugins",
         guarantee="rule 114",
-        file="estimator_core/_loop/inference.py",
-        old="resolve_checkpoint(checkpoint_path, context.plugins)",
-        new="resolve_checkpoint(checkpoint_path)",
+        file="estimator_core/_checkpoint/catalog.py",
+        old="os.fspath(fetched(location, plugins=plugins))",
+        new="os.fspath(fetched(location))",
         tests=("test_a_blocked_package_reads_no_checkpoint",),
         in_cut=False,
     ),

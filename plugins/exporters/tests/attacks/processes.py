@@ -38,7 +38,8 @@ class Attacked:
 @contextlib.contextmanager
 def child(*command):
     """A Python process; it ends when its input does."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    sources = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sources)}
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, *command], stdin=pipe, stdout=pipe, text=True, env=environment) as process:
         try:

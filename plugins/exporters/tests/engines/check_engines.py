@@ -181,7 +181,8 @@ def test_a_killed_worker_of_beam_leaves_no_output_and_the_next_run_writes_each_r
     staging = tmp_path / "staging"
     output, marker = tmp_path / "engine.csv", tmp_path / "died"
     command = [sys.executable, "-c", program, export, files, str(output), str(marker), str(staging)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    sources = [str(Path(__file__).parents[4]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sources)}
     assert subprocess.run(command, env=environment, check=False).returncode == -9
     assert marker.exists()
     assert not output.exists()

@@ -34,7 +34,7 @@ def run(
         **{name: value for name, value in os.environ.items() if name not in ("TF_CONFIG", "XLA_FLAGS")},
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={2 // count}",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     asked = {"url": url or f"{PREFIX}{folder / 'store'}", "folder": str(folder), "steps": steps, **settings}
     program = [sys.executable, "-m", "plugins.storage.tests.remote.pair_child", json.dumps(asked)]
