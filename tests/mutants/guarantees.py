@@ -67,8 +67,8 @@ def _read(path: Path) -> tuple[str, frozenset[str], frozenset[str], frozenset[st
     needing = set(EMULATORS)
     while more := {one.name for one in functions if needing & {arg.arg for arg in one.args.args}} - needing:
         needing |= more  # a fixture of the file may ask for another one
-    return text, *(frozenset(names) for names in (_names(functions), _names(slow), needing))
+    return text, _names(functions), _names(slow), frozenset(needing)
 
 
-def _names(functions: Iterable[ast.FunctionDef]) -> list[str]:
-    return [one.name for one in functions]
+def _names(functions: Iterable[ast.FunctionDef]) -> frozenset[str]:
+    return frozenset(one.name for one in functions)

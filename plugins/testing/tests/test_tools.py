@@ -1,7 +1,10 @@
 """What the test kit offers beside the suites: each does what it says in a real run."""
 
+import os
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,3 +118,21 @@ def test_processes_that_know_each_other():
     assert run_processes([sys.executable, "-c", code, "75", "3"], 2).returncode == 3
     with pytest.raises(subprocess.TimeoutExpired):
         run_processes([sys.executable, "-c", code, "hang", "0"], 2, timeout=1.0)
+
+
+def test_processes_end_with_an_interrupted_wait(tmp_path, monkeypatch):
+    """As after Ctrl-C, or after the time limit of a test."""
+    code = "import os, sys, time\nopen(os.path.join(sys.argv[1], str(os.getpid())), 'x').close()\ntime.sleep(60)"
+
+    def sleep(seconds):
+        if len(os.listdir(tmp_path)) == 2:
+            raise KeyboardInterrupt
+        time.sleep(seconds)
+
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=sleep)
+    monkeypatch.setattr("estimator_testing.processes.time", clock)
+    with pytest.raises(KeyboardInterrupt):
+        run_processes([sys.executable, "-c", code, str(tmp_path)], 2)
+    for process in map(int, os.listdir(tmp_path)):
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)

@@ -63,7 +63,12 @@ def run_processes(
     ]
     for reader in readers:
         reader.start()
-    killed, late = _wait(children, grace, time.monotonic() + timeout)
+    try:
+        killed, late = _wait(children, grace, time.monotonic() + timeout)
+    finally:
+        for child in children:  # an interrupted wait, or a time limit of pytest, leaves them running
+            child.kill()
+            child.wait()
     for reader in readers:
         reader.join()
     if late:
