@@ -6,7 +6,7 @@ import atexit
 import inspect
 import logging
 import weakref
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -55,8 +55,8 @@ class Predictions:
         return self.predict(dispatch)
 
 
-def single_examples(batch: Any, rows: int) -> Iterator[Any]:
-    """Yields one prediction per example.
+def single_examples(batch: Any, rows: int) -> Iterable[Any]:
+    """One prediction per example.
 
     Args:
         batch: the predictions of one batch.
@@ -71,7 +71,8 @@ def single_examples(batch: Any, rows: int) -> Iterator[Any]:
             "Missing predictions. model_fn returned an empty dict of them. Name one: predictions={'y': y}."
         )
     sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in outputs.items()}
-    cure = "Leave such predictions out with predict_keys, or use yield_single_examples=False."
+    leave_out = "Leave such predictions out with predict_keys, or use" if outputs is batch else "Use"
+    cure = f"{leave_out} yield_single_examples=False."
     for name, size in sizes.items():
         if size is None or size != next(iter(sizes.values())):
             raise ModelFnError(
@@ -81,10 +82,9 @@ def single_examples(batch: Any, rows: int) -> Iterator[Any]:
         if size != rows:
             raise ModelFnError(f"{name} has {size} predictions for a batch of {rows} examples: {sizes}. {cure}")
     if outputs is not batch:
-        yield from batch
-        return
-    for row in zip(*outputs.values(), strict=True):
-        yield dict(zip(outputs, row, strict=True))
+        return batch
+    names = list(outputs)
+    return [dict(zip(names, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
 
 
 def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any) -> tuple[Hashable, ...] | None:

@@ -162,7 +162,8 @@ def test_predictions_that_are_not_as_many_as_examples_are_refused(
     estimator = ec.Estimator(model_fn, config=config)
     size = {"half": 2, "first": 1, "none": 0}.get(name, 8)
     told = rf"{'predictions' if name == 'bare' else name} has {size} predictions for a batch of 4 examples"
-    with pytest.raises(ec.errors.ModelFnError, match=f"^{told}: .* use yield_single_examples=False"):
+    advice = "Use" if name == "bare" else "Leave such predictions out with predict_keys, or use"
+    with pytest.raises(ec.errors.ModelFnError, match=rf"^{told}: .*\. {advice} yield_single_examples=False"):
         next(estimator.predict(batches))
     assert len(list(estimator.predict(batches, yield_single_examples=False))) == 3
 
