@@ -74,7 +74,7 @@ class EstimatorSpec:
         ModelFnError: when the mode lacks something it needs, or a field is of the wrong kind.
 
     Example:
-        >>> EstimatorSpec("infer", predictions={"x": [1.0]}).mode
+        >>> EstimatorSpec("infer", predictions={"x": 1.0}).mode
         'infer'
 
     Source: `tf.estimator.EstimatorSpec`.

@@ -385,6 +385,7 @@ def test_an_experiment_fn_that_returns_nothing(folder, capsys, command):
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_only_a_python_file_has_functions(folder, capsys, command):
     (folder / "line.toml").write_text(TOML)
+    (folder / "run").mkdir()  # evaluate asks for it first
     assert main([command, "line.toml:model_fn", "--model-dir", "run"]) == 2
     assert "line.toml:model_fn names a function, and only a Python file has functions." in capsys.readouterr().err
 
