@@ -1,7 +1,8 @@
-"""Variables whose first values one program computes: many with the same initialiser, shape and dtype."""
+"""Variables whose first values one program computes. They may differ in their rows alone."""
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Hashable, Mapping
 
@@ -9,30 +10,54 @@ import jax
 
 from estimator_core._model.variables import VariableSpec
 
-_OF_JAX = jax.nn.initializers.zeros.__globals__
+_INITIALIZERS = jax.nn.initializers
+_OF_JAX = _INITIALIZERS.zeros.__globals__
+#: What these make multiplies numbers by a constant, whatever the shape.
+_ANY_SHAPE = {make().__code__ for make in (_INITIALIZERS.normal, _INITIALIZERS.truncated_normal, _INITIALIZERS.uniform)}
+#: Above this many numbers, drawing rows in vain takes longer than compiling.
+_MOST_DRAWN = 2**20
 
 
-def repeated(specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None, fewest: int) -> list[list[str]]:
-    """Groups of paths whose variables differ in nothing but the path. XLA compiles a kernel for each use of a random
-    initialiser in a program, so a program for each group is compiled sooner than one for all variables.
+def repeated(
+    specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None, fewest: int
+) -> list[tuple[tuple[int, ...], list[str]]]:
+    """Groups of paths whose variables differ in nothing but the path, and perhaps the rows. XLA compiles a kernel for
+    each use of a random initialiser in a program, so a program for each group is compiled sooner than one for all.
 
     Args:
         specs: variables with initialisers of `(key, shape, dtype)`.
         places: their shardings by path, if there are any.
         fewest: variables in a group.
 
+    Returns:
+        The shape to draw and the paths of each group. A variable is the first rows of what is drawn.
+
     Example:
         >>> from estimator_core._model.variables import make_spec
         >>> specs = {name: make_spec(name, (2, 3), None) for name in "abcd"}
         >>> repeated(specs | {"e": make_spec("e", (3, 2), None)}, None, 4)
-        [['a', 'b', 'c', 'd']]
+        [((2, 3), ['a', 'b', 'c', 'd'])]
+        >>> normal = jax.nn.initializers.normal()
+        >>> repeated({f"t{rows}": make_spec(f"t{rows}", (rows, 8), normal) for rows in (5, 9, 16)}, None, 3)
+        [((16, 8), ['t5', 't9', 't16'])]
     """
     groups: dict[Hashable, list[str]] = {}
     for path, spec in specs.items():
         if spec.memory is None and (meaning := _meaning(spec.initializer)) is not None:
             place = None if places is None else places[path]
-            groups.setdefault((meaning, spec.shape, str(spec.dtype), place), []).append(path)
-    return [paths for paths in groups.values() if len(paths) >= fewest]
+            shape = spec.shape if places is not None else _rounded(spec)
+            groups.setdefault((meaning, shape, str(spec.dtype), place), []).append(path)
+    # Shapes of a group differ in their rows alone, so the largest one has the most of them.
+    return [(max(specs[path].shape for path in paths), paths) for paths in groups.values() if len(paths) >= fewest]
+
+
+def _rounded(spec: VariableSpec) -> tuple[int, ...]:
+    """The shape, with its rows rounded up to a power of four where further rows do not change the first ones."""
+    code = getattr(spec.initializer, "__code__", None)
+    if code not in _ANY_SHAPE or not jax.config.jax_threefry_partitionable or 0 in (spec.shape or (0,)):
+        return spec.shape
+    shape = (4 ** (((spec.shape[0] - 1).bit_length() + 1) // 2), *spec.shape[1:])
+    return shape if math.prod(shape) <= _MOST_DRAWN else spec.shape
 
 
 def _meaning(initializer: object) -> Hashable:

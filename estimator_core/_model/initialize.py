@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -152,15 +152,16 @@ def initialize(
     words = np.array(seed_words(seed), np.uint32)
     computed = {path: spec for path, spec in specs.items() if callable(spec.initializer) and not _is_on_host(spec)}
     groups = _alike(computed, out_shardings)
-    several = {path for paths in groups for path in paths}
+    several = {path for _, paths in groups for path in paths}
     others = {path: spec for path, spec in computed.items() if path not in several}
     places = None if out_shardings is None else {path: out_shardings[path] for path in others}
     try:
         values = _program(functools.partial(_first_values, others), places)(words) if others else {}
-        for paths in groups:
+        for shape, paths in groups:
             place = None if out_shardings is None else out_shardings[paths[0]]
-            draw = _program(functools.partial(_drawn, computed[paths[0]]), place)
-            values |= {path: draw(words, np.uint32(path_hash(path))) for path in paths}
+            draw = _program(functools.partial(_drawn, replace(computed[paths[0]], shape=shape)), place)
+            for path in paths:
+                values[path] = _first_rows(draw(words, np.uint32(path_hash(path))), computed[path].shape)
     except jax.errors.UnexpectedTracerError as error:
         raise _leak(computed, words) from error
     on_host = _first_values({path: spec for path, spec in specs.items() if _is_on_host(spec)}, words)
@@ -177,7 +178,9 @@ def _program(function: Callable[..., Any], places: object) -> Callable[..., Any]
     return jax.jit(function, out_shardings=places, compiler_options=options)
 
 
-def _alike(specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None) -> list[list[str]]:
+def _alike(
+    specs: Mapping[str, VariableSpec], places: Mapping[str, object] | None
+) -> list[tuple[tuple[int, ...], list[str]]]:
     if len(specs) < FEWEST_ALIKE:
         return []
     from estimator_core._model.alike import repeated
@@ -217,6 +220,11 @@ def _first(spec: VariableSpec, key: jax.Array) -> Any:
 
 def _drawn(spec: VariableSpec, words: object, number: Any) -> Any:
     return _checked(spec, _first(spec, _numbered_key(words, number)))
+
+
+def _first_rows(drawn: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Cut on the host: XLA would compile a program for each shape."""
+    return drawn if drawn.shape == shape else jnp.array(np.asarray(drawn)[: shape[0]], copy=True)
 
 
 def _checked(spec: VariableSpec, value: Any) -> Any:

@@ -6,7 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -32,9 +32,12 @@ MAKERS = {
 }
 
 
+SHAPES = {"a": (3, 5), "b": (4, 4)}
+
+
 def alike(make: Any, dtype: Any = jnp.float32, count: int = 6) -> dict[str, VariableSpec]:
     """Variables of two shapes, an initialiser of its own for each; one more is alone."""
-    shapes = {f"{name}{index}": shape for name, shape in (("a", (3, 5)), ("b", (4, 4))) for index in range(count)}
+    shapes = {f"{name}{index}": shape for name, shape in SHAPES.items() for index in range(count)}
     specs = {path: make_spec(path, shape, make(), dtype=dtype) for path, shape in shapes.items()}
     return specs | {"c": make_spec("c", (2, 7), make(), dtype=dtype)}
 
@@ -59,7 +62,7 @@ QUICK = ("default-float32", "orthogonal-float32")
 )
 def test_the_bits_are_those_of_one_program_for_all(monkeypatch: pytest.MonkeyPatch, make: Any, dtype: Any) -> None:
     specs = alike(make, dtype)
-    assert [len(paths) for paths in repeated(specs, None, 4)] == [6, 6]
+    assert repeated(specs, None, 4) == [(shape, [f"{name}{at}" for at in range(6)]) for name, shape in SHAPES.items()]
     together = bits(initialize(specs, seed=2**40 + 3))
     assert list(together) == list(specs)
     monkeypatch.setattr(initializing, "FEWEST_ALIKE", 100)
@@ -97,7 +100,8 @@ def test_what_an_initialiser_of_a_user_reads_elsewhere_counts_for_each_variable(
 def test_other_numbers_in_an_initialiser_are_another_one() -> None:
     scales = [0.1] * 4 + [0.2] * 4 + [1.0] * 3 + [1] * 3  # an int draws with another dtype
     specs = {f"v{at}": make_spec(f"v{at}", (2,), initializers.normal(scale)) for at, scale in enumerate(scales)}
-    assert repeated(specs, None, 4) == [["v0", "v1", "v2", "v3"], ["v4", "v5", "v6", "v7"]]
+    groups = [["v0", "v1", "v2", "v3"], ["v4", "v5", "v6", "v7"]]
+    assert repeated(specs, None, 4) == [((2,), paths) for paths in groups]
     assert repeated({f"w{at}": make_spec(f"w{at}", (2,), initializers.zeros) for at in range(9)}, None, 4) == []
 
 
@@ -112,10 +116,63 @@ def test_numbers_in_a_tuple_are_compared_whole(parts: tuple[Any, ...]) -> None:
     )
     made = [initializers.normal(scale) for scale in (parts, parts, parts, parts, other)]
     specs = {f"v{at}": make_spec(f"v{at}", (1, 3000), initializer) for at, initializer in enumerate(made)}
-    assert all("v4" not in paths for paths in repeated(specs, None, 2))
+    assert all("v4" not in paths for _, paths in repeated(specs, None, 2))
     values = initialize(specs, seed=1)
     alone = {path: initialize({path: spec}, seed=1)[path] for path, spec in specs.items()}
     assert bits(values) == bits(alone)
+
+
+#: Numbers of rows: both sides of powers of four, and others.
+ROWS = (1, 3, 4, 5, 9, 12, 16, 17, 33, 52, 64, 65, 130, 200, 256)
+
+
+def rows_of_tables(make: Any, trailing: tuple[int, ...], rows: Sequence[int] = ROWS, dtype: Any = jnp.float32) -> Any:
+    return {f"t{count}": make_spec(f"t{count}", (count, *trailing), make(), dtype=dtype) for count in rows}
+
+
+@pytest.mark.parametrize(
+    ("make", "trailing", "dtype"),
+    [
+        (lambda: initializers.truncated_normal(0.25), (3,), jnp.float32),
+        pytest.param(lambda: initializers.normal(0.1), (8,), jnp.float32, marks=pytest.mark.slow),
+        pytest.param(lambda: initializers.uniform(0.1), (), jnp.float32, marks=pytest.mark.slow),
+        pytest.param(lambda: initializers.truncated_normal(0.25), (2, 5), jnp.bfloat16, marks=pytest.mark.slow),
+        pytest.param(lambda: initializers.glorot_uniform(), (7,), jnp.float32, marks=pytest.mark.slow),
+    ],
+    ids=["truncated_normal", "normal", "uniform", "bfloat16", "glorot_uniform"],
+)
+def test_tables_of_any_number_of_rows_have_the_bits_that_they_have_alone(
+    make: Any, trailing: tuple[int, ...], dtype: Any
+) -> None:
+    specs = rows_of_tables(make, trailing, dtype=dtype)
+    together = initialize(specs, seed=7)
+    assert bits(together) == bits({path: initialize({path: spec}, seed=7)[path] for path, spec in specs.items()})
+    assert {path: value.shape for path, value in together.items()} == {path: one.shape for path, one in specs.items()}
+
+
+@pytest.mark.slow
+def test_many_tables_have_the_bits_that_they_have_alone() -> None:
+    rows = np.random.default_rng(1).integers(1, 5000, 60).tolist()
+    specs = rows_of_tables(lambda: initializers.truncated_normal(0.25), (16,), rows)
+    together = initialize(specs, seed=7)
+    assert bits(together) == bits({path: initialize({path: spec}, seed=7)[path] for path, spec in specs.items()})
+
+
+def test_rows_are_drawn_exactly_where_their_number_changes_the_bits() -> None:
+    specs = rows_of_tables(lambda: initializers.normal(0.1), (3,), (5, 6, 7, 9))
+    with jax.threefry_partitionable(False):
+        together = initialize(specs, seed=7)
+        assert bits(together) == bits({path: initialize({path: spec}, seed=7)[path] for path, spec in specs.items()})
+
+
+def test_a_program_draws_tables_of_similar_numbers_of_rows() -> None:
+    specs = rows_of_tables(lambda: initializers.normal(0.1), (3,))
+    assert [shape for shape, _ in repeated(specs, None, 4)] == [(16, 3), (64, 3), (256, 3)]
+    assert repeated(rows_of_tables(initializers.glorot_uniform, (3,)), None, 4) == []  # rows change its scale
+    with jax.threefry_partitionable(False):  # rows change the bits
+        assert repeated(specs, None, 4) == []
+    large = {f"t{at}": make_spec(f"t{at}", (2**18 + at, 64), initializers.normal(0.1)) for at in range(9)}
+    assert repeated(large, None, 4) == []
 
 
 _TWO_DEVICES = """
@@ -125,6 +182,7 @@ from estimator_core._model.initialize import initialize
 from estimator_core._model.variables import make_spec
 
 specs = {f"v{at}": make_spec(f"v{at}", (3, 2), initializers.normal(1.0)) for at in range(4)}
+specs |= {f"t{at}": make_spec(f"t{at}", (5 + at, 2), initializers.normal(1.0)) for at in range(4)}
 specs |= {"zeros": make_spec("zeros", (2,), initializers.zeros), "ones": make_spec("ones", (2,), initializers.ones)}
 for device in jax.devices():
     with jax.set_mesh(jax.sharding.Mesh(np.array([device]), ("data",))):
@@ -144,7 +202,7 @@ def test_a_place_of_its_own_is_another_group() -> None:
     split, whole = (jax.sharding.NamedSharding(mesh, jax.P(*axes)) for axes in (("data",), ()))
     specs = {f"v{at}": make_spec(f"v{at}", (4, 2), initializers.normal(1.0)) for at in range(10)}
     places = {path: split if at < 6 else whole for at, path in enumerate(specs)}
-    assert [len(paths) for paths in repeated(specs, places, 4)] == [6, 4]
+    assert [len(paths) for _, paths in repeated(specs, places, 4)] == [6, 4]
     values = initialize(specs, seed=1, out_shardings=places)
     assert all(value.sharding == places[path] for path, value in values.items())
     assert bits(values) == bits(initialize(specs, seed=1))
