@@ -188,7 +188,7 @@ def page(messages: Mapping[tuple[str, str], str]) -> str:
         what = "no such column" if value is ABSENT else f"`{value!r}`"
         shown = [messages[fault, door] for door in (*DOORS, REQUEST) if (fault, door) in messages]
         parts.append(
-            f"## {fault.capitalize()}\n\n`{column}`: {what}\n\n| door | message |\n|---|---|\n"
+            f"## {fault.capitalize()}\n\n`{column}`: {what}\n\n| input | message |\n|---|---|\n"
             + "\n".join(shown)
             + "\n"
         )
