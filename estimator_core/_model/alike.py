@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Hashable, Mapping
+from typing import Any, cast
 
 import jax
 
 from estimator_core._model.variables import VariableSpec
 
-_INITIALIZERS = jax.nn.initializers
-_OF_JAX = _INITIALIZERS.zeros.__globals__
-#: What these make multiplies numbers by a constant, whatever the shape.
-_ANY_SHAPE = {make().__code__ for make in (_INITIALIZERS.normal, _INITIALIZERS.truncated_normal, _INITIALIZERS.uniform)}
+_OF_JAX = jax.nn.initializers.zeros.__globals__
+#: These multiply random numbers by a constant that does not depend on the shape.
+_ANY_SHAPE = [
+    getattr(make(), "__code__", None)
+    for make in (jax.nn.initializers.normal, jax.nn.initializers.truncated_normal, jax.nn.initializers.uniform)
+]
 #: Above this many numbers, drawing rows in vain takes longer than compiling.
 _MOST_DRAWN = 2**20
 
@@ -54,7 +57,8 @@ def repeated(
 def _rounded(spec: VariableSpec) -> tuple[int, ...]:
     """The shape, with its rows rounded up to a power of four where further rows do not change the first ones."""
     code = getattr(spec.initializer, "__code__", None)
-    if code not in _ANY_SHAPE or not jax.config.jax_threefry_partitionable or 0 in (spec.shape or (0,)):
+    partitionable: bool = cast(Any, jax.config).jax_threefry_partitionable
+    if code not in _ANY_SHAPE or not partitionable or 0 in (spec.shape or (0,)):
         return spec.shape
     shape = (4 ** (((spec.shape[0] - 1).bit_length() + 1) // 2), *spec.shape[1:])
     return shape if math.prod(shape) <= _MOST_DRAWN else spec.shape

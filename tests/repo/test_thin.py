@@ -32,7 +32,7 @@ BUDGETS = {
     "_journal": 806,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
     "_loop": 4590,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
-    "_model": 1244,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
+    "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 635,
     "_plugins": 1752,  # identity by distribution, code named and locked, policies, faults and names told, how to lock
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
