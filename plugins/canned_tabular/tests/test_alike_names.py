@@ -67,3 +67,19 @@ def test_a_feature_that_is_named_as_a_replacement_is_itself():
     found = weights_of(columns, features, labels.astype(np.float32))
     assert round(float(found["age.fill"][0]), 1) == 2.0
     assert round(float(found["age"][0]), 1) == -3.0
+
+
+def evaluated(columns, features, weight):
+    estimator = tab.LinearRegressor(columns, weight_column=weight, config=ec.RunConfig(tf_random_seed=1))
+    estimator.train(ec.inputs.numpy_input_fn(features, LINE, batch_size=20, num_epochs=2, shuffle=False))
+    return estimator.evaluate(ec.inputs.numpy_input_fn(features, LINE, batch_size=20, shuffle=False))
+
+
+@pytest.mark.parametrize(
+    ("column", "weight"), [(CITY, "city.ids"), (tab.categorical_column_with_identity("visits", 4), "visits")]
+)
+def test_a_weight_beside_a_column_is_the_feature(column, weight):
+    features = {column.key: WORDS} if column is CITY else {}
+    visits = RNG.integers(0, 4, ROWS)
+    expected = evaluated([column], {"visits": visits, **features, "other": visits}, "other")
+    assert evaluated([column], {**features, weight: visits}, weight) == expected

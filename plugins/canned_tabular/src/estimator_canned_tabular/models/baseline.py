@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 
 import estimator_core as ec
-from estimator_canned_tabular.host.plan import FeaturePlan
-from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, train_everything, with_host_parts
+from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, plan_of, train_everything, with_host_parts
 from estimator_canned_tabular.optimizers import choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -27,7 +26,7 @@ def baseline_model_fn(head: Any, optimizer: Any = "Ftrl") -> ModelFn:
         >>> model_fn = baseline_model_fn(RegressionHead())
     """
     chosen = choose_optimizer(optimizer, _RATE)
-    plan = FeaturePlan.of(())
+    plan = plan_of(head, ())
     contract = contract_of(head, plan)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:

@@ -8,13 +8,12 @@ from typing import Any
 
 import estimator_core as ec
 from estimator_canned_tabular.columns.checks import listed
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features, shared_tables
 from estimator_canned_tabular.layers.linear import check_linear, linear_logits
 from estimator_canned_tabular.models.deep import INPUT_SCOPE
 from estimator_canned_tabular.models.linear import check_combiner, linear_learning_rate, write_bias
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -62,7 +61,7 @@ def dnn_linear_combined_model_fn(
         check_dense(deep, "dnn_feature_columns")
     linear = choose_optimizer(linear_optimizer, linear_learning_rate(wide, _HIGHEST_LINEAR_RATE), row_sparse)
     dnn = choose_optimizer(dnn_optimizer, _DNN_RATE, row_sparse)
-    plan = FeaturePlan.of((*wide, *deep))
+    plan = plan_of(head, (*wide, *deep))
 
     def logits_of(features: Any, mode: str) -> Any:
         units, parts = head.logits_dimension, []

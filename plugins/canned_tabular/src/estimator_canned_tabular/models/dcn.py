@@ -10,10 +10,9 @@ import jax.numpy as jnp
 
 import estimator_core as ec
 from estimator_canned_tabular.columns.checks import listed
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, dense, hidden_layers
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -55,7 +54,7 @@ def dcn_model_fn(
         raise ArgumentError(f"structure must be one of {', '.join(STRUCTURES)}, given: {structure!r}.")
     options = DeepOptions.of(hidden_units, activation_fn, dropout, batch_norm)
     chosen = choose_optimizer(optimizer, None, row_sparse)
-    plan = FeaturePlan.of(columns)
+    plan = plan_of(head, columns)
 
     def logits_of(features: Any, mode: str) -> jax.Array:
         inputs = dense_features(columns, features, plan, scope=f"{_SCOPE}/input", row_sparse=chosen.row_sparse)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_canned_tabular.columns.checks import listed
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 
 #: Where the tables of embeddings lie.
@@ -41,7 +40,7 @@ def dnn_model_fn(
     check_dense(columns, "feature_columns")
     options = DeepOptions.of(hidden_units, activation_fn, dropout, batch_norm)
     chosen = choose_optimizer(optimizer, None, row_sparse)
-    plan = FeaturePlan.of(columns)
+    plan = plan_of(head, columns)
 
     def logits_of(features: Any, mode: str) -> Any:
         inputs = dense_features(columns, features, plan, scope=INPUT_SCOPE, row_sparse=chosen.row_sparse)

@@ -11,10 +11,9 @@ import numpy as np
 
 from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits, dense, hidden_layers
 from estimator_canned_tabular.layers.dense_features import by_name, check_dense, dense_features, dense_output, placed
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -58,7 +57,7 @@ def dlrm_model_fn(
     bottom = DeepOptions.of(bottom_units, activation_fn, dropout, False)
     top = DeepOptions.of(top_units, activation_fn, dropout, False)
     chosen = choose_optimizer(optimizer, None, row_sparse)
-    plan = FeaturePlan.of((*numbers, *tables))
+    plan = plan_of(head, (*numbers, *tables))
 
     def logits_of(features: Any, mode: str) -> jax.Array:
         scope, sparse = f"{_SCOPE}/input", chosen.row_sparse

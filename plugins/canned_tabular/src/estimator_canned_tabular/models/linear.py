@@ -11,9 +11,8 @@ import jax
 import estimator_core as ec
 from estimator_canned_tabular.columns.checks import listed
 from estimator_canned_tabular.columns.embedding import COMBINERS
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.linear import SCOPE, check_linear, linear_logits
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 from estimator_heads import ftrl
@@ -45,7 +44,7 @@ def linear_model_fn(
     if optimizer is None:  # only then the rate falls with the number of columns, as in the original
         optimizer = ftrl(linear_learning_rate(columns, _RATE))
     chosen = choose_optimizer(optimizer, _RATE, row_sparse)
-    plan = FeaturePlan.of(columns)
+    plan = plan_of(head, columns)
 
     def logits_of(features: Any, mode: str) -> Any:
         logits = linear_logits(

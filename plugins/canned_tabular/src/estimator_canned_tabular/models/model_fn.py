@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import estimator_core as ec
@@ -13,6 +13,12 @@ from estimator_heads import HeadContract
 
 #: `(features, labels, mode) -> EstimatorSpec`.
 ModelFn = Callable[[Any, Any, str], ec.EstimatorSpec]
+
+
+def plan_of(head: Any, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
+    """The plan of columns beside a head, which reads weights on the device: a column may read the same feature."""
+    weights: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
+    return FeaturePlan.of(columns, keep=(*keep, *weights))
 
 
 def head_model_fn(

@@ -10,13 +10,12 @@ import optax
 
 import estimator_core as ec
 from estimator_canned_tabular.columns.checks import listed
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.cells import GRUCell, LSTMCell, RecurrentCell, SimpleRNNCell
 from estimator_canned_tabular.layers.deep import dense
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
 from estimator_canned_tabular.layers.recurrent import recurrent
 from estimator_canned_tabular.layers.sequence_features import check_sequences, sequence_features
-from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, with_host_parts
+from estimator_canned_tabular.models.model_fn import ModelFn, contract_of, plan_of, with_host_parts
 from estimator_canned_tabular.optimizers import ChosenOptimizer, RowSparse, choose_optimizer, clip_each_by_norm
 from estimator_core.errors import ArgumentError
 
@@ -59,7 +58,7 @@ def rnn_model_fn(
             "Provided head must be a `SequentialHeadWrapper` object when `return_sequences` is set to True."
         )
     chosen = _chosen(optimizer, row_sparse)
-    plan = FeaturePlan.of((*sequences, *context))
+    plan = plan_of(head, (*sequences, *context))
     contract = contract_of(head, plan)
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:

@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from estimator_canned_tabular.columns.checks import listed
-from estimator_canned_tabular.host.plan import FeaturePlan
 from estimator_canned_tabular.layers.deep import DeepOptions, deep_logits
 from estimator_canned_tabular.layers.dense_features import check_dense, dense_features
-from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, train_everything
+from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 from estimator_core.errors import ArgumentError
 
@@ -58,7 +57,7 @@ def two_tower_model_fn(
         )
     options = DeepOptions.of(hidden_units, activation_fn, dropout, False)
     chosen = choose_optimizer(optimizer, None, row_sparse)
-    plan = FeaturePlan.of((*towers[QUERY], *towers[CANDIDATE]), keep=keep_features)
+    plan = plan_of(head, (*towers[QUERY], *towers[CANDIDATE]), keep_features)
 
     def logits_of(features: Any, mode: str) -> Any:
         vectors: dict[str, jax.Array] = {}
