@@ -116,3 +116,26 @@ def test_every_door_reads_the_same_truth_value(tmp_path, trained):
         status, _, answer = server.request("POST", "/v1/models/m:predict", ask)
         assert status == 400
         assert "'off' in row 1: it is not a truth value" in answer["error"]
+
+
+@pytest.mark.plugins
+@pytest.mark.libraries
+def test_a_label_of_truth_values_has_the_same_classes_from_every_file(tmp_path, capsys):
+    """Trained on one kind of file and tested on another, with the classes that arrays of truth values have."""
+    pd = pytest.importorskip("pandas")
+    numbers = np.random.default_rng(0).normal(size=60)
+    frame = pd.DataFrame({"x": numbers, "label": numbers > 0})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.assign(label=np.where(frame["label"], "TRUE", "FALSE")).to_csv(tmp_path / "sheet.csv", index=False)
+    quick = ["--model", "linear", "--epochs", "1", "--patience", "0", "--no-plots", "--no-baselines", "--no-export"]
+    found = {}
+    for trained, tested in [("rows.csv", "rows.parquet"), ("rows.parquet", "sheet.csv"), ("sheet.csv", "rows.csv")]:
+        model = tmp_path / trained.replace(".", "_")
+        given = ["--rows", str(tmp_path / trained), "--eval-csv", str(tmp_path / tested), "--model-dir", str(model)]
+        assert main(["tabular", "train", *given, "--label", "label", *quick]) == 0
+        told = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("classes:", "linear", "maj"))]
+        found[trained] = [Schema.read(model / "columns.json").classes, *told]
+    assert found["rows.csv"][0] == ("False", "True")
+    assert f"True {int(frame['label'].sum())} (" in found["rows.csv"][1]
+    assert found["rows.csv"] == found["rows.parquet"] == found["sheet.csv"]

@@ -75,9 +75,9 @@ def tallied(
         look(features)
         rows += len(labels)
         weights = np.ones(len(labels)) if weight_column is None else features[weight_column].astype(np.float64)
-        if labels.dtype == object:
+        if labels.dtype.kind in "Ob":
             for name, weight in zip(labels.tolist(), weights.tolist(), strict=True):
-                classes[name.decode()] += weight
+                classes[name.decode() if isinstance(name, bytes) else str(name)] += weight
         else:
             numbers = labels.astype(np.float64)
             sums += [weights.sum(), weights @ numbers, weights @ numbers**2]

@@ -36,8 +36,10 @@ def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator
     yield from coarse_numbers(schema, profiles)
     if not schema.classes:
         return
-    words = profiles[schema.label].words
-    counts = {name: words.get(name, 0) for name in schema.classes}
+    counts = dict.fromkeys(schema.classes, 0)
+    for word, count in profiles[schema.label].words.items():
+        name = schema.class_of(word)
+        counts |= {name: counts[name] + count} if name in counts else {}
     rows = sum(counts.values())
     often = sorted(counts, key=lambda name: -counts[name])
     listed = ", ".join(f"{name} {counts[name]} ({counts[name] / rows:.1%})" for name in often[:_SHOWN])

@@ -20,6 +20,8 @@ from estimator_core.storage import draft_of
 
 KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
+#: What a label of truth values has, however its file writes them: as arrays of them have.
+_TRUTHS = ("False", "True")
 #: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
 _ENOUGH, _ALL = 20, 0.97
 
@@ -101,6 +103,16 @@ class Schema:
             if not name.strip() and name in columns and columns[name].kind != "skip":
                 raise ArgumentError(f"Column {number} has no name: give it one in the first line.")
         return cls(label=label, classes=classes, columns=columns)
+
+    def class_of(self, word: str) -> str:
+        """The class that a word of the label stands for."""
+        truth = canonical_truth(word) if self.has_truths else None
+        return word if truth is None else truth.decode().title()
+
+    @property
+    def has_truths(self) -> bool:
+        """Whether the label is a truth value, which every file writes in a way of its own."""
+        return self.classes == _TRUTHS
 
     @classmethod
     def read(cls, path: Path) -> Schema:
@@ -185,7 +197,11 @@ def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
 
 def _is_boolean(profile: ColumnProfile) -> bool:
     """Whether every row has a truth value, and both come; a column of them is read as bool, whatever its file."""
-    return not profile.empty and {canonical_truth(word) for word in profile.words} == {b"true", b"false"}
+    return not profile.empty and _are_truths(profile)
+
+
+def _are_truths(profile: ColumnProfile) -> bool:
+    return {canonical_truth(word) for word in profile.words} == {b"true", b"false"}
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:
@@ -222,6 +238,8 @@ def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple
         )
     if not profile.all_counted:
         raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
+    if _are_truths(profile):
+        return _TRUTHS
     names = tuple(sorted(word for word in profile.words if not profile.numbers or math.isfinite(float(word))))
     if len(names) < 2:
         raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")

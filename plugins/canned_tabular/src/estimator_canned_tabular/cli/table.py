@@ -116,7 +116,7 @@ def typed_input(
                 "of its own, or leave this one out: kind skip in columns.json."
             )
     kinds = {name: _TYPES.get(column.kind, "string") for name, column in used.items()}
-    label = {schema.label: "string" if schema.classes else "float32"}
+    label = {schema.label: "bool" if schema.has_truths else "string" if schema.classes else "float32"}
     return opener_of(path, form)(
         path,
         batch_size,
@@ -125,7 +125,7 @@ def typed_input(
         select_columns=[*kinds, *weights, schema.label],
         column_types={**kinds, **dict.fromkeys(weights, "float32"), **label},
         column_defaults={name: value for name, value in defaults_of(schema).items() if name in used},
-        vocabularies={schema.label: schema.classes} if schema.classes else None,
+        vocabularies={schema.label: schema.classes} if schema.classes and not schema.has_truths else None,
         **options,
     )
 
