@@ -422,7 +422,8 @@ class Estimator:
 
         values = self._variables_or_entries()
         if name not in values:
-            raise ArgumentError(f"There is no variable {name!r}. Variables: {sorted(values)}.")
+            step = " It is the last part of latest_checkpoint()." if name == "global_step" else ""
+            raise ArgumentError(f"There is no variable {name!r}.{step} Variables: {sorted(values)}.")
         saved = isinstance(values[name], ArrayEntry)
         return load_variables(self.model_dir, [name])[name] if saved else np.array(values[name])
 
@@ -586,8 +587,8 @@ class Estimator:
 
     @staticmethod
     def _check_name(name: Any) -> None:
-        if name is not None and (not isinstance(name, str) or "/" in name):
-            raise ArgumentTypeError(f"`name` must be string without '/', given: {name!r}.")
+        if name is not None and (not isinstance(name, str) or "/" in name or min(name, default=" ") < " "):
+            raise ArgumentTypeError(f"`name` must be one line of text without '/', given: {name!r}.")
 
     def _refuse_overrides(self) -> None:
         public = {name for name in vars(Estimator) if not name.startswith("_")} - _OVERRIDABLE

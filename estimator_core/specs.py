@@ -187,9 +187,9 @@ class EvalSpec:
         check_steps("every_steps", self.every_steps)
         if self.name is not None and not isinstance(self.name, str):
             raise ArgumentTypeError(f"`name` must be string, given: {self.name!r}.")
-        if self.name is not None and (not self.name or "/" in self.name):
+        if self.name is not None and (not self.name or "/" in self.name or min(self.name) < " "):
             raise ArgumentError(
-                f"`name` must be a non-empty string without '/', since it names a directory; given: {self.name!r}."
+                f"`name` names a directory: it must be one line of text without '/', given: {self.name!r}."
             )
         for field in ("start_delay_secs", "throttle_secs"):
             value = getattr(self, field)

@@ -38,7 +38,7 @@ BUDGETS = {
     "_step": 1579,  # ids of any dtype, names of programs, joined columns, tables in forms, notes, optimizers by row
     "_storage": 356,  # file:// in all its forms, files at URLs, for plugins, included
     "_summaries": 326,  # the lock of an event file included
-    "flat": 2854,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, drafts
+    "flat": 2855,  # trace states, one variable, dead calls, hooks, what evaluators publish, faults, rows, drafts
 }
 
 #: What everybody must know who writes a model, a hook or a plugin.
