@@ -108,6 +108,26 @@ def test_a_slot_that_two_optimizers_have_is_refused() -> None:
     assert named.taken["0/mu/k"] == "two/Adam/k/m"
 
 
+def test_the_slot_of_a_part_is_not_that_of_a_variable_in_a_scope_of_the_optimizer() -> None:
+    """`Adam/w/part_0/m` is the slot of `w/part_0` in the scope `Adam`, and may be that of the part of `Adam/w`."""
+    zeros = np.zeros((2, 3), np.float32)
+    slots = dict.fromkeys(("0/mu/Adam/w", "0/mu/w/part_0"), zeros)
+    here = template(variables=dict.fromkeys(("Adam/w", "w/part_0"), zeros), opt_state=slots)
+    there = dict.fromkeys(("Adam/w", "w/part_0", "Adam/w/part_0/m", "Adam/Adam/w/m"), np.ones((2, 3)))
+    done = convert(here, there)
+    assert (done.taken["0/mu/Adam/w"], done.taken["0/mu/w/part_0"]) == ("Adam/Adam/w/m", "Adam/w/part_0/m")
+    del there["Adam/Adam/w/m"]
+    with pytest.raises(CheckpointMismatchError, match="0/mu/w/part_0: Adam/w/part_0/m is taken by 0/mu/Adam/w already"):
+        convert(here, there)
+
+
+def test_a_slot_beside_its_variable_is_its_own_though_its_name_ends_as_that_of_another() -> None:
+    zeros = np.zeros((2, 3), np.float32)
+    here = template(variables={"a/k": zeros, "k": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/k": zeros})
+    done = convert(here, dict.fromkeys(("a/k", "k", "a/k/Adam", "k/Adam"), np.ones((2, 3))))
+    assert (done.taken["0/mu/a/k"], done.taken["0/mu/k"]) == ("a/k/Adam", "k/Adam")
+
+
 def test_all_that_does_not_fit_is_named_at_once() -> None:
     with pytest.raises(CheckpointMismatchError) as error:
         convert(template(), {"k": np.ones((3, 2)), "global_step": np.asarray(1)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,7 @@ def convert(
     slots = {leaf: places.there(slot_of(leaf, paths)) for leaf in template.opt_state}
     places.of_variables = {places.name_of(path) for path in paths}
     opt_state = places.filled(template.opt_state, lambda leaf: places.candidates(leaf, slots[leaf]))
+    places.refuse_shared(opt_state)
     opt_state = {leaf: places.scaled(leaf, value, slots[leaf]) for leaf, value in opt_state.items()}
     if places.faults:
         raise CheckpointMismatchError(
@@ -113,6 +114,14 @@ class _Places:
 
     def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
+
+    def refuse_shared(self, leaves: Iterable[str]) -> None:
+        """One array is one slot, unless a name says otherwise: a second one is that of another variable."""
+        owners: dict[str, str] = {}
+        for leaf in leaves:
+            name = self.taken.get(leaf, GLOBAL_STEP)
+            if name != GLOBAL_STEP and leaf not in self.names and owners.setdefault(name, leaf) != leaf:
+                self.faults.append(f"{leaf}: {name} is taken by {owners[name]} already: one of them must be named")
 
     def scaled(self, leaf: str, value: Any, slot: Slot) -> Any:
         name = self.taken.get(leaf)

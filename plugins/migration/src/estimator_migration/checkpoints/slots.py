@@ -83,12 +83,20 @@ def names_of(slot: Slot, tensors: Iterable[str], variables: Iterable[str] = ()) 
     if slot.word == "mu":  # A centered RMSProp has the mean in its second slot. Any other has the momentum there.
         starts = [f"{slot.variable}/{place}RMSProp" for place in _PLACES]
         endings += [f"{start}_1" for start in starts if any(f"/{name}".endswith(f"/{start}_2") for name in names)]
-    slots, scoped = names.difference(variables), list[str]()
+    others = frozenset(variables)
+    slots, scoped, doubtful = names - others, list[str](), list[str]()
     for ending in endings:
-        if ending in slots:
+        if ending in slots and not _of_a_shorter_name(ending, others):
             return [ending]
+        doubtful += [ending] if ending in slots else []
         scoped += [name for name in sorted(slots) if name.endswith(f"/{ending}")]
-    return [name for name in scoped if not _of_a_longer_name(name, slot.variable, names)]
+    return [name for name in scoped if not _of_a_longer_name(name, slot.variable, names)] or doubtful[:1]
+
+
+def _of_a_shorter_name(name: str, variables: frozenset[str]) -> bool:
+    """Whether a slot may be of another variable in a scope: `Adam/w/part_0/m` of `w/part_0`, beside `Adam/w`."""
+    scopes = name.split("/")[:-1]
+    return any("/".join(scopes[start:]) in variables for start in range(1, len(scopes)))
 
 
 def _of_a_longer_name(name: str, variable: str, names: frozenset[str]) -> bool:
