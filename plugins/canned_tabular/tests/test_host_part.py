@@ -90,6 +90,22 @@ def test_sequences_must_be_as_long_as_each_other():
         transform.apply({**batch, "b": ragged([1.0, 2.0], [1.0, 2.0])})
 
 
+@pytest.mark.parametrize("unread", [(), ("a.lengths", "b.lengths")])
+def test_features_that_are_no_sequences_need_no_equal_lengths(unread):
+    """Features that are both numbers and categories, and features that are named as lengths of sequences."""
+    words = [tab.categorical_column_with_identity(name, 9) for name in ("a", "b")]
+    (transform,) = tab.FeaturePlan.of([*words, *(tab.numeric_column(word.key) for word in words)]).transforms()
+    features = {name: ec.export.Feature((None,), "int64") for name in ("a", "b", *unread)}
+    program = transform.program(features)
+    assert not any(isinstance(operation, ec.export.EqualLengths) for operation in program.operations)
+    sequences = [tab.sequence_categorical_column_with_identity(name, 9) for name in ("a", "b")]
+    (transform,) = tab.FeaturePlan.of(sequences).transforms()
+    features |= {name: ec.export.Feature((None, 3), "int64") for name in ("a", "b")}
+    (equal,) = [one for one in transform.program(features).operations if isinstance(one, ec.export.EqualLengths)]
+    assert len(equal.inputs) == 2
+    assert not set(equal.inputs) & set(unread)
+
+
 def test_it_is_written_and_read_back(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("R\nG\n\u2028\n")

@@ -80,11 +80,13 @@ class FeatureIds:
 
         operations = Operations(features)
         made = {name: (name, feature) for name, feature in features.items() if name not in self._drop}
+        lengths: list[str] = []
         for output, column in self._columns.items():
-            made |= outputs_of(output, column, operations)
-        lengths = tuple(value for name, (value, _) in made.items() if name.removesuffix(".lengths") in self._columns)
+            outputs = outputs_of(output, column, operations)
+            lengths += [value for name, (value, _) in outputs.items() if name == f"{output}.lengths"]
+            made |= outputs
         return HostProgram(
-            operations=(*operations.written, EqualLengths(inputs=lengths))
+            operations=(*operations.written, EqualLengths(inputs=tuple(lengths)))
             if len(lengths) > 1
             else (*operations.written,),
             outputs={name: value for name, (value, _) in made.items()},
