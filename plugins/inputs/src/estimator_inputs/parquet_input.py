@@ -169,7 +169,7 @@ def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
         held = arrow.field(name).type
         if pa.types.is_nested(item_type(held)):
             raise InputError(
-                f"{path}: column {name!r} holds {held}: leave it out with select_columns, or make columns of it."
+                f"{path}: column {name!r} holds {held}: read others (select_columns, --keep), or make columns of it."
             )
 
 
