@@ -19,8 +19,12 @@ def given(ages=AGES, batch_size=3):
     return numpy_input_fn({"age": ages}, LABELS[: len(ages)], batch_size, shuffle=False)
 
 
+def regressor_column(missing):
+    return tab.numeric_column("age", missing=missing)
+
+
 def regressor(path, missing):
-    return tab.LinearRegressor([tab.numeric_column("age", missing=missing)], str(path))
+    return tab.LinearRegressor([regressor_column(missing)], str(path))
 
 
 def predicted(estimator, ages):
@@ -92,3 +96,76 @@ def test_columns_of_one_feature_agree():
         )
     with pytest.raises(ArgumentError, match="Buckets are of numbers alone"):
         tab.bucketized_column(tab.numeric_column("age", missing="indicator"), [1.0])
+
+
+WORDS = np.array(["a", "b", "a", "b", "b", "a"])
+#: Columns that read buckets, by what they do with them; all but the first two on the host.
+READERS = {
+    "embedded": lambda buckets: tab.embedding_column(buckets, 2),
+    "indicated": tab.indicator_column,
+    "crossed": lambda buckets: tab.indicator_column(tab.crossed_column([buckets, "word"], 30)),
+    "weighted": lambda buckets: tab.indicator_column(tab.weighted_categorical_column(buckets, "weight")),
+}
+
+
+def of_buckets(reader, missing):
+    buckets = tab.bucketized_column(tab.numeric_column("age", missing=missing), [15.0, 25.0, 45.0])
+    return tab.DNNRegressor([3], [READERS[reader](buckets)], config=ec.RunConfig(tf_random_seed=1))
+
+
+def rows_of(ages):
+    return {"age": ages, "word": WORDS, "weight": np.full(6, 2.0, np.float32)}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_read(reader):
+    weights = []
+    for ages, missing in [(AGES, 20.0), (np.nan_to_num(AGES, nan=20.0), None)]:
+        estimator = of_buckets(reader, missing).train(numpy_input_fn(rows_of(ages), LABELS, 3, shuffle=False))
+        weights.append([estimator.get_variable_value(name) for name in estimator.get_variable_names()])
+    for replaced, given in zip(*weights, strict=True):
+        np.testing.assert_array_equal(replaced, given)
+    with pytest.raises(InputError, match=r"Feature 'age' holds nan in row 1: it is missing"):
+        of_buckets(reader, None).train(numpy_input_fn(rows_of(AGES), LABELS, 3, shuffle=False))
+    if reader in ("embedded", "indicated"):
+        of_buckets(reader, "mean").train(numpy_input_fn(rows_of(AGES), LABELS, 3, shuffle=False))
+    else:
+        with pytest.raises(ArgumentError, match="on the host, where no mean is known: give numeric_column"):
+            of_buckets(reader, "mean")
+
+
+def test_buckets_of_normalised_numbers_are_refused_on_the_host():
+    buckets = tab.bucketized_column(tab.numeric_column("age", normalizer_fn=lambda age: age / 10), [2.0])
+    for reader in ("crossed", "weighted"):
+        with pytest.raises(ArgumentError, match="on the host, where its normalizer_fn does not run"):
+            READERS[reader](buckets)
+
+
+def test_a_format_without_an_operation_for_missing_numbers_refuses_their_buckets():
+    buckets = tab.bucketized_column(tab.numeric_column("age", missing=1.0), [2.0])
+    (transform,) = tab.FeaturePlan.of([tab.weighted_categorical_column(buckets, "w")]).transforms()
+    features = {name: ec.export.Feature((None,), "float32") for name in ("age", "w")}
+    with pytest.raises(ec.errors.ExportError, match="Missing numbers of 'age_bucketized' are replaced before"):
+        transform.program(features)
+
+
+def test_a_model_without_learned_numbers_takes_a_number_alone():
+    ages = numpy_input_fn({"age": AGES}, batch_size=3, shuffle=False)
+    clusters = tab.KMeans(2, feature_columns=[tab.numeric_column("age", missing=7.0)]).train(ages).cluster_centers()
+    assert np.isfinite(clusters).all()
+    with pytest.raises(ArgumentError, match=r"The mean of the feature 'age' is learned by models with a head alone"):
+        tab.KMeans(2, feature_columns=[tab.numeric_column("age", missing="mean")]).train(ages)
+
+
+@pytest.mark.plugins
+def test_a_record_that_lacks_a_number_has_a_missing_one(tmp_path):
+    estimator = regressor(tmp_path / "model", "mean").train(given())
+    path = estimator.export_saved_model(str(tmp_path / "export"), tab.columns_receiver_fn([regressor_column("mean")]))
+    records = []
+    for age in (None, 30.0):
+        record = ec.export.example_class()()
+        if age is not None:
+            record.features.feature["age"].float_list.value.append(age)
+        records.append(record.SerializeToString())
+    lacking, there = ec.export.load(path).raw_signatures["predict"](examples=np.array(records, object))["predictions"]
+    assert lacking == there

@@ -1,5 +1,8 @@
 """Serialized tf.Example records parsed by protobuf alone."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -131,6 +134,16 @@ def test_places_are_those_given_else_what_training_saw():
     assert fitted.features == {"tags": ec.export.Feature((4, 5), "string"), "n": ec.export.Feature((4, 2), "int64")}
     with pytest.raises(ArgumentError, match=r"\['x'\] are not VarLenFeature"):
         ec.export.build_parsing_serving_input_receiver_fn(TAGS, places={"x": 1})
+
+
+def test_a_default_that_is_no_number_is_kept_in_json():
+    spec = {"x": ec.export.FixedLenFeature((2,), "float32", (math.nan, 1.5))}
+    (parse,) = ec.export.build_parsing_serving_input_receiver_fn(spec)().transforms
+    again = type(parse)(**json.loads(json.dumps(parse.config(), allow_nan=False)))
+    empty = {"examples": np.array([ec.export.example_class()().SerializeToString()], object)}
+    for one in (parse, again):
+        np.testing.assert_array_equal(one.apply(empty)["x"], np.array([[np.nan, 1.5]], np.float32))
+    assert again.config() == parse.config()
 
 
 def test_a_default_text_is_what_it_was():

@@ -128,4 +128,13 @@ MUTANTS = (
         tests=("test_a_feature_that_is_named_as_the_ids_of_another_column_is_itself",),
         in_cut=False,
     ),
+    Mutant(
+        name="a-missing-number-of-buckets-is-the-highest",
+        guarantee="rule 324",
+        file="plugins/canned_tabular/src/estimator_canned_tabular/host/plan.py",
+        old="yield from _numbers_in(column.categorical_column)",
+        new="yield from ()",
+        tests=("test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_read",),
+        in_cut=False,
+    ),
 )

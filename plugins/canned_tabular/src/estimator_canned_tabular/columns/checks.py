@@ -138,3 +138,25 @@ def check_no_missing_bucket(column: Any, where: str) -> None:
             f"{where} leaves missing values out. Give it a column without missing_bucket=True, and put {column.name!r} "
             "with it beside."
         )
+
+
+def check_on_host(column: Any, where: str) -> None:
+    """Refuses a part of a column whose ids come out of the host, if they would be those of other values there.
+
+    Raises:
+        ArgumentError: naming the column and the cure.
+    """
+    check_no_missing_bucket(column, where)
+    source = getattr(column, "source_column", None)
+    if source is None:
+        return
+    if source.normalizer_fn is not None:
+        raise ArgumentError(
+            f"{where} reads {column.name!r} on the host, where its normalizer_fn does not run: give boundaries of the "
+            "numbers as they are."
+        )
+    if isinstance(source.missing, str):
+        raise ArgumentError(
+            f"{where} reads {column.name!r} on the host, where no {source.missing} is known: give "
+            f"numeric_column({source.key!r}) a number as missing."
+        )

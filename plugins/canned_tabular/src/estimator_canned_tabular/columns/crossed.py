@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_count, check_no_missing_bucket
+from estimator_canned_tabular.columns.checks import check_count, check_on_host
 from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
-from estimator_canned_tabular.columns.numeric import BucketizedColumn
 from estimator_canned_tabular.columns.vocabulary import VocabularyFileCategoricalColumn, VocabularyListCategoricalColumn
 from estimator_canned_tabular.hashing.cross import cross_fingerprints
 from estimator_canned_tabular.host.values import fingerprints_of, rows_of
@@ -139,12 +138,7 @@ def crossed_column(
                 f"Unsupported key type. All keys must be either string, or categorical column except "
                 f"HashedCategoricalColumn. Given: {key}"
             )
-        check_no_missing_bucket(key, "crossed_column")
-        if isinstance(key, BucketizedColumn) and key.source_column.normalizer_fn is not None:
-            raise ArgumentError(
-                f"The column {key.name!r} is crossed on the host, where its normalizer_fn does not run: give "
-                "boundaries of the numbers as they are."
-            )
+        check_on_host(key, "crossed_column")
     size = check_count("hash_bucket_size", hash_bucket_size, "_X_".join(map(str, keys)))
     dense = max_values is None if dense_strings is None else dense_strings
     return CrossedColumn(tuple(keys), size, hash_key or None, dense, max_values)

@@ -153,8 +153,10 @@ class BucketizedColumn:
         return self.source_column.parse_example_spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """Buckets on the host, for crosses; otherwise the device computes them."""
+        """Buckets on the host, for crosses and weights; otherwise the device computes them."""
         numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.places)
+        if isinstance(self.source_column.missing, float):
+            numbers = np.nan_to_num(numbers, nan=self.source_column.missing)
         buckets = np.searchsorted(np.asarray(self.boundaries, np.float32), numbers, side="right")
         offsets = np.arange(self.source_column.places) * (len(self.boundaries) + 1)
         ids = buckets + offsets

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator_canned_tabular.columns.checks import check_key, check_no_missing_bucket
+from estimator_canned_tabular.columns.checks import check_key, check_on_host
 from estimator_canned_tabular.columns.contract import CategoricalColumn, HostIds
 from estimator_canned_tabular.columns.dtypes import FLOAT32, STRING, dtype_name
 from estimator_canned_tabular.errors import FeatureColumnError
@@ -98,7 +98,7 @@ def weighted_categorical_column(
     """
     if not isinstance(categorical_column, CategoricalColumn):
         raise ArgumentError(f"categorical_column must be a categorical column. Given: {categorical_column}")
-    check_no_missing_bucket(categorical_column, "weighted_categorical_column")
+    check_on_host(categorical_column, "weighted_categorical_column")
     name = dtype_name(dtype, check_key(weight_feature_key))
     if name == STRING:
         raise ArgumentError(f"dtype {name} is not convertible to float.")

@@ -185,6 +185,11 @@ def _(column: VocabularyListCategoricalColumn | VocabularyFileCategoricalColumn,
 
 @ids_of.register
 def _(column: BucketizedColumn, operations: Operations) -> Ids:
+    if column.source_column.missing is not None:
+        raise ExportError(
+            f"Missing numbers of {column.name!r} are replaced before they are crossed or weighted, and this format has "
+            "no operation for that. Export as stablehlo."
+        )
     rows = operations.numbers(column.key, column.name, column.source_column.places)
     ids = operations.add(lambda name: Bucketize(input=rows.name, output=name, boundaries=column.boundaries))
     return Ids(Value(ids, rows.width, "int64"), rows)

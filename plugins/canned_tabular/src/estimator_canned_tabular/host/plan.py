@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn, FeatureColumn
+from estimator_canned_tabular.columns.crossed import CrossedColumn
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_canned_tabular.columns.embedding import EmbeddingColumn
 from estimator_canned_tabular.columns.hashed import HashedCategoricalColumn
@@ -16,6 +17,7 @@ from estimator_canned_tabular.columns.indicator import IndicatorColumn
 from estimator_canned_tabular.columns.numeric import BucketizedColumn, NumericColumn
 from estimator_canned_tabular.columns.one_feature import OneFeature
 from estimator_canned_tabular.columns.sequence import SequenceNumericColumn
+from estimator_canned_tabular.columns.weighted import WeightedCategoricalColumn
 from estimator_canned_tabular.host.checked_numbers import CheckedNumbers
 from estimator_canned_tabular.host.number_rule import NumberRule
 from estimator_canned_tabular.host.spelling import spelling_of
@@ -69,10 +71,7 @@ class FeaturePlan:
     def rules(self) -> dict[str, NumberRule]:
         """What numeric columns ask of their features."""
         rules: dict[str, NumberRule] = {}
-        for column in self.columns:
-            source = column.source_column if isinstance(column, BucketizedColumn) else column
-            if not isinstance(source, NumericColumn):
-                continue
+        for source in (source for column in self.columns for source in _numbers_in(column)):
             rule = NumberRule(key=source.key, width=source.places, missing=source.missing)
             if rules.setdefault(source.key, rule) != rule:
                 raise ArgumentError(
@@ -100,7 +99,7 @@ class FeaturePlan:
         return rules
 
     def with_fills(self, features: Mapping[str, Any], known: Callable[[str], Any]) -> Mapping[str, Any]:
-        """The features on the device, and the replacements of missing numbers, for `numbers_of`.
+        """The features on the device, and the learned replacements of missing numbers, for `numbers_of`.
 
         Args:
             features: the features.
@@ -111,9 +110,9 @@ class FeaturePlan:
         """
         fills: dict[str, Any] = {}
         for key, rule in self.rules().items():
-            if rule.missing is None:
+            if not rule.learns:
                 continue
-            fill = known(key) if rule.learns else [rule.missing] * rule.width
+            fill = known(key)
             if fill is None:
                 raise ArgumentError(f"The {rule.missing} of the feature {key!r} is learned in training. Train first.")
             fills[fill_name(key)] = np.asarray(fill, np.float32)
@@ -138,6 +137,18 @@ def fill_name(key: str) -> str:
 
 
 _MADE = ("ids", "weights", "numbers", "lengths")  # what a host part makes of a column
+
+
+def _numbers_in(column: Any) -> Iterator[NumericColumn]:
+    """The numeric columns whose features a column reads, also through buckets that it crosses, embeds or weighs."""
+    if isinstance(column, NumericColumn):
+        yield column
+    elif isinstance(column, BucketizedColumn):
+        yield column.source_column
+    elif isinstance(column, CrossedColumn):
+        yield from (source for part in column.parts_in_order() for source in _numbers_in(part))
+    elif isinstance(column, (IndicatorColumn, EmbeddingColumn, WeightedCategoricalColumn)):
+        yield from _numbers_in(column.categorical_column)
 
 
 def _keys(column: Any) -> tuple[str, ...]:

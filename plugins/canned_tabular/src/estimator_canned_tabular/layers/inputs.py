@@ -72,13 +72,26 @@ def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
     numbers = given.reshape(given.shape[0], *column.shape).astype(jnp.float32)
     gone = jnp.isnan(numbers)
     if column.missing is not None:
-        numbers = jnp.where(gone, features[fill_name(column.key)].reshape(column.shape), numbers)
+        numbers = jnp.where(gone, _fill(column, features), numbers)
     if column.normalizer_fn is not None:
         numbers = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
     flat = numbers.reshape(given.shape[0], column.places)
     if column.missing != "indicator":
         return flat
     return jnp.concatenate([flat, gone.reshape(flat.shape).astype(jnp.float32)], axis=1)
+
+
+def _fill(column: NumericColumn, features: Features) -> Any:
+    """What replaces a missing number."""
+    if not isinstance(column.missing, str):
+        return column.missing
+    learned = features.get(fill_name(column.key))
+    if learned is None:
+        raise ArgumentError(
+            f"The {column.missing} of the feature {column.key!r} is learned by models with a head alone: give "
+            f"numeric_column({column.key!r}) a number as missing."
+        )
+    return jnp.asarray(learned).reshape(column.shape)
 
 
 def _buckets(column: BucketizedColumn, features: Features) -> jax.Array:

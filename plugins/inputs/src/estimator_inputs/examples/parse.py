@@ -43,7 +43,7 @@ class ParseExample:
 
     def config(self) -> dict[str, Any]:
         """The arguments."""
-        return {"features": self._features, "receiver": self._receiver}
+        return {"features": {name: _as_json(spec) for name, spec in self._features.items()}, "receiver": self._receiver}
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -107,10 +107,19 @@ def _described(spec: Mapping[str, Any]) -> ParsedFeature:
     )
 
 
+def _as_json(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A feature with a default that JSON holds: NaN, of a number that may be missing, as a text."""
+    default = spec["default"]
+    if default is None or spec["dtype"] == "string" or np.isfinite(_default(spec)).all():
+        return dict(spec)
+    return {**spec, "default": [repr(value) for value in _default(spec).tolist()]}
+
+
 def _default(spec: Mapping[str, Any]) -> np.ndarray:
-    """The values for records that lack the feature, flat; JSON holds bytes as latin-1."""
+    """The values for records that lack the feature, flat; JSON holds bytes as latin-1, and NaN as a text."""
     if spec["dtype"] != "string":
-        return np.asarray(spec["default"]).reshape(-1)
+        values = np.asarray(spec["default"]).reshape(-1)
+        return values.astype(np.float64) if values.dtype.kind == "U" else values
     values = np.asarray(spec["default"], object).reshape(-1)
     values[:] = [value.encode("latin-1") for value in values.tolist()]
     return values
