@@ -134,6 +134,9 @@ def test_a_vocabulary_file_with_a_word_twice(tmp_path):
     with pytest.raises(ArgumentError, match="has 3 lines, fewer than vocabulary_size=4"):
         tab.categorical_column_with_vocabulary_file("c", path, 4)
     assert tab.categorical_column_with_vocabulary_file("c", path, 2).num_buckets == 2
+    path.write_text("\n\n")
+    with pytest.raises(ArgumentError, match="holds no word: a vocabulary file has one in each line"):
+        tab.categorical_column_with_vocabulary_file("c", path)
 
 
 def test_parse_specs():

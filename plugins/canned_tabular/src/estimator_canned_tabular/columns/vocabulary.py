@@ -247,6 +247,8 @@ def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int)
     # Not splitlines: vocabularies contain characters that it takes for line ends.
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
     lines = [line.rstrip(b"\r") for line in content.split(b"\n")]
+    if not any(lines):
+        raise ArgumentError(f"{path} holds no word: a vocabulary file has one in each line.")
     if size is not None:
         if len(lines) < size:
             raise ArgumentError(f"{path} has {len(lines)} lines, fewer than vocabulary_size={size}.")
