@@ -47,11 +47,13 @@ def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> se
     return {step for _, step in ranked[: rule.n]}
 
 
-@functools.cache  # told once
-def _tell_of_no_best(rule: KeepBest, known: tuple[str, ...]) -> None:
+@functools.cache  # told once of each model_dir
+def _tell_of_no_best(model_dir: str, rule: KeepBest, known: tuple[str, ...]) -> None:
     where = f"the evaluation {rule.evaluation!r}" if rule.evaluation else "the evaluation without a name"
     has = f"It has {', '.join(known)}" if known else "It has no results so far; KeepBest(evaluation=...) names another"
-    _log.warning("Checkpoints are deleted, none as the best: %s has no %r. %s.", where, rule.metric, has)
+    _log.warning(
+        "Checkpoints of %s are deleted, none is kept as the best: %s has no %r. %s.", model_dir, where, rule.metric, has
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +66,14 @@ class Retention:
             periods count from the run's first save. None: none.
         keep_best: also keeps the best by a metric.
         results: returns the results recorded so far, for `keep_best`; called after each save.
+        model_dir: whose checkpoints they are, for what is told.
     """
 
     keep_max: int | None = 5
     keep_every_n_hours: float | None = None
     keep_best: KeepBest | None = None
     results: Callable[[], EvalResults] = no_results
+    model_dir: str = "a run"
 
     def __post_init__(self) -> None:
         if self.keep_max is not None and self.keep_max < 0:
@@ -98,7 +102,7 @@ class Retention:
             kept |= best_steps(self.keep_best, steps, results)
             known = {name for metrics in results.values() for name in metrics}
             if self.keep_best.metric not in known and not kept.issuperset(steps):
-                _tell_of_no_best(self.keep_best, tuple(sorted(known)))
+                _tell_of_no_best(self.model_dir, self.keep_best, tuple(sorted(known)))
         return [step for step in steps if step not in kept]
 
     def _hourly(self, hours: Mapping[int, float]) -> set[int]:

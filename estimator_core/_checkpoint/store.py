@@ -79,7 +79,11 @@ class CheckpointStore:
         self._root = catalog.checkpoints_dir(self._model_dir)
         self._shelf = PlainShelf(self._root) if shelf is None else shelf
         self._retention = Retention(
-            keep_max=keep_max, keep_every_n_hours=keep_every_n_hours, keep_best=keep_best, results=results
+            keep_max=keep_max,
+            keep_every_n_hours=keep_every_n_hours,
+            keep_best=keep_best,
+            results=results,
+            model_dir=str(self._model_dir),
         )
         self._changes = RowChanges() if full_every > 1 else NO_ROW_CHANGES
         self._buffers = HostBuffers(self._changes)

@@ -179,3 +179,14 @@ def test_a_best_that_nobody_measures_is_told_once_when_a_checkpoint_goes(
         assert retention.superfluous({1: 0.0, 2: 0.1}) == [1]
     (message,) = caplog.messages
     assert told in message
+
+
+def test_a_best_that_nobody_measures_is_told_of_each_run(tmp_path, small_items, caplog):
+    """A sweep trains one run after the other in one process."""
+    for name in ("first", "second"):
+        rule = KeepBest(metric="acuracy", mode="max")
+        save(tmp_path / name, small_items, 1, 2, 3, keep_max=1, keep_best=rule, results=lambda: {1: {"loss": 1.0}})
+    told = [message for message in caplog.messages if "none is kept as the best" in message]
+    assert [one.split(" are ")[0] for one in told] == [
+        f"Checkpoints of {tmp_path / name}" for name in ("first", "second")
+    ]

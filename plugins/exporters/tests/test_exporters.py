@@ -195,10 +195,34 @@ def test_a_kill_around_a_deletion_leaves_entries_and_exports_alike(tmp_path, mon
     assert entries < exports  # nothing that is on record is lost
     if killed_before == "deletion":
         again = BestExporter("best", nothing, keep="best", exports_to_keep=2)
-        assert course(again, tmp_path, [3.0], first_step=200) == [True]
+        assert course(again, tmp_path, [7.0], first_step=200) == [False]
         entries, exports = on_record_and_there()
         assert entries == exports
-        assert kept_losses(tmp_path) == [3.0, 4.0]
+        assert kept_losses(tmp_path) == [4.0, 5.0]
+
+
+@pytest.mark.parametrize(("loss", "losses"), [(4.5, [4.0, 4.5]), (9.0, [4.0, 5.0])])
+def test_an_export_without_an_entry_is_ranked_by_the_next_call(tmp_path, loss, losses):
+    """An evaluator was killed between an export and its record, and begins again at a later checkpoint."""
+
+    def made():
+        return BestExporter("best", nothing, keep="best", exports_to_keep=2)
+
+    def on_record_and_there():
+        entries = json.loads((folder / "best.json").read_text())["exports"]
+        return {entry["path"] for entry in entries}, {path.name for path in folder.iterdir() if path.is_dir()}
+
+    folder = tmp_path / "export" / "best"
+    assert course(made(), tmp_path, [4.0, 5.0]) == [True, True]
+    record(tmp_path / "eval", 30, loss=loss)
+    for name, step in (("1900000000", 30), ("1900000001", 31), ("1900000002", None)):
+        (folder / name).mkdir()
+        (folder / name / "manifest.json").write_text(json.dumps({"global_step": step}))
+    assert course(made(), tmp_path, [6.0], first_step=40) == [False]
+    entries, exports = on_record_and_there()
+    assert exports - entries == {"1900000001", "1900000002"}  # of no evaluation: they are not its own
+    assert entries <= exports
+    assert kept_losses(tmp_path) == losses
 
 
 def test_an_export_that_fails_is_not_remembered(tmp_path):

@@ -71,6 +71,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="an-export-without-an-entry-stays-for-ever",
+        guarantee="rule 327",
+        file=_ROOM + "exporters/best.py",
+        old="result = None if path.name in named else",
+        new="result = None if True else",
+        tests=("test_an_export_without_an_entry_is_ranked_by_the_next_call",),
+        in_cut=False,
+    ),
+    Mutant(
         name="an-exporter-does-not-know-its-evaluation",
         guarantee="fault 6",
         file=_ROOM + "exporters/best.py",

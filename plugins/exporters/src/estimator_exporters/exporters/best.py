@@ -15,7 +15,7 @@ import numpy as np
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import remove_export
+from estimator_core.export import exports_in, remove_export
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 from estimator_exporters.exporters.records import plain, read_record, write_record
 
@@ -125,10 +125,9 @@ class BestExporter(WritingExporter):
         """Exports if this result is the best, or among the best that are kept."""
         self.wait()
         eval_result = eval_result or {}  # None, as tf.estimator's exporters may get
-        state = Path(export_path) / _STATE
-        kept = _kept(state)
-        exported = [entry["eval_result"] for entry in kept]
         earlier = self._recorded(estimator, eval_result, with_checkpoint=True)
+        kept = self._completed(Path(export_path), earlier)
+        exported = [entry["eval_result"] for entry in kept]
         best = self._best((*exported, *earlier), with_checkpoint=True)
         better = self._compared_with(eval_result if best is None else best, eval_result)
         if best is not None and not better and not self._belongs(kept, eval_result):
@@ -140,17 +139,35 @@ class BestExporter(WritingExporter):
 
         def remember(path: str) -> None:
             entry = {"path": Path(path).name, "eval_result": plain(eval_result)}
-            ranked, many = self._ranked(kept, entry), self._best_to_keep or 1
-            doomed = [one["path"] for one in ranked[many:]]
-            # A process may be killed at any of these lines: what is to go is on record first, and goes next time.
-            for name in _doomed(state, {one["path"] for one in ranked}):
-                remove_export(Path(export_path) / name)
-            write_record(state, {"exports": ranked[:many], "deleted": doomed})
-            for name in doomed:
-                remove_export(Path(export_path) / name)
-                _log.info("Exporter %s deleted %s: %d are better.", self.name, name, many)
+            self._record(Path(export_path), self._ranked(kept, entry))
 
         return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
+
+    def _completed(self, folder: Path, recorded: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The entries, once what a killed process left is done: its deletions, and entries of exports that it made."""
+        entries = kept = _kept(folder / _STATE)
+        named = {entry["path"] for entry in kept}
+        for name in _doomed(folder / _STATE, named):
+            remove_export(folder / name)
+        if self._best_to_keep is None:  # exports without entries are deleted as the others are
+            return kept
+        results = {result["global_step"]: plain(result) for result in recorded}
+        for path in exports_in(folder):
+            result = None if path.name in named else results.get(_step_of(path))
+            if result is not None:
+                kept = self._ranked(kept, {"path": path.name, "eval_result": result})
+        return kept if kept is entries else self._record(folder, kept)
+
+    def _record(self, folder: Path, ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Records the best entries and deletes the exports of the others. Returns what is kept."""
+        many = self._best_to_keep or 1
+        doomed = [one["path"] for one in ranked[many:]]
+        # A process may be killed at any of these lines: what is to go is on record first, and goes next time.
+        write_record(folder / _STATE, {"exports": ranked[:many], "deleted": doomed})
+        for name in doomed:
+            remove_export(folder / name)
+            _log.info("Exporter %s deleted %s: %d are better.", self.name, name, many)
+        return ranked[:many]
 
     def _better(self, best: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
         pair = _content(best), _content(current)
@@ -265,6 +282,12 @@ def _kept(state: Path) -> list[dict[str, Any]]:
         for entry in entries
     )
     return [entry for entry in entries if entry["path"].isdigit()] if sound else []
+
+
+def _step_of(export: Path) -> Any:
+    """The step of an export; None: it does not say."""
+    step = read_record(export / "manifest.json").get("global_step")
+    return step if isinstance(step, int) else None
 
 
 def _doomed(state: Path, ranked: set[str]) -> list[str]:
