@@ -37,9 +37,13 @@ def echo(dtype, shape=(None, 2), **more):
 class Server:
     """Address and state of a running server."""
 
-    def __init__(self, port, engine):
-        self.port, self.engine = port, engine
+    def __init__(self, port, engine, server=None):
+        self.port, self.engine, self._server = port, engine, server
         self.repository, self.metrics = engine.repository, engine.metrics
+
+    def stop(self):
+        """Begins the end."""
+        self._server.should_exit = True
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -91,7 +95,7 @@ def running(
     try:
         while not server.started and thread.is_alive():
             time.sleep(0.01)
-        yield Server(server.servers[0].sockets[0].getsockname()[1], engine)
+        yield Server(server.servers[0].sockets[0].getsockname()[1], engine, server)
     finally:
         server.should_exit = True
         thread.join()

@@ -250,6 +250,30 @@ def test_calls_that_reach_a_server_as_it_ends_are_told_to_ask_again():
     assert codes == [grpc.StatusCode.UNAVAILABLE] * 48
 
 
+def test_a_call_that_outlasts_the_drain_is_told_to_ask_again():
+    ports, go = [], threading.Event()
+
+    def held(arrays):
+        go.wait(60)
+        return {"y": arrays["x"]}
+
+    feature = {"x": Feature((None, 2))}
+    models = {"m": {"1": function_model(held, feature, {"y": Feature((None, 2))})}}
+    with (
+        running(models, beside=lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)) as server,
+        grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
+    ):
+        call = sent(channel, "ModelInfer").future(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)))
+        until(lambda: "estimator_requests_under_way 1.0" in server.metrics.text().decode())
+        server.stop()  # the end is given no time
+        told = call.exception(30)
+        go.set()
+    assert told.code() == grpc.StatusCode.UNAVAILABLE
+    assert told.details() == "the server ended before the model had answered; ask again"
+    assert 'estimator_requests_total{model="m",status="503"} 1.0' in server.metrics.text().decode()
+    assert server.engine.draining.overdue
+
+
 def test_a_port_that_is_taken_is_told_before_a_model_is_loaded(export, capsys, caplog):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

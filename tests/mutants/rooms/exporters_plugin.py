@@ -80,6 +80,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="a-call-that-outlasts-the-drain-is-cancelled",
+        guarantee="rule 328",
+        file=_ROOM + "serving/grpc_server.py",
+        old="        call.cancel()",
+        new="        pass",
+        tests=("test_a_call_that_outlasts_the_drain_is_told_to_ask_again",),
+        in_cut=False,
+    ),
+    Mutant(
         name="an-exporter-does-not-know-its-evaluation",
         guarantee="fault 6",
         file=_ROOM + "exporters/best.py",

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Set
 from typing import Any
 
 import grpc
@@ -35,6 +35,8 @@ _CODES = {
     429: grpc.StatusCode.UNAVAILABLE,
 }
 _TELLING = 0.2  # seconds in which calls that have come are told to ask again; gRPC cancels what it has not handed over
+_ENDS = "the server ends; ask again"
+_ENDED = "the server ended before the model had answered; ask again"
 _HEALTH = ("ServerLive", "ServerReady")
 Handler = Callable[[Any], Awaitable[Any]]
 
@@ -64,8 +66,8 @@ async def grpc_serving(
         maximum_concurrent_rpcs=limits.under_way,
         options=[("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)],
     )
-    methods = _Methods(engine).handlers()
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    methods = _Methods(engine)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods.handlers()),))
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         if tls is None:
@@ -76,7 +78,7 @@ async def grpc_serving(
         raise ArgumentError(f"Cannot listen on {address}: {error}. Choose another --grpc-port.") from error
     await server.start()
     listening(chosen)
-    stopping = asyncio.create_task(_stop(server, engine.draining))
+    stopping = asyncio.create_task(_stop(server, engine.draining, methods.under_way))
     try:
         yield
     finally:
@@ -84,11 +86,16 @@ async def grpc_serving(
         await stopping
 
 
-async def _stop(server: Any, draining: Draining) -> None:
+async def _stop(server: Any, draining: Draining, under_way: Set[asyncio.Task[Any]]) -> None:
     """Ends with HTTP and not after it: both have the same seconds. Clients retry UNAVAILABLE, and not CANCELLED."""
     await draining.begun.wait()
     await asyncio.sleep(_TELLING)
-    await server.stop(draining.left())
+    left = draining.left()
+    stopped = asyncio.ensure_future(server.stop(left + _TELLING))
+    await asyncio.wait((stopped,), timeout=left)
+    for call in under_way:
+        call.cancel()  # they tell their clients so; what is left after that is cancelled by gRPC
+    await stopped
 
 
 def _credentials(tls: Tls) -> Any:
@@ -111,6 +118,8 @@ class _Methods:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._repository = engine.repository
+        #: The calls that are being answered.
+        self.under_way: set[asyncio.Task[Any]] = set()
 
     def handlers(self) -> dict[str, Any]:
         """The methods of the service by name."""
@@ -134,6 +143,9 @@ class _Methods:
 
     def _answering(self, name: str, method: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
         async def answer(request: Any, context: Any) -> Any:
+            if (call := asyncio.current_task()) is not None:
+                self.under_way.add(call)
+                call.add_done_callback(self.under_way.discard)
             model = getattr(request, "model_name", getattr(request, "name", ""))
             started, status = time.perf_counter(), 200
             metadata = dict(context.invocation_metadata() or ())
@@ -143,7 +155,7 @@ class _Methods:
             with waiting, tracing(model, metadata.get("traceparent")) as traced:
                 try:
                     if self._engine.draining.begun.is_set():
-                        raise BusyError("the server ends; ask again")
+                        raise BusyError(_ENDS)
                     if name not in _HEALTH:
                         self._engine.access(metadata.get("authorization"), model)
                     return await method(request)
@@ -154,6 +166,7 @@ class _Methods:
                     status = ClientGoneError.status
                     if self._engine.draining.over:  # else the client has cancelled it
                         status, self._engine.draining.overdue = 503, True
+                        await context.abort(grpc.StatusCode.UNAVAILABLE, _ENDED)
                     raise
                 except Exception:
                     status = 500
