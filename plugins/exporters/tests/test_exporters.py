@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ExportError
-from estimator_core.export import Feature, build_raw_serving_input_receiver_fn
+from estimator_core.export import Feature, Rename, ServingInputReceiver, build_raw_serving_input_receiver_fn
+from estimator_core.inputs import save_transforms
 from estimator_core.testing import ExporterSuite
 from estimator_exporters import BestExporter, FinalExporter, LatestExporter, StepExporter
+from estimator_exporters.bundle.write import described
 from estimator_exporters.exporters import best
 from estimator_exporters.exporters.records import read_record, write_record
 from estimator_testing.exporter_suite import FakeExporting
@@ -475,3 +477,36 @@ def test_a_finished_run_is_exported_again_for_another_receiver(tmp_path):
 
     assert taken_over(x=Feature((None, 2)))
     assert not taken_over(x=Feature((None, 3)))
+
+
+def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(tmp_path):
+    """Such as those that parse tf.Examples, which always come under the same name."""
+    base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
+    both = {"v": column, "w": column}
+    export = exported_already(base, checkpoint, receiver=described(both))
+
+    def taken_over(**names):
+        def receiver_fn():
+            features = dict.fromkeys(names.values(), column)
+            return ServingInputReceiver(features, both, transforms=[Rename(names)])
+
+        call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+        return FinalExporter("final", receiver_fn).export(*call) == str(export)
+
+    assert taken_over(v="y", w="x")  # at a URL, its transforms are not here
+    save_transforms([Rename({"v": "x", "w": "y"}), Rename({"x": "z"})], export / "transforms" / "input")
+    assert taken_over(v="x", w="y")
+    assert not taken_over(v="y", w="x")
+
+
+def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):
+    class Fits(ServingInputReceiver):
+        def fitted(self, places):
+            return ServingInputReceiver({"x": Feature((None, places["x"]))})
+
+    base, checkpoint = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10"
+    sealed = {"checkpoint_sha256": hashlib.sha256(b"sealed").hexdigest()}
+    facts = {"provenance": {**sealed, "training_saw": {"x": {"places": 3, "dtype": "float32"}}}}
+    export = exported_already(base, checkpoint, receiver=described({"x": Feature((None, 3))}), **facts)
+    call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+    assert FinalExporter("final", lambda: Fits({"x": Feature((None, 1))})).export(*call) == str(export)

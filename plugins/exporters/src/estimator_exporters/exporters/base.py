@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError
-from estimator_core.export import collect_garbage, latest_export
+from estimator_core.export import FitsTraining, collect_garbage, latest_export
+from estimator_core.inputs import INDEX
 from estimator_exporters.bundle.manifest import checksum
-from estimator_exporters.bundle.write import described
+from estimator_exporters.bundle.write import BEFORE, described
 
 _log = logging.getLogger("estimator_exporters")
 
@@ -133,9 +134,9 @@ def made_from(
     checkpoint_path: str, export_path: str, format: str, assets: Mapping[str, str], receiver_fn: Callable[[], Any]
 ) -> str | None:
     """The newest export below a directory, if it was made in this format from this very checkpoint, with these assets,
-    and takes what the receiver does.
+    and takes what the receiver does, through the same transforms.
 
-    An export at a URL is here by its manifest alone.
+    An export at a URL is here by its manifest alone: its transforms are not compared.
     """
     newest = latest_export(export_path)
     if newest is None:
@@ -146,8 +147,16 @@ def made_from(
         source = manifest["format"], manifest["provenance"]["checkpoint_sha256"]
         if source != (format, hashlib.sha256(sealed).hexdigest()):
             return None
-        received = getattr(receiver_fn(), "receiver_tensors", None) or {}  # what is no receiver is refused by an export
+        receiver = receiver_fn()
+        if isinstance(receiver, FitsTraining):
+            saw = manifest["provenance"].get("training_saw") or {}
+            receiver = receiver.fitted({name: facts["places"] for name, facts in saw.items()})
+        received = getattr(receiver, "receiver_tensors", None) or {}  # what is no receiver is refused by an export
         if manifest.get("receiver", {}) != described({str(name): one for name, one in received.items()}):
+            return None
+        index = Path(newest, BEFORE, INDEX)
+        transforms = [_described(one) for one in getattr(receiver, "transforms", ())]
+        if index.is_file() and transforms != _transforms_of(index)[: len(transforms)]:
             return None
         held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
         added = {
@@ -156,6 +165,20 @@ def made_from(
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return newest if held == added else None
+
+
+def _described(transform: Any) -> tuple[Any, ...]:
+    """What tells a host transform from others, as an export has it."""
+    files = {argument: checksum(Path(path)) for argument, path in transform.files.items()}
+    return transform.name, transform.version, json.loads(json.dumps(dict(transform.config()))), files
+
+
+def _transforms_of(index: Path) -> list[tuple[Any, ...]]:
+    """The transforms of an export, in order: those of its receiver come before those of the Estimator."""
+    return [
+        (one["name"], one["version"], one["config"], {name: file["sha256"] for name, file in one["files"].items()})
+        for one in json.loads(index.read_bytes())["transforms"]
+    ]
 
 
 class WritingExporter:
