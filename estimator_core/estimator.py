@@ -30,7 +30,7 @@ from estimator_core._loop.train_call import TrainCall, check_training
 from estimator_core._loop.training import execute
 from estimator_core._model_dir import agreed_model_dir, made_directory, model_dir_at
 from estimator_core._moved import attributes_of
-from estimator_core._paths import expanded
+from estimator_core._paths import expanded, on_one_line
 from estimator_core._plugins import Plugins, default_plugins, using_plugins
 from estimator_core._step import bind_model_fn
 from estimator_core.config import RunConfig
@@ -587,8 +587,8 @@ class Estimator:
 
     @staticmethod
     def _check_name(name: Any) -> None:
-        if name is not None and (not isinstance(name, str) or "/" in name or min(name, default=" ") < " "):
-            raise ArgumentTypeError(f"`name` must be one line of text without '/', given: {name!r}.")
+        if name is not None and (not isinstance(name, str) or "/" in on_one_line("`name`", name)):
+            raise ArgumentTypeError(f"`name` must be string without '/', given: {name!r}.")
 
     def _refuse_overrides(self) -> None:
         public = {name for name in vars(Estimator) if not name.startswith("_")} - _OVERRIDABLE

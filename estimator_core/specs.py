@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from estimator_core._left_out import by_name, leaving_out
 from estimator_core._members import refuse_deferred
 from estimator_core._moved import attributes_of
+from estimator_core._paths import on_one_line
 from estimator_core.errors import ArgumentError, ArgumentTypeError, ModelFnError
 from estimator_core.modes import ModeKeys
 
@@ -187,10 +188,8 @@ class EvalSpec:
         check_steps("every_steps", self.every_steps)
         if self.name is not None and not isinstance(self.name, str):
             raise ArgumentTypeError(f"`name` must be string, given: {self.name!r}.")
-        if self.name is not None and (not self.name or "/" in self.name or min(self.name) < " "):
-            raise ArgumentError(
-                f"`name` names a directory: it must be one line of text without '/', given: {self.name!r}."
-            )
+        if self.name is not None and (not on_one_line("`name`", self.name) or "/" in self.name):
+            raise ArgumentError(f"`name` must be a non-empty string without '/' (a directory), given: {self.name!r}.")
         for field in ("start_delay_secs", "throttle_secs"):
             value = getattr(self, field)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0 or math.isinf(value):
@@ -276,7 +275,7 @@ def check_exporters(exporters: Any) -> tuple[Any, ...]:
         name = getattr(exporter, "name", None)
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"An Exporter cannot have a name that is `None` or empty. Exporter: {exporter!r}.")
-        if "/" in name or name in (".", ".."):
+        if "/" in on_one_line("The name of an Exporter", name) or name in (".", ".."):
             raise ArgumentError(f"The name of an Exporter names a directory, so it has no '/'. Given: {name!r}.")
         refuse_deferred(exporter, ("export",), f"`exporters`: {exporter!r}", ArgumentTypeError)
         names.append(name)

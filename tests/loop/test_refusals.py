@@ -161,7 +161,11 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "EvalSpec steps": (lambda at: ec.EvalSpec(good_input, steps=-1), "steps > 0"),
     "EvalSpec name": (lambda at: ec.EvalSpec(good_input, name=1), "`name` must be string"),  # type: ignore[arg-type]
     "EvalSpec name with a slash": (lambda at: ec.EvalSpec(good_input, name="a/b"), "without '/'"),
-    "EvalSpec name with a line break": (lambda at: ec.EvalSpec(good_input, name="a\nb"), "one line of text"),
+    "EvalSpec name of two lines": (lambda at: ec.EvalSpec(good_input, name="a\nb"), r"^`name` has a line break or"),
+    "exporter name of two lines": (
+        lambda at: ec.EvalSpec(good_input, exporters=SimpleNamespace(name="a\nb", export=print)),
+        "^The name of an Exporter has a line break or",
+    ),
     "EvalSpec throttle": (lambda at: ec.EvalSpec(good_input, throttle_secs=-1), "throttle_secs >= 0"),
     "EvalSpec start delay": (lambda at: ec.EvalSpec(good_input, start_delay_secs=-1), "start_delay_secs >= 0"),
     "EvalSpec exporters": (lambda at: ec.EvalSpec(good_input, exporters=3), "must be an Exporter"),
@@ -225,8 +229,8 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
         lambda at: at.estimator().evaluate(good_input, checkpoint_path="no/such/path"),
         "no checkpoint",
     ),
+    "evaluate name of two lines": (lambda at: at.estimator().evaluate(good_input, name="a\0"), r"a control character"),
     "evaluate name": (lambda at: at.estimator().evaluate(good_input, name="a/b"), "without '/'"),
-    "evaluate name of two lines": (lambda at: at.estimator().evaluate(good_input, name="a\nb"), "one line of text"),
     "the step as a variable": (lambda at: at.estimator().get_variable_value("global_step"), "latest_checkpoint"),
     "predict without a model": (lambda at: next(at.untrained().predict(good_input)), "Could not find trained model"),
     "predict an unknown key": (lambda at: next(at.estimator().predict(good_input, predict_keys=["zz"])), "'zz'"),
