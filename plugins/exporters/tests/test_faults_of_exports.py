@@ -54,10 +54,12 @@ def test_a_model_that_vanishes_is_served_until_another_is_there(export, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("argument", "name"), [("lr=0.1", "final"), ("./lr=0.1/final", "final"), ("own=lr=0.1/final", "own")]
+    ("argument", "name"),
+    [("lr=0.1", "final"), ("./lr=0.1/final", "final"), ("own=lr=0.1/final", "own"), ("own=~/lr=0.1/final", "own")],
 )
 def test_a_path_may_contain_an_equals_sign(argument, name, export, tmp_path, monkeypatch):
     placed(export, tmp_path / "lr=0.1" / "final", FIRST)
+    monkeypatch.setenv("HOME", str(tmp_path))  # which no shell but bash puts in after NAME=
     monkeypatch.chdir(tmp_path)
     (source,) = sources_of([argument])
     assert (source.name, source.directory.resolve()) == (name, tmp_path / "lr=0.1" / "final")

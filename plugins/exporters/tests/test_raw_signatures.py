@@ -1,6 +1,8 @@
 """Raw signatures: tf.Example records, host transforms of the Estimator, class names; saved as data, read elsewhere."""
 
+import jax
 import numpy as np
+import optax
 import pytest
 
 import estimator_core as ec
@@ -40,6 +42,21 @@ def test_other_names_for_the_same_features(estimator, tmp_path):
     features, _ = rows(2)
     found = loaded.raw_signatures["serving_default"](vector=features["x"])
     np.testing.assert_array_equal(found["logits"], loaded.signatures["serving_default"](**features)["logits"])
+
+
+def test_several_features_may_be_one_feature_object(tmp_path):
+    def of_two(features, labels, mode):
+        total = features["a"] + 2 * features["b"] + ec.get_variable("zero", (), jax.nn.initializers.zeros)
+        if mode == ec.ModeKeys.PREDICT:
+            return ec.EstimatorSpec(mode, predictions={"total": total})
+        return ec.EstimatorSpec(mode, loss=total.mean(), train_op=optax.sgd(0.0))
+
+    rows, column = {"a": np.ones(2, np.float32), "b": np.full(2, 3, np.float32)}, ec.export.Feature((None,))
+    config = ec.RunConfig(model_dir=str(tmp_path / "model"), tf_random_seed=1)
+    estimator = ec.Estimator(of_two, config=config).train(lambda: [rows], steps=1)
+    receiver_fn = ec.export.build_raw_serving_input_receiver_fn({"a": column, "b": column})
+    loaded = ec.export.load(estimator.export_saved_model(str(tmp_path / "e"), receiver_fn))
+    np.testing.assert_array_equal(loaded.raw_signatures["serving_default"](**rows)["total"], [7, 7])
 
 
 def test_a_model_fn_of_one_bare_array(tmp_path):

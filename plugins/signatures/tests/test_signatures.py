@@ -20,6 +20,13 @@ def test_receiver_tensors_of_other_names_are_renamed_by_identity():
         renaming({"input": ec.export.Feature((None, 2))}, {"x": X})
 
 
+def test_features_that_are_one_object_keep_their_names():
+    assert renaming({"x": X, "y": X, "z": X}, {"x": X, "y": X, "z": X}) == ()
+    for received, features in (({"p": X, "q": X}, {"x": X}), ({"p": X}, {"x": X, "y": X})):
+        with pytest.raises(ExportError, match="are one Feature object, with several on one side"):
+            renaming(received, features)
+
+
 def test_host_transforms_show_what_they_give():
     class Length:
         name, version, files = "length", 1, {}

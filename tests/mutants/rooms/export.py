@@ -7,6 +7,18 @@ _SIGNATURES = "plugins/signatures/src/estimator_signatures/"
 
 MUTANTS = (
     Mutant(
+        name="features-of-one-object-are-renamed",
+        guarantee="rule 329",
+        file=_SIGNATURES + "receiving.py",
+        old="old = name if name in same else same[0]",
+        new="old = same[0]",
+        tests=(
+            "test_features_that_are_one_object_keep_their_names",
+            "test_several_features_may_be_one_feature_object",
+        ),
+        in_cut=False,
+    ),
+    Mutant(
         name="two-exports-of-a-second-share-a-name",
         guarantee="fault 21",
         file=_ROOM + "directories.py",

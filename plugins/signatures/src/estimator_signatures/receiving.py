@@ -69,7 +69,7 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
     """The transforms for a receiver without transforms: nothing, or a `Rename` from received arrays to features.
 
     Raises:
-        ExportError: a feature is not among the received ones.
+        ExportError: a feature is not among the received ones, or it is open which one it is.
     """
     names: dict[str, str] = {}
     for name, feature in features.items():
@@ -80,7 +80,13 @@ def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -
                 "same Feature object "
                 "under its new name, or transforms that make it."
             )
-        names[str(same[0])] = str(name)
+        old = name if name in same else same[0]  # one Feature object may describe several
+        if str(old) in names or (old != name and len(same) > 1):
+            raise ExportError(
+                f"Feature {name!r} and the receiver_tensors {sorted(map(str, same))} are one Feature object, with "
+                "several on one side. Give each receiver tensor and its feature an object of their own, or transforms."
+            )
+        names[str(old)] = str(name)
     return (Rename(names),) if any(old != new for old, new in names.items()) else ()
 
 

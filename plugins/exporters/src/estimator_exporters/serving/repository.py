@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ def _divided(argument: str) -> tuple[str, str]:
 def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
     """The directory of exports, and the function that fetches those of a URL into it."""
     if not is_url(location):
-        return Path(location), lambda count: None
+        return Path(os.path.expanduser(location)), lambda count: None  # shells leave it in NAME=~/path
     mirror = Mirror(location)
     mirror.refresh(1)
     return mirror.directory, mirror.refresh
