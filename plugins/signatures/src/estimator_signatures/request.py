@@ -70,9 +70,15 @@ def make_request(
 
 def _assets(assets_extra: Mapping[str, str] | None) -> dict[str, Path]:
     assets = {name: Path(os.path.expanduser(path)) for name, path in (assets_extra or {}).items()}
+    taken: dict[Path, str] = {}
     for name, path in assets.items():
+        place = Path(name)
         if not path.is_file():
             raise ArgumentError(f"assets_extra: there is no file {path} (for {name!r}).")
-        if Path(name).is_absolute() or ".." in Path(name).parts:
+        if place.is_absolute() or ".." in place.parts or not place.parts:
             raise ArgumentError(f"assets_extra: {name!r} must be a relative path inside the export.")
+        for other, named in taken.items():
+            if place == other or place in other.parents or other in place.parents:
+                raise ArgumentError(f"assets_extra: {named!r} and {name!r} have one place. Give another name to one.")
+        taken[place] = name
     return assets
