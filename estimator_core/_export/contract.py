@@ -146,7 +146,7 @@ class LoadedSignature(Protocol):
         """What it returns, by name."""
         ...
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+    def __call__(self, /, **arrays: Any) -> dict[str, np.ndarray]:
         """The outputs for one batch."""
         ...
 

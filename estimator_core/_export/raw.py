@@ -80,7 +80,7 @@ class RawSignature:
                 outputs[name] = Feature(outputs[name].shape, "string")
         return outputs
 
-    def __call__(self, **arrays: object) -> dict[str, np.ndarray]:
+    def __call__(self, /, **arrays: object) -> dict[str, np.ndarray]:
         """Runs transforms and signature on one batch.
 
         Raises:

@@ -7,6 +7,8 @@ import pytest
 
 import estimator_core as ec
 from estimator_core.errors import ArgumentError, ExportError
+from estimator_core.export import RawSignature
+from estimator_exporters.bundle.loaded import Signature
 from plugins.exporters.tests.small_model import model_fn, receiver_fn, rows, trained
 
 
@@ -14,6 +16,13 @@ def record(values):
     example = ec.export.example_class()()
     example.features.feature["x"].float_list.value.extend(values)
     return example.SerializeToString()
+
+
+def test_a_feature_may_have_the_name_of_an_argument_of_methods():
+    column = {"self": ec.export.Feature((None,))}
+    own = Signature(name="s", method="predict", inputs=column, outputs=column, run=lambda arrays: arrays)
+    for signature in (own, RawSignature(signature=own, inputs=column, before=(), after=(), class_names=None)):
+        assert signature(**{"self": np.ones(2, np.float32)})["self"].tolist() == [1, 1]
 
 
 @pytest.mark.plugins  # the transform is that of estimator-inputs

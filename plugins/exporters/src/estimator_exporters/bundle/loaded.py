@@ -42,7 +42,7 @@ class Signature:
     run: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]
     computed: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+    def __call__(self, /, **arrays: Any) -> dict[str, np.ndarray]:
         """Runs the function on one batch.
 
         Raises:
