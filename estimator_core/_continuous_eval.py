@@ -101,10 +101,11 @@ def evaluate_continuously(
         ended=_TrainingEnded(estimator.model_dir),
         every=throttle == 0,
     ):
-        last = path
         began = clock()
         final = max_steps is not None and step >= max_steps
-        evaluations.of_checkpoint(path, final=final)
+        if not evaluations.of_checkpoint(path, final=final):
+            continue
+        last = path
         if not final:
             sleep(max(0.0, throttle - (clock() - began)))
     if last is not None:

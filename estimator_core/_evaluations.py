@@ -17,7 +17,7 @@ from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import read_eval_metrics
-from estimator_core.errors import PreemptedError
+from estimator_core.errors import CheckpointNotFoundError, PreemptedError
 from estimator_core.estimator import Estimator
 from estimator_core.hooks import Run, SavedCheckpoint
 from estimator_core.specs import EvalSpec
@@ -160,12 +160,23 @@ class Evaluations:
                     self.export(spec, context, path, final=True)
         self.wait()
 
-    def of_checkpoint(self, path: str, *, final: bool) -> None:
-        """Evaluates a checkpoint and exports it."""
-        for spec in self._specs:
-            with outermost(self._estimator) as context:
-                self.evaluate_now(spec, context, path)
-                self.export(spec, context, path, final=final)
+    def of_checkpoint(self, path: str, *, final: bool) -> bool:
+        """Evaluates a checkpoint and exports it. Returns False if the run that trains has deleted it meanwhile."""
+        try:
+            for spec in self._specs:
+                with outermost(self._estimator) as context:
+                    self.evaluate_now(spec, context, path)
+                    self.export(spec, context, path, final=final)
+        except CheckpointNotFoundError:
+            if final or path == self._estimator.latest_checkpoint():
+                raise
+            _log.warning(
+                "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "
+                "keep_checkpoint_max of the run that trains leaves evaluations more time.",
+                path,
+            )
+            return False
+        return True
 
     def export_final(self, path: str) -> None:
         """Exports what was evaluated last as the final one, unless that has been done."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
 import estimator_core as ec
 from estimator_core._continuous_eval import evaluate_continuously
 
@@ -41,3 +43,23 @@ def test_delay_throttle_and_the_last_step(make_estimator: Any, train_input: Any,
     assert began[0] == 100.0
     assert all(later - sooner >= 60 for sooner, later in itertools.pairwise(began))
     assert results.metrics[None]["global_step"] == 12
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
+    make_estimator: Any, train_input: Any, eval_input: Any, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """Evaluations that are slower than saves always come to the oldest checkpoint, which is deleted next."""
+    trainer = make_estimator(keep_checkpoint_max=1)
+    trainer.train(train_input, steps=3)
+
+    def slow_input() -> Any:
+        if trainer.latest_checkpoint().endswith("/3"):
+            trainer.train(train_input, steps=3)
+        return eval_input()
+
+    specs = [ec.EvalSpec(slow_input if name == each else eval_input, name=each) for each in ("first", "second")]
+    results = evaluate_continuously(make_estimator(), specs, max_steps=6, sleep=lambda seconds: None)
+    assert {each["global_step"] for each in results.metrics.values()} == {6}
+    (told,) = [one for one in caplog.messages if "was deleted before it was evaluated and exported" in one]
+    assert told.startswith(f"{trainer.model_dir}/checkpoints/3 ")

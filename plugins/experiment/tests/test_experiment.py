@@ -79,3 +79,18 @@ def test_learn_runner(make_estimator: Any, train_input: Any, eval_input: Any, tm
         ec.learn_runner.run(experiment_fn, hparams=hparams)
     with pytest.raises(ec.EstimatorError, match="Must specify a model directory"):
         ec.learn_runner.run(experiment_fn, run_config=ec.RunConfig(), hparams=hparams)
+
+
+def test_continuous_eval_passes_over_a_checkpoint_that_the_trainer_deletes(
+    make_estimator: Any, train_input: Any, eval_input: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    trainer = make_estimator(keep_checkpoint_max=1).train(train_input, steps=3)
+
+    def slow_input() -> Any:
+        if trainer.latest_checkpoint().endswith("/3"):
+            trainer.train(train_input, steps=3)
+        return eval_input()
+
+    plan = experiment(make_estimator, train_input, slow_input, train_steps=6, continuous_eval_throttle_secs=0)
+    assert plan.continuous_eval()["global_step"] == 6
+    assert sum("was deleted before it was evaluated" in one for one in caplog.messages) == 1

@@ -310,7 +310,8 @@ class Experiment:
             began = time.monotonic()
             if not _goes_on(predicate, results, path):
                 break
-            evaluations.of_checkpoint(path, final=step >= last_step)
+            if not evaluations.of_checkpoint(path, final=step >= last_step):
+                continue
             results = evaluations.metrics[name]
             if step < last_step:
                 self._sleep(throttle - (time.monotonic() - began))
