@@ -97,8 +97,8 @@ MUTANTS = (
         name="a-name-of-an-evaluation-leaves-its-directory",
         guarantee="rule 22",
         file=_ROOM + "specs.py",
-        old='or "/" in self.name or',
-        new="or",
+        old='and (not on_one_line("`name`", self.name) or "/" in self.name)',
+        new="and not self.name",
         tests=("test_refused_with_cause_and_nothing_written[EvalSpec name with a slash]",),
     ),
     Mutant(
