@@ -6,7 +6,9 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -510,3 +512,33 @@ def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):
     export = exported_already(base, checkpoint, receiver=described({"x": Feature((None, 3))}), **facts)
     call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
     assert FinalExporter("final", lambda: Fits({"x": Feature((None, 1))})).export(*call) == str(export)
+
+
+class InBackground(FakeExporting):
+    """An export in the background is complete when it is waited for."""
+
+    def start_export(self, *arguments, **more):
+        return SimpleNamespace(wait=lambda: self.export_saved_model(*arguments, **more))
+
+
+@pytest.mark.parametrize("make", [BestExporter, partial(StepExporter, every_n_steps=8)], ids=["best", "step"])
+def test_what_the_next_call_waits_for_is_exported_once_and_returned_by_it(tmp_path, make):
+    exporter, estimator = make("e", nothing, background=True), InBackground(tmp_path)
+    returned = []
+    for step in (8, 10, 12):
+        result = {"loss": float(step), "global_step": step}
+        record(estimator.eval_dir(), step, loss=result["loss"])
+        returned.append(exporter.export(estimator, str(tmp_path / "e"), f"checkpoints/{step}", result, False))
+    assert [made for _, made in estimator.exports] == ["checkpoints/8"]
+    assert returned == [None, estimator.exports[0][0], None]
+
+
+def test_a_step_that_was_exported_and_not_noted_is_not_exported_again(tmp_path):
+    """An evaluator was killed in between, and begins again at a later checkpoint."""
+    export = tmp_path / "export" / "step" / "1700000000"
+    export.mkdir(parents=True)
+    (export / "manifest.json").write_text(json.dumps({"global_step": 40}))
+    assert course(StepExporter("step", nothing, every_n_steps=40), tmp_path, [1.0] * 4, first_step=50) == [
+        *(False, False, False),
+        True,
+    ]

@@ -17,7 +17,7 @@ import estimator_core as ec
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_core.export import exports_in, remove_export
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
-from estimator_exporters.exporters.records import plain, read_record, write_record
+from estimator_exporters.exporters.records import plain, read_record, step_of, write_record
 
 _log = logging.getLogger("estimator_exporters")
 _STATE = "best.json"
@@ -123,7 +123,7 @@ class BestExporter(WritingExporter):
         is_the_final_export: bool,
     ) -> str | None:
         """Exports if this result is the best, or among the best that are kept."""
-        self.wait()
+        finished = self.wait()
         eval_result = eval_result or {}  # None, as tf.estimator's exporters may get
         earlier = self._recorded(estimator, eval_result, with_checkpoint=True)
         kept = self._completed(Path(export_path), earlier)
@@ -134,14 +134,14 @@ class BestExporter(WritingExporter):
             _log.info(
                 "Exporter %s: the evaluation at step %s is not the best.", self.name, eval_result.get("global_step")
             )
-            return None
+            return finished
         self._tell_of_better(estimator, eval_result, earlier)
 
         def remember(path: str) -> None:
             entry = {"path": Path(path).name, "eval_result": plain(eval_result)}
             self._record(Path(export_path), self._ranked(kept, entry))
 
-        return self._writer.write(estimator, export_path, checkpoint_path, done=remember)
+        return self._writer.write(estimator, export_path, checkpoint_path, done=remember) or finished
 
     def _completed(self, folder: Path, recorded: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The entries, once what a killed process left is done: its deletions, and entries of exports that it made."""
@@ -153,7 +153,7 @@ class BestExporter(WritingExporter):
             return kept
         results = {result["global_step"]: plain(result) for result in recorded}
         for path in exports_in(folder):
-            result = None if path.name in named else results.get(_step_of(path))
+            result = None if path.name in named else results.get(step_of(path))
             if result is not None:
                 kept = self._ranked(kept, {"path": path.name, "eval_result": result})
         return kept if kept is entries else self._record(folder, kept)
@@ -282,12 +282,6 @@ def _kept(state: Path) -> list[dict[str, Any]]:
         for entry in entries
     )
     return [entry for entry in entries if entry["path"].isdigit()] if sound else []
-
-
-def _step_of(export: Path) -> Any:
-    """The step of an export; None: it does not say."""
-    step = read_record(export / "manifest.json").get("global_step")
-    return step if isinstance(step, int) else None
 
 
 def _doomed(state: Path, ranked: set[str]) -> list[str]:

@@ -21,6 +21,12 @@ def read_record(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def step_of(export: Path) -> int | None:
+    """The step of an export; None: it does not say."""
+    step = read_record(export / "manifest.json").get("global_step")
+    return step if isinstance(step, int) else None
+
+
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """Writes a record atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from estimator_core.errors import ArgumentError
+from estimator_core.export import exports_in
 from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
-from estimator_exporters.exporters.records import read_record, write_record
+from estimator_exporters.exporters.records import read_record, step_of, write_record
 
 _STATE = "steps.json"
 
@@ -68,13 +69,20 @@ class StepExporter(WritingExporter):
         is_the_final_export: bool,
     ) -> str | None:
         """Exports if a chosen step has been reached since the last export."""
+        finished = self.wait()  # it notes its step
         step = int(eval_result["global_step"])
         state = Path(export_path) / _STATE
-        if self._reached(step) <= int(read_record(state).get("step", 0)):
-            return None
-        return self._writer.write(
+        if self._reached(step) <= self._noted(state, step):
+            return finished
+        written = self._writer.write(
             estimator, export_path, checkpoint_path, done=lambda path: write_record(state, {"step": step})
         )
+        return written or finished
+
+    def _noted(self, state: Path, step: int) -> int:
+        """The step of the last export. A process may have been killed before it noted it, and begin at a later one."""
+        exported = (step_of(path) or 0 for path in exports_in(state.parent)[-1:])
+        return max(int(read_record(state).get("step", 0)), *(one for one in exported if one < step), 0)
 
     def _reached(self, step: int) -> int:
         """The last chosen step up to `step`, 0 if none."""
