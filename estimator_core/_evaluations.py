@@ -15,6 +15,7 @@ from estimator_core._door import complete_export, entered, evaluate_within, oute
 from estimator_core._export.contract import ExportsInBackground, KnowsEvaluation
 from estimator_core._loop.agreement import NOBODY_ASKS
 from estimator_core._loop.context import RunContext
+from estimator_core._loop.hook_calls import describe, noting_origin
 from estimator_core._loop.run import LoopRun
 from estimator_core._summaries import read_eval_metrics
 from estimator_core.errors import CheckpointNotFoundError, PreemptedError
@@ -195,7 +196,8 @@ class Evaluations:
 
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
         """One evaluation, of the newest state or of the checkpoint at a path."""
-        self.metrics[spec.name] = evaluate_within(context, spec, path)
+        with noting_origin(f"in the evaluation{_named(spec)} of its EvalSpec"):
+            self.metrics[spec.name] = evaluate_within(context, spec, path)
 
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
         """Runs the exporters of one EvalSpec with its newest metrics. Of several processes only the chief does so."""
@@ -208,7 +210,8 @@ class Evaluations:
         devices = context.devices
         for index, exporter in enumerate(spec.exporters if devices.processes.index == 0 else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
-            with entered(context.within(devices=devices.alone())):
+            where = f"in {describe(exporter, 'exporter')} ({exporter.name}), export of {path}"
+            with noting_origin(where), entered(context.within(devices=devices.alone())):
                 written = exporter.export(self._estimator, export_path, path, metrics, final)
             if written is not None:
                 complete_export(self._estimator, written)

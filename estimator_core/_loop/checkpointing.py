@@ -115,7 +115,7 @@ class Checkpointer:
     def begin(self) -> None:
         """Tells the listeners that training begins."""
         for listener in self._listeners:
-            listener.begin(self._run)
+            self._tell(listener, "begin", self._run)
         if self._evaluations is not None:
             self._evaluations.begin(self._run)
 
@@ -184,7 +184,7 @@ class Checkpointer:
                 self._save_last()
         if not run.failed:
             for listener in self._listeners:
-                listener.end(run, run.step)
+                self._tell(listener, "end", run, run.step)
 
     def state(self) -> Mapping[str, Any]:
         """The state of the policy, whether the call had ended, and the step whose evaluation or exports are owed.
@@ -249,13 +249,13 @@ class Checkpointer:
     def _commit(self, *, may_stop: bool) -> None:
         run, step = self._run, self._run.step
         for listener in self._listeners:
-            listener.before_save(run, step)
+            self._tell(listener, "before_save", run, step)
         run.summaries.flush()
         checkpoint = self._checkpoints.save(step, self._ending)
         self._saved_step = step
         for told in (*self._listeners, *(() if self._evaluations is None else (self._evaluations,))):
             try:
-                stops = told.after_save(run, step, checkpoint)
+                stops = self._tell(told, "after_save", run, step, checkpoint)
             except PreemptedError as broken_off:
                 self._owe(broken_off)
                 self._checkpoints.save(step, self._ending)  # again, so that the checkpoint says what is owed
@@ -269,11 +269,15 @@ class Checkpointer:
         self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
 
     def _ask(self, method: str, *arguments: object) -> Any:
+        return self._tell(self._policy, method, *arguments)
+
+    def _tell(self, told: object, method: str, *arguments: object) -> Any:
         try:
-            return getattr(self._policy, method)(*arguments)
+            return getattr(told, method)(*arguments)
         except BaseException as error:
+            kind = "checkpoint policy" if told is self._policy else "checkpoint listener"
             where = f"{method}, step {self._run.step} of mode {self._run.mode!r}"
-            note_origin(error, f"in {self._described()}, {where}")
+            note_origin(error, f"in {describe(told, kind)}, {where}")
             raise
 
     def _described(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -154,6 +155,16 @@ def note_origin(error: BaseException, where: str) -> None:
     if not getattr(error, "_estimator_hook_noted", False):
         error.add_note(where)
         error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+
+
+@contextlib.contextmanager
+def noting_origin(where: str) -> Generator[None]:
+    """Notes where an error within comes from."""
+    try:
+        yield
+    except BaseException as error:
+        note_origin(error, where)
+        raise
 
 
 def describe(hook: object, what: str = "hook") -> str:

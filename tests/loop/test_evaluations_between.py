@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,22 @@ def test_no_throttle_keeps_the_last_step_from_its_evaluation_before_the_save(
     )
     ec.train_and_evaluate(estimator, train_spec, ec.EvalSpec(eval_input, throttle_secs=600))
     assert listener.seen == {0: [], 10: [10], 20: [10], 24: [10, 24]}
+
+
+def test_what_fails_beside_training_is_named(make: Any, train_input: Any, eval_input: Any) -> None:
+    class Broken(Exporter):
+        def export(self, *arguments: Any) -> str:
+            raise ZeroDivisionError("broken")
+
+    def broken_input() -> Any:
+        raise ZeroDivisionError("broken")
+
+    exporting, late = ec.EvalSpec(eval_input, exporters=[Broken()]), ec.EvalSpec(broken_input, name="late")
+    for steps, spec, place in (
+        (1, exporting, r"in exporter \S*Broken from .* \(e\), export of .*checkpoints.1$"),
+        (2, late, "in the evaluation 'late' of its EvalSpec$"),
+    ):
+        with pytest.raises(ZeroDivisionError, match="broken") as raised:
+            ec.train_and_evaluate(make(), ec.TrainSpec(train_input, max_steps=steps), spec)
+        (note,) = raised.value.__notes__
+        assert re.match(place, note)

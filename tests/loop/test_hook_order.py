@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,18 @@ def test_a_listener_given_twice_is_called_once(make_estimator: Any, train_input:
     listener = Listener("l", log)
     make_estimator().train(train_input, saving_listeners=[listener, listener], steps=1)
     assert log.count(("l", "begin")) == 1
+
+
+@pytest.mark.parametrize("method", ["begin", "before_save", "after_save", "end"])
+def test_a_listener_that_raises_is_named_with_its_package(make_estimator: Any, train_input: Any, method: str) -> None:
+    def fail(*arguments: Any) -> None:
+        raise ZeroDivisionError("broken")
+
+    broken = type("Broken", (ec.CheckpointListener,), {method: fail, "__module__": __name__})()
+    with pytest.raises(ZeroDivisionError, match="broken") as raised:
+        make_estimator().train(train_input, saving_listeners=[broken], steps=1)
+    (note,) = raised.value.__notes__
+    assert re.match(rf"in checkpoint listener Broken from \S.*, {method}, step [01] of mode 'train'$", note)
 
 
 class Failing(ec.Hook):
