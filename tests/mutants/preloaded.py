@@ -71,19 +71,18 @@ def _run(arguments: list[str], output: str) -> None:
 
 
 def _status_of(child: int, seconds: float) -> int:
-    deadline = time.monotonic() + seconds
-    while True:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)  # what a failing test has left running
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
+    deadline, runner = time.monotonic() + seconds, os.getppid()
+    try:
+        while time.monotonic() <= deadline and os.getppid() == runner:
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+    finally:  # also when the runner is killed, or a Ctrl-C comes, which the group of the child does not get
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what a failing test has left running
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 if __name__ == "__main__":

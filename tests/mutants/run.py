@@ -172,6 +172,9 @@ def judged(status: int, output: str) -> tuple[str, str]:
     found = re.search(r"^(?:FAILED|ERROR) (.*)$", output, re.MULTILINE)
     why = found[1] if found else output.strip()[-300:]
     error = why.partition(" - ")[2]
+    if found and not error:  # pytest leaves it out beside a long name; `--tb=line` has it in a line of its own
+        error = next(iter(re.findall(r"^(?:E  +|/.*:\d+: )(.*)$", output, re.MULTILINE)), "")
+        why += f" - {error}"
     if status != 1 or error.startswith(_MISTAKES):
         return "BROKEN", why
     return "TIMED OUT" if "Timeout (>" in why else "killed", why

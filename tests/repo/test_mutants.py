@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -196,6 +199,42 @@ def test_tests_that_fail_without_any_mutant_end_the_run(
         run.run_all(small_repository, [mutant], {"rule 1": ("tests/test_rule.py::test_in_another_process",)})
 
 
+HANGING = """
+import os, pathlib, time
+
+def test_hangs():
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    time.sleep(600)
+"""
+RUNNER = """
+import json, subprocess, sys, time
+server = subprocess.Popen([sys.executable, "-m", "tests.mutants.preloaded"], stdin=subprocess.PIPE, text=True)
+server.stdin.write(json.dumps({"arguments": ["tests/test_rule.py"], "output": "output.txt", "seconds": 600}) + "\\n")
+server.stdin.flush()
+time.sleep(600)
+"""
+
+
+def test_tests_end_with_a_killed_runner(small_repository: Path) -> None:
+    (small_repository / "tests" / "test_rule.py").write_text(HANGING)
+    running = subprocess.Popen([sys.executable, "-c", RUNNER], cwd=small_repository, stdout=subprocess.DEVNULL)
+    pid = small_repository / "pid"
+    wait_until(lambda: pid.is_file() and pid.read_text() != "")
+    running.kill()
+    running.wait()
+    wait_until(lambda: not Path(f"/proc/{pid.read_text()}").exists())
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+LONG_NAME = f"tests/test_rule.py::test_{'upper_' * 20}"
+
+
 @pytest.mark.parametrize(
     ("status", "output", "verdict"),
     [
@@ -203,6 +242,9 @@ def test_tests_that_fail_without_any_mutant_end_the_run(
         (1, "FAILED tests/test_rule.py::test_upper - assert 11 == 10", "killed"),
         (1, "FAILED tests/test_rule.py::test_upper - Failed: Timeout (>120.0s) from pytest-timeout.", "TIMED OUT"),
         (1, "FAILED tests/test_rule.py::test_upper - NameError: name 'mim' is not defined", "BROKEN"),
+        (1, f"/tests/test_rule.py:5: NameError: name 'mim' is not defined\nFAILED {LONG_NAME}", "BROKEN"),
+        (1, f"/tests/test_rule.py:5: Failed: Timeout (>120.0s) from pytest-timeout.\nFAILED {LONG_NAME}", "TIMED OUT"),
+        (1, f"/tests/test_rule.py:5: AssertionError: assert 11 == 10\nFAILED {LONG_NAME}", "killed"),
         (4, "ERROR: not found", "BROKEN"),
         (-9, "", "TIMED OUT"),
         (-11, "", "killed"),
