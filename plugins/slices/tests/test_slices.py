@@ -49,10 +49,26 @@ def values(found):
     return {row.name: (row.examples, row.metrics["mean"]) for row in rows_of(found)}
 
 
+class NAType:
+    """As `pandas.NA`, which no comparison answers."""
+
+    def __ne__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    def __repr__(self):
+        return "<NA>"
+
+    __hash__ = None
+
+
 @pytest.mark.parametrize(
     ("keys", "names"),
     [
         (np.array(["b", "a", "b", "c", "a"]), ["a", "b", "c"]),
+        (np.array(["b", NAType(), "<NA>", NAType(), "b"], object), ["<NA>", "b", "(missing)"]),
         (np.array([b"b", b"a", b"b", b"c", b"a"]), ["a", "b", "c"]),
         (np.array(["b", None, "b", float("nan"), "a"], object), ["a", "b", "(missing)"]),
         (np.array([2, 1, 2, 3, 1]), ["1", "2", "3"]),
@@ -64,7 +80,7 @@ def values(found):
             ["2024-01-01", "2024-01-02", "(missing)"],
         ),
     ],
-    ids=["text", "bytes", "objects", "integers", "a column", "floats", "booleans", "dates"],
+    ids=["text", "NA of pandas", "bytes", "objects", "integers", "a column", "floats", "booleans", "dates"],
 )
 def test_keys_of_every_form(tmp_path, keys, names):
     found = values(estimator(tmp_path).evaluate(batches(keys, size=2), slices=["key"]))

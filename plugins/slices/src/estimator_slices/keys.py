@@ -144,7 +144,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if value is None or value != value or str(value) == "<NA>":
+    # pandas is not imported for this: its NA answers no comparison, and neither does an array.
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (np.isscalar(value) and value != value):
         return None
     return value if isinstance(value, (str, bool, int, float)) else str(value)
 
