@@ -1,5 +1,6 @@
 """Permutation importance: against scikit-learn, by groups, and without a trace in the model_dir."""
 
+import math
 from pathlib import Path
 
 import jax
@@ -243,3 +244,8 @@ def test_several_processes_are_refused_before_they_connect(tmp_path):
 
 def test_one_repetition_has_no_interval():
     assert Importance(features=("x",), metric="loss", baseline=1.0, losses=(0.5,)).interval is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_losses_that_are_not_finite_have_no_interval(value):
+    assert Importance(features=("x",), metric="loss", baseline=1.0, losses=(0.5, value)).interval is None

@@ -89,6 +89,17 @@ def test_without_a_compiler_the_state_is_split_all_the_same():
         assert planned(f"lostx{count}", partition_rules=rules).memory.variables == PARAMETERS // count
 
 
+@pytest.mark.parametrize(
+    ("batch", "mesh", "sharing"), [(64, {"data": -1}, 8), (64, {"data": 4}, 4), (63, {"data": 4}, 1)]
+)
+def test_operations_of_a_device_are_those_that_it_computes(batch, mesh, sharing):
+    """A mesh may leave devices out, and each device computes a batch that does not divide."""
+    plan = planned("lostx8", batch_size=batch, mesh=mesh)
+    flops = sum(plan.flops.values())
+    assert f"; {flops / sharing:.4g} a device\n" in report(plan)
+    assert plan.times.compute == pytest.approx(flops / sharing / 1e12)
+
+
 def test_json_has_everything_and_only_json():
     for topology in ("cpux1", "lostx8"):
         plan = planned(topology)

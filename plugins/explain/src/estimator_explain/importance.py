@@ -50,7 +50,8 @@ class Importance:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the mean over shuffles, by Student's t; None for one repetition.
+        """The 95% interval of the mean over shuffles, by Student's t; None for one repetition, or a loss that is
+        not finite.
 
         Example:
             >>> one = Importance(features=("x",), metric="accuracy", baseline=0.9, losses=(0.2, 0.3, 0.4))
@@ -58,7 +59,7 @@ class Importance:
             (0.3, (0.052, 0.548))
         """
         freedom = len(self.losses) - 1
-        if not freedom:
+        if not freedom or not all(map(math.isfinite, self.losses)):
             return None
         from scipy.stats import t
 

@@ -31,7 +31,7 @@ def _lines(plan: TrainingPlan) -> Iterator[str]:
     yield ""
     flops = sum(plan.flops.values())
     dtypes = ", ".join(f"{dtype} {count:.4g}" for dtype, count in sorted(plan.flops.items()))
-    yield f"operations   {flops:.4g} a step ({dtypes or 'none'}); {flops / topology.device_count:.4g} a device"
+    yield f"operations   {flops:.4g} a step ({dtypes or 'none'}); {flops / plan.sharing:.4g} a device"
     if plan.compiler_flops is not None:
         yield f"             the compiler counts {plan.compiler_flops:.4g} a device, bodies of loops once"
     yield ""

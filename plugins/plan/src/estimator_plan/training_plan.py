@@ -42,6 +42,7 @@ class TrainingPlan:
         mesh: axis sizes by name.
         examples: the examples of the global batch.
         flops: operations of a step by dtype, all devices together, loops counted as often as they run.
+        sharing: how many devices share these operations.
         compiler_flops: the compiler's count for one device, in which the body of a loop counts once; None: no count.
         memory: the memory of one device.
         advice: what to change if the step does not fit.
@@ -58,6 +59,7 @@ class TrainingPlan:
     mesh: Mapping[str, int]
     examples: int
     flops: Mapping[str, float]
+    sharing: int
     compiler_flops: float | None
     memory: Memory
     advice: tuple[str, ...]
@@ -170,6 +172,7 @@ def plan_training(
     compiled = compile_step(step, options) if compiles else None
     memory = measure_memory(step, compiled, topology.figures.memory_bytes, bound)
     collectives, traffic = _of_program(compiled, step, topology, options, notes)
+    sharing = _busy_devices(step)
     if step.examples % step.placement.batch_parts:
         notes.append(
             f"A batch of {step.examples} does not divide by {step.placement.batch_parts}: every device computes all "
@@ -180,6 +183,7 @@ def plan_training(
         mesh=dict(step.placement.mesh.shape),
         examples=step.examples,
         flops=dict(counted.by_dtype),
+        sharing=sharing,
         compiler_flops=_compiler_flops(compiled),
         memory=memory,
         advice=(
@@ -189,7 +193,7 @@ def plan_training(
         collectives=collectives,
         traffic=traffic,
         host_rows=host_rows(step),
-        times=roofline(counted.by_dtype, traffic, collectives, topology.figures, _busy_devices(step)),
+        times=roofline(counted.by_dtype, traffic, collectives, topology.figures, sharing),
         compile_seconds=None if compiled is None else compiled.seconds,
         versions=versions(),
         notes=(*notes, *counted.notes, *step.placement.rules.notes),
