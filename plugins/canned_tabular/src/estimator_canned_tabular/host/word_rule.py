@@ -98,7 +98,9 @@ class WordRule:
         is_date = isinstance(value, (np.datetime64, datetime.date))
         kind = "date" if is_date else "text" if isinstance(told, str) else type(told).__name__
         wanted = " or ".join(name for name, taken in (("texts", self.texts), ("integers", self.integers)) if taken)
-        cure = f"Write it as a text, {str(told)!r}." if self.texts else "Convert it to an integer: -1 stands for no value."
+        cure = (
+            f"Write it as a text, {str(told)!r}." if self.texts else "Convert it to an integer: -1 stands for no value."
+        )
         if is_date and self.texts:
             cure = f"Give the column dates=True, or write it as a text, {str(told)!r}."
         article = "an" if kind[0] in "aeiou" else "a"
