@@ -151,6 +151,5 @@ class EvaluationHook(Hook):
         return self._next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Evaluates, except at the end of the run: the last checkpoint is evaluated anyway."""
-        if run.stop_reason is None and run.step != run.last_step:
-            self._evaluate(run)
+        """Runs the evaluations of the step."""
+        self._evaluate(run)

@@ -177,12 +177,13 @@ def ending_together(processes: Coordinator) -> Generator[None]:
         processes.fail(error)
         raise
     except BaseException as error:
-        # Told already by the call inside this one: who is lost since then has ended because of it.
-        lost = None if getattr(error, "_estimator_told", False) else _news_of(error, processes)
-        if lost is not None:
-            raise ProcessLostError(lost.describe(processes.count), lost.index) from error
-        processes.fail(error)
-        error._estimator_told = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+        told = f"process {processes.index} of {processes.count} has told the others of this error"
+        if told not in getattr(error, "__notes__", ()):  # else the call inside this one has: others end because of it
+            lost = _news_of(error, processes)
+            if lost is not None:
+                raise ProcessLostError(lost.describe(processes.count), lost.index) from error
+            processes.fail(error)
+            error.add_note(told)
         raise
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from estimator_core._backends import Devices
 from estimator_core._checkpoint.preemption import Preemption
 from estimator_core._cluster import Processes
-from estimator_core._cluster.processes import chief_says, gather
+from estimator_core._cluster.processes import SaidByEach, chief_says, gather
 from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._plugins import Plugins
 from estimator_core._roles import ROLES
 from estimator_core.config import RunConfig
 from estimator_core.coordinator import Coordinator
-from estimator_core.errors import PreemptedError
-from estimator_core.hooks import Hook, Run
+from estimator_core.errors import HookError, PreemptedError
+from estimator_core.hooks import Run
 
 if TYPE_CHECKING:
     from estimator_core._loop.shared_feed import Flags
@@ -70,8 +71,6 @@ class _Decides:
     """What all `Decisions` have in common."""
 
     shared = False
-    #: Hooks, or what stands in their places, that run in the first process alone.
-    chief_hooks: Sequence[Hook] = ()
 
     @property
     def platform(self) -> Asks:
@@ -85,7 +84,7 @@ class _Decides:
 
     def stop_reason(self, run: Run) -> str | None:
         """The request of a hook, the last step, or an interruption by the platform; None if there is no reason."""
-        if run.stop_reason is not None:
+        if self.stops(run):
             return run.stop_reason
         if run.last_step is not None and run.step >= run.last_step:
             return f"reached step {run.step}"
@@ -112,11 +111,21 @@ class _Decides:
         """The overdue hooks by the clock of this process."""
         return look()
 
-    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """When a hook wants control next."""
+    def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """When a hook of the first process alone wants control next."""
         return at, joins
 
-    def agree(self, run: Run) -> None:
+    def stops(self, run: Run) -> bool:
+        """Whether a hook has requested a stop."""
+        return run.stop_reason is not None
+
+    def watch(self, batches: object, schedule: HookSchedule) -> None:
+        """Called for the batches of a call. There are no other processes to inform."""
+
+    def begin(self, run: Any) -> None:
+        """Called when all processes have the same variables."""
+
+    def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
         """Called after hooks had control. There are no other processes to inform."""
 
     def follow(self, batches: object) -> None:
@@ -146,18 +155,18 @@ class OwnDecisions(_Decides):
         """Whether the platform wants a stop."""
         return self._preemption.requested
 
-    def watch(self, batches: object, schedule: HookSchedule) -> None:
-        """Called for the batches of training. There are no other processes to inform."""
+
+class DifferingHooksError(SaidByEach, HookError):
+    """Hooks do not do the same in all processes."""
 
 
-class SharedDecisions(_Decides):
-    """The decisions of several processes.
+class SharedHooks(_Decides):
+    """What several processes agree on about the hooks of a call.
 
-    A signal to any of them and the clock of the first travel with the batches. They take effect some batches later, at
-    the same batch in all processes. After hooks had control, flags show whether one of them requested a stop.
+    The clock of the first process travels with the batches, and takes effect some batches later, at the same batch in
+    all. After hooks had control, flags show whether one of them requested a stop, and whether they do the same.
 
     Args:
-        preemption: notices signals to this process.
         processes: those that decide together.
         flags: the flags of their devices.
         lag: batches between a message and its effect.
@@ -165,10 +174,88 @@ class SharedDecisions(_Decides):
 
     shared = True
 
-    def __init__(self, preemption: Preemption, processes: Coordinator, flags: Flags, *, lag: int) -> None:
-        self._preemption, self._processes, self._flags_of_all, self._lag = preemption, processes, flags, lag
+    def __init__(self, processes: Coordinator, flags: Flags, *, lag: int) -> None:
+        self._processes, self._flags_of_all, self._lag = processes, flags, lag
         self._due: Sequence[int] = ()
         self._just_fired: dict[int, int] = {}
+        self._stops = False
+        self._version = 0
+
+    def watch(self, batches: Any, schedule: HookSchedule) -> None:
+        """Sends the chief's clock with the batches, beside what is sent already."""
+        others, learn = batches.flags, batches.learn
+        is_chief = self._processes.index == 0
+
+        def flags() -> dict[str, Any]:
+            return {**others(), "due": list(schedule.overdue()) if is_chief else []}
+
+        def learn_all(told: Sequence[Mapping[str, Any]]) -> None:
+            learn(told)
+            self._just_fired = {hook: left - 1 for hook, left in self._just_fired.items() if left > 1}
+            self._due = [hook for hook in told[0]["due"] if hook not in self._just_fired]
+
+        batches.flags, batches.learn = flags, learn_all
+
+    def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
+        """The overdue hooks by the chief's clock."""
+        due, self._due = self._due, ()
+        self._just_fired.update(dict.fromkeys(due, self._lag + 1))
+        return due
+
+    def begin(self, run: Any) -> None:
+        """Notes which variables all processes have."""
+        self._version = run.live.version
+
+    def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """When a hook of the first process alone wants control next, which that one says: all stop at its steps."""
+        at, joins = chief_says(self._processes, "chief-hook", [at, joins])
+        return at, joins
+
+    def stops(self, run: Run) -> bool:
+        """Whether a hook has requested a stop, and all processes know."""
+        return self._stops
+
+    def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
+        """Called after hooks had control. A stop that a hook requested in one process applies to all.
+
+        Raises:
+            DifferingHooksError: they want control at different steps, or some processes alone replaced variables.
+        """
+        replaced = run.live.version != self._version
+        self.begin(run)
+        step = -1 if wake == math.inf else int(wake) % 2**31
+        low, high = self._flags_of_all([run.stop_reason is not None, step, replaced])()
+        if low[1] != high[1]:
+            told = gather(self._processes, "wake", waker())
+            raise DifferingHooksError(
+                f"At step {run.step} the hooks of the processes do not want control at the same steps: "
+                f"{'; '.join(f'process {index}: {what}' for index, what in enumerate(told))}. What next_step returns "
+                "may depend on the step alone. What only the first process shall do belongs into training_chief_hooks."
+            )
+        if low[2] != high[2]:
+            alone = [index for index, did in enumerate(gather(self._processes, "replaced", replaced)) if did]
+            raise DifferingHooksError(
+                f"At step {run.step} hooks have replaced variables in processes {alone} alone, so the processes would "
+                "train different models. A hook that calls run.assign must do so in every process, not in "
+                "training_chief_hooks."
+            )
+        if high[0]:
+            reasons = gather(self._processes, "stop", run.stop_reason)
+            run.request_stop(next(one for one in reasons if one is not None))
+            self._stops = True
+
+
+class SharedDecisions(SharedHooks):
+    """The decisions of several processes that train. A signal to any of them travels with the batches, too.
+
+    Args:
+        preemption: notices signals to this process.
+        processes, flags, lag: as of `SharedHooks`.
+    """
+
+    def __init__(self, preemption: Preemption, processes: Coordinator, flags: Flags, *, lag: int) -> None:
+        super().__init__(processes, flags, lag=lag)
+        self._preemption = preemption
         self._requested = False
 
     @property
@@ -178,46 +265,16 @@ class SharedDecisions(_Decides):
 
     def watch(self, batches: Any, schedule: HookSchedule) -> None:
         """Sends signals and the chief's clock with the batches of training."""
-        batches.flags, batches.learn = lambda: self._flags(schedule), self._learn
+        self.follow(batches)
+        super().watch(batches, schedule)
 
     def give_up(self, error: Exception) -> None:
         """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""
         self._preemption.request(str(error))
 
-    def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The overdue hooks by the chief's clock."""
-        due, self._due = self._due, ()
-        self._just_fired.update(dict.fromkeys(due, self._lag + 1))
-        return due
-
-    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """When a hook wants control next. That of the first process alone says so for all: they stop at its steps."""
-        if any(hook is one for one in self.chief_hooks):
-            at, joins = chief_says(self._processes, "chief-hook", [at, joins])
-        return at, joins
-
-    def agree(self, run: Run) -> None:
-        """Called after hooks had control. A stop that a hook requested in one process applies to all."""
-        if not any(self._flags_of_all([run.stop_reason is not None])().high):
-            return
-        reasons = gather(self._processes, "stop", run.stop_reason)
-        reason = next((one for one in reasons if one is not None), None)
-        if reason is not None:
-            run.request_stop(reason)
-
     def follow(self, batches: Any) -> None:
         """Sends signals with the batches of an evaluation inside training, too."""
         batches.flags, batches.learn = self._stop_flag, self._learn_stop
-
-    def _flags(self, schedule: HookSchedule) -> dict[str, Any]:
-        """What this process sends with its next batch."""
-        return {**self._stop_flag(), "due": list(schedule.overdue()) if self._processes.index == 0 else []}
-
-    def _learn(self, told: Sequence[Mapping[str, Any]]) -> None:
-        """Notes what all processes sent with the next batch."""
-        self._learn_stop(told)
-        self._just_fired = {hook: left - 1 for hook, left in self._just_fired.items() if left > 1}
-        self._due = [hook for hook in told[0]["due"] if hook not in self._just_fired]
 
     def _stop_flag(self) -> dict[str, Any]:
         stop = f"{self._preemption.reason} in process {self._processes.index}" if self._preemption.requested else None
@@ -237,6 +294,15 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
     from estimator_core._loop.shared_feed import AHEAD, step_flags
 
     return SharedDecisions(preemption, devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)
+
+
+def hooks_of(devices: Devices) -> NobodyAsks | SharedHooks:
+    """What the hooks of an evaluation or of predictions agree on over these devices."""
+    if not devices.placement.spans_processes:
+        return NOBODY_ASKS
+    from estimator_core._loop.shared_feed import AHEAD, step_flags
+
+    return SharedHooks(devices.processes, step_flags(devices.placement.mesh), lag=AHEAD)
 
 
 def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) -> Coordinator:

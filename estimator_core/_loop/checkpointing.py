@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from estimator_core._loop.run import LoopRun
 from estimator_core._plugins import Plugins
 from estimator_core._plugins.in_use import component_of
 from estimator_core.config import RunConfig
-from estimator_core.errors import HookError, PreemptedError
+from estimator_core.errors import HookError, PreemptedError, ProcessLostError
 from estimator_core.hooks import CheckpointListener, CheckpointPolicy, Hook, Run, StepOutputs, Wake
 
 _ROLE = "checkpoint_policy"
@@ -77,6 +78,7 @@ class Checkpointer:
         existing: the step of the checkpoint that the run starts from.
         ending: how the call had ended of which this run does what comes after the last save; None: it trains.
         before_last_save: called before the last save; returns whether it replaced the state.
+        stops_here: returns whether the run stops at this step, once all processes know what their hooks have requested.
 
     Attributes:
         first: the hooks before all others.
@@ -95,10 +97,11 @@ class Checkpointer:
         existing: int | None,
         ending: Ending | None,
         before_last_save: Callable[[], bool],
+        stops_here: Callable[[], bool],
     ) -> None:
         self._run, self._policy, self._checkpoints = run, policy, checkpoints
         self._listeners = list({id(listener): listener for listener in listeners}.values())
-        self._evaluations, self._before_last_save = evaluations, before_last_save
+        self._evaluations, self._before_last_save, self._stops_here = evaluations, before_last_save, stops_here
         self._saved_step = existing
         self._evaluated_step: int | None = None
         self._wanted: int | Wake | None = None
@@ -110,7 +113,7 @@ class Checkpointer:
         self.first: list[Hook] = [_Ahead(self)]
         self.last: list[Hook] = [_Behind(self)]
         if evaluations is not None and evaluations.next_step(0) is not None:
-            self.first.append(EvaluationHook(evaluations.next_step, lambda run: self._evaluate_between()))
+            self.first.append(EvaluationHook(evaluations.next_step, self._evaluate_unless_at_end))
 
     def begin(self) -> None:
         """Tells the listeners that training begins."""
@@ -166,11 +169,12 @@ class Checkpointer:
     def prepare(self, step: int) -> None:
         """Runs the evaluations that belong to the save that is due."""
         self._ask("saved", self._run, step)
+        self._stops_here()  # evaluations depend on it, and hooks that follow values may have requested it
         self._evaluate()
 
     def save(self) -> None:
         """Saves, now that every hook has seen the step. A run that stops here saves in `end`."""
-        if self._run.stop_reason is None and self._run.step != self._run.last_step:
+        if not self._stops_here():
             self._commit(may_stop=True)
 
     def end(self) -> None:
@@ -230,6 +234,11 @@ class Checkpointer:
             self._evaluated_step = self._run.step
             self._guard(self._evaluations.evaluate)
 
+    def _evaluate_unless_at_end(self, run: Run) -> None:
+        """Runs the evaluations of a step, except at the end of the run: the last checkpoint is evaluated anyway."""
+        if not self._stops_here():
+            self._evaluate_between()
+
     def _evaluate_between(self) -> None:
         """Runs the evaluations that belong to this step and not to a save, unless those of its save are owed."""
         if self._evaluations is not None and self.owed_step != self._run.step:
@@ -243,7 +252,8 @@ class Checkpointer:
             self._owe(broken_off, between=between)
         except Exception:
             if self._saved_step != self._run.step:
-                self._commit(may_stop=False)
+                with contextlib.suppress(ProcessLostError):  # where it fails in one process alone, that one cannot save
+                    self._commit(may_stop=False)
             raise
 
     def _commit(self, *, may_stop: bool) -> None:

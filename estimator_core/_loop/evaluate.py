@@ -41,7 +41,7 @@ def evaluate_loop(
             values = total.add(dispatch)
             run.advance(dispatch)
             hooks.after(dispatch, values)
-        if run.stop_reason is not None:
+        if hooks.stops():
             break
         batches.tune(total, min(hooks.room(), total.room))
     hooks.catch_up()

@@ -14,7 +14,7 @@ import numpy as np
 from estimator_core._builtin_hooks.recording import History
 from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, BatchSource, InputFn, open_input
-from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -121,9 +121,11 @@ class EvaluateCall:
         trials = partial(self.programs.group_trials, context.devices, context.mode, run.fetches)
         batches = batches_of(context, fed, run, trials)
         cleanup.callback(batches.close)
+        agreement = hooks_of(context.devices)
         schedule = HookSchedule(
-            calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+            calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
+        agreement.watch(fed, schedule)
         error: BaseException | None = None
         context.plugins.run_start(run)
         try:
@@ -166,6 +168,7 @@ class EvaluateCall:
             run.batch_metrics = step_of_batch.metrics
             total = Total(run, step_of_batch, grouped=batches.begin(first))
             schedule.start()
+            schedule.agree()
             metrics = evaluate_loop(run, batches, total, schedule, context.decisions, steps=self.steps)
         return dict(sorted({**metrics, "global_step": step}.items()))
 

@@ -52,12 +52,20 @@ class Agreement(Protocol):
     #: Whether another process may decide which hooks are overdue.
     shared: bool
 
-    def agree(self, run: Any) -> None:
-        """Called after hooks had control."""
+    def begin(self, run: Any) -> None:
+        """Called when all processes have the same variables."""
         ...
 
-    def due(self, hook: Hook, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """The step at which a hook wants control next, and whether it joins others before."""
+    def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
+        """Called after hooks had control, with the step at which one wants it next. `waker` says which."""
+        ...
+
+    def stops(self, run: Any) -> bool:
+        """Whether a hook has requested a stop, of which all processes know."""
+        ...
+
+    def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
+        """The step at which a hook of the first process wants control next, and whether it joins others before."""
         ...
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
@@ -110,6 +118,7 @@ class HookSchedule:
         self._state: FirstBadStep | None = None
         self._look_after, self._is_there = look_after, is_there or _loss_is_there
         self._waiting = partial(account.on, STEP)
+        self._chief_hooks: Sequence[Hook] = ()
         self._until: float = NEVER if run.last_step is None else run.last_step
         self._alone_at_wake = alone_at_wake
         self._may_hold = batches.alone and not alone_at_wake
@@ -127,13 +136,15 @@ class HookSchedule:
         self._wake = self._attention = self._alarm = self._stop = NEVER
         self._ungrouped: float = 0
 
-    def start(self, state: FirstBadStep | None = None) -> None:
+    def start(self, state: FirstBadStep | None = None, chief_hooks: Sequence[Hook] = ()) -> None:
         """Calls `after_create` of every hook and asks for their first steps.
 
         Args:
             state: the state under training; the source of the output `first_bad_step`.
+            chief_hooks: hooks that run in the first process alone; in the others, what stands in their places.
         """
-        self._state = state
+        self._state, self._chief_hooks = state, chief_hooks
+        self._agreement.begin(self._run)
         self._streams = Streams(self._calls.after_create(), self._calls)
         self._hooks = hooks = self._calls.hooks
         self._may_wait = [_defines_its_lateness(type(hook)) for hook in hooks]
@@ -148,7 +159,11 @@ class HookSchedule:
 
     def agree(self) -> None:
         """Turns one process's request to stop into a request of all."""
-        self._agreement.agree(self._run)
+        self._agreement.agree(self._run, self._wake, self._waker)
+
+    def stops(self) -> bool:
+        """Whether a hook has requested a stop, of which all processes know."""
+        return self._agreement.stops(self._run)
 
     def room(self) -> float:
         """The number of steps until a hook wants control."""
@@ -289,7 +304,7 @@ class HookSchedule:
                     self._ask(place, step)
             self._written = self._look_after is not None
             self._set()
-            self._agreement.agree(self._run)
+            self.agree()
         finally:
             self._account.change(outer)
 
@@ -312,7 +327,8 @@ class HookSchedule:
                 raise HookError(
                     f"{describe(hook)}: next_step({step}) returned {at}; it must return a later step or None."
                 )
-        at, joins = self._agreement.due(hook, at, joins)
+        if any(hook is one for one in self._chief_hooks):
+            at, joins = self._agreement.of_chief(at, joins)
         self._due[place] = NEVER if at is None else max(at, self._run.step + 1)
         self._times[place] = seconds
         self._within[place] = within if self._may_wait[place] else 0
@@ -334,6 +350,12 @@ class HookSchedule:
             self._stop = -NEVER if self._streams else min(self._wake - 1, self._until)
         else:
             self._stop = min(self._wake, self._until)
+
+    def _waker(self) -> str:
+        """Who wants control next, for messages."""
+        if self._wake == NEVER:
+            return "no hook wants it again"
+        return f"{describe(self._hooks[self._due.index(self._wake)])} at step {self._wake:.0f}"
 
     def _note_small_dispatch(self) -> None:
         """Logs once which hook prevents most steps from running in groups."""

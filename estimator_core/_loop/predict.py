@@ -42,7 +42,7 @@ def predict_loop(
         if len(waiting) > AHEAD:
             with batches.away():  # the caller's time is not ours
                 yield from on_host(*waiting.popleft())
-        if run.stop_reason is not None:
+        if hooks.stops():
             break
         batches.tune(program, hooks.room())
     for computed in waiting:

@@ -10,7 +10,7 @@ import numpy as np
 
 from estimator_core._cluster.processes import announce, ending_together
 from estimator_core._inputs import Batch, InputFn, open_input
-from estimator_core._loop.agreement import NOBODY_ASKS
+from estimator_core._loop.agreement import hooks_of
 from estimator_core._loop.batches import Batches
 from estimator_core._loop.context import RunContext
 from estimator_core._loop.device_state import DeviceState
@@ -101,9 +101,11 @@ class PredictCall:
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         batches = batches_of(context, fed, run, lambda: self.programs.group_trials(devices, ModeKeys.PREDICT))
         calls = HookCalls(in_order([*context.plugins.run_hooks(run), *self.hooks]), run)
+        agreement = hooks_of(devices)
         schedule = HookSchedule(
-            calls, run, batches=batches, account=run.time_spent, agreement=NOBODY_ASKS, alone_at_wake=True
+            calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
+        agreement.watch(fed, schedule)
         context.plugins.run_start(run)
         try:
             calls.begin()
@@ -160,6 +162,7 @@ class PredictCall:
         run.step = 0
         run.batch, run.batch_size = first, first.size
         schedule.start()
+        schedule.agree()
 
         def fetched(dispatch: Dispatch, predictions: object) -> Iterator[Any]:
             weights = placement.whole(dispatch.weights)  # of other processes' rows too

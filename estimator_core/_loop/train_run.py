@@ -228,6 +228,7 @@ class TrainRun:
             existing=None if start.checkpoint is None else start.step,
             ending=start.ending,
             before_last_save=self._before_last_save,
+            stops_here=self._stops_here,
         )
 
     def _look_after(self) -> bool:
@@ -301,7 +302,7 @@ class TrainRun:
             with run.summaries.collecting():
                 reason = train_loop(run, live, batches, programs, schedule, InFlightLimiter(), self._decisions)
             if self._checkpointer is None and reason != INTERRUPTED:
-                schedule.before_last_save()
+                self._before_last_save()
             return reason
 
     def _begin_state(self, discovery: Discovery) -> None:
@@ -326,7 +327,6 @@ class TrainRun:
         is_chief = call.devices.processes.index == 0
         # Every process has the same places.
         chief_hooks = discovery.training_chief_hooks if is_chief else [Hook() for _ in discovery.training_chief_hooks]
-        self._decisions.chief_hooks = chief_hooks
         calls.arrange(self._order.with_spec(chief_hooks, discovery.training_hooks))
         calls.begin()
         given = discovery.predictions
@@ -348,7 +348,7 @@ class TrainRun:
                 plugins=call.plugins.versions(),
             )
             self._recorded = True
-        schedule.start(call.state)
+        schedule.start(call.state, chief_hooks)
         if self._checkpointer is not None:
             self._checkpointer.make_up()
 
@@ -357,7 +357,14 @@ class TrainRun:
         version = self._call.state.version
         assert self._schedule is not None, "the first batch has been seen"
         self._schedule.before_last_save()
+        self._schedule.agree()  # before the save, in which all take part
         return self._call.state.version != version
+
+    def _stops_here(self) -> bool:
+        """Whether the run stops at the step under way, which all processes know."""
+        assert self._schedule is not None, "hooks have control"
+        self._schedule.agree()
+        return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
         """The declared outputs that cost something. All others are returned anyway."""

@@ -108,7 +108,7 @@ class Decisions(OwnDecisions):
         super().__init__(Interruption(case, world))  # type: ignore[arg-type]
         self._case, self._world = case, world
 
-    def agree(self, run: Any) -> None:
+    def agree(self, run: Any, wake: float, waker: Any) -> None:
         if not self._case.alone:
             self._world.log.append(["agree", run.step])
 

@@ -60,3 +60,29 @@ def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> N
     assert (second["trained"], second["evaluated"]) == ([], [])
     for name, value in {"reason": "the chief has enough", "step": 9, "loss": first["loss"]}.items():
         assert first[name] == second[name] == value
+
+
+def test_a_stop_that_one_process_requests_stops_all_in_every_verb(tmp_path: Path) -> None:
+    """At a step with a save, in an evaluation, in predictions, and where one process alone follows a value."""
+    out = tmp_path / "out"
+    done = launch("hooks_worker.py", 2, None, arguments=[str(out), "stops"], timeout=90)
+    assert done.returncode == 0, done.stdout
+    first, second = (json.loads(Path(f"{out}.{process}.json").read_text()) for process in (0, 1))
+    assert first == second
+    assert [first[0], *first[2:4]] == ["process 1 has enough", 64, "a value"]
+    assert 5 < int(first[4]) < 25
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("steps", r"process 0: hook Steps from .* at step 2; process 1: hook Steps from .* at step 3"),
+        ("assigns", r"At step 3 hooks have replaced variables in processes \[0\] alone"),
+    ],
+)
+def test_hooks_that_differ_between_processes_are_named_in_both(tmp_path: Path, what: str, message: str) -> None:
+    done = launch("hooks_worker.py", 2, None, arguments=[str(tmp_path / "out"), what], timeout=90)
+    for process in (0, 1):
+        assert re.search(rf"\[{process}\] .*DifferingHooksError: .*{message}", done.stdout), done.stdout
+    assert "ProcessLostError" not in done.stdout
+    assert done.returncode == 1

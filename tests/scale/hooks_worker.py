@@ -1,0 +1,75 @@
+"""Hooks that do not do the same in all processes: `hooks_worker.py OUT WHAT`; writes to `<out>.<process>.json`.
+
+"stops": one process requests a stop, in training at a step with a save, then in an evaluation and in predictions.
+"steps": each process wants control at other steps. "assigns": the first one alone replaces variables.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import models
+
+import estimator_core as ec
+
+
+class Stops(ec.Hook):
+    """Requests a stop in one process alone."""
+
+    def __init__(self, process: int, step: int) -> None:
+        self.process, self.step = process, step
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step == self.step and jax.process_index() == self.process:
+            run.request_stop(f"process {self.process} has enough")
+
+
+class Follows(ec.Hook):
+    """Requests a stop in one process alone, for a value of each step."""
+
+    def begin(self, run: Any) -> None:
+        if jax.process_index() == 1:
+            run.follow("loss")
+
+    def next_step(self, step: int) -> int:
+        return step + 3
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        run.request_stop("a value")
+
+
+class Steps(ec.Hook):
+    """Wants control at other steps in each process."""
+
+    def next_step(self, step: int) -> int:
+        return step + 2 + jax.process_index()
+
+
+class Assigns(ec.Hook):
+    """Replaces variables in the first process alone."""
+
+    def after_step(self, run: Any, step: int, out: Any) -> None:
+        if step == 3 and jax.process_index() == 0:
+            run.assign({name: 0 * value for name, value in run.variables().items()})
+
+
+def main(out: str, what: str) -> None:
+    config = ec.RunConfig(model_dir=f"{out}_dir", save_checkpoints_steps=5, save_summary_steps=None)
+    estimator = ec.Estimator(models.classifier, config=config, params={"width": 8})
+    if what != "stops":
+        estimator.train(models.train_input(16), max_steps=20, hooks=[Steps() if what == "steps" else Assigns()])
+        return
+    specs = ec.TrainSpec(models.train_input(16), max_steps=20, hooks=[Stops(1, 5)]), ec.EvalSpec(models.eval_input(16))
+    ec.train_and_evaluate(estimator, *specs)
+    trained = estimator.stop_reason
+    accuracy = estimator.evaluate(models.eval_input(16), hooks=[Stops(0, 2)])["accuracy"]
+    predicted = len(list(estimator.predict(models.eval_input(16), hooks=[Stops(1, 2)])))
+    estimator.train(models.train_input(16), steps=20, hooks=[Follows()])
+    done = [trained, accuracy, predicted, estimator.stop_reason, Path(estimator.latest_checkpoint() or "").name]
+    Path(f"{out}.{jax.process_index()}.json").write_text(json.dumps(done, default=float))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
