@@ -1,7 +1,7 @@
 """A process that is lost early or fails late: `connecting_worker.py MODEL_DIR WHAT`.
 
-"connected": process 1 is killed as soon as jax has connected it. "chief": process 0 raises at step 4, while the other
-one waits for it in a collective operation.
+"connected": process 1 is killed as soon as jax has connected it. "introduced": it is killed once all know it, before
+its devices are there. "chief": process 0 raises at step 4, while the other one waits for it in a collective operation.
 """
 
 import os
@@ -22,22 +22,22 @@ class Raises(ec.Hook):
             raise RuntimeError("a hook of this process broke")
 
 
-def die_when_connected() -> None:
-    """Kills this process at the end of jax's own connecting."""
-    from estimator_cluster import service
+def die_after(module: Any, name: str) -> None:
+    """Kills this process at the end of a function."""
+    function = getattr(module, name)
 
-    start = service.start
-
-    def started(*arguments: Any, **more: Any) -> None:
-        start(*arguments, **more)
+    def called(*arguments: Any, **more: Any) -> None:
+        function(*arguments, **more)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    service.start = started
+    setattr(module, name, called)
 
 
 def main(model_dir: str, what: str) -> None:
-    if what == "connected" and os.environ["JAX_PROCESS_ID"] == "1":
-        die_when_connected()
+    from estimator_cluster import connecting, service
+
+    if what != "chief" and os.environ["JAX_PROCESS_ID"] == "1":
+        die_after(*{"connected": (service, "start"), "introduced": (connecting, "_introduce")}[what])
     estimator = ec.Estimator(models.classifier, config=ec.RunConfig(model_dir=model_dir), params={"width": 8})
     estimator.train(models.train_input(16), steps=50, hooks=[Raises()] if what == "chief" else [])
 

@@ -14,10 +14,12 @@ _SOON = {
 }
 
 
-def test_a_process_killed_as_soon_as_it_is_connected_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("when", "who"), [("connected", "it had just connected"), ("introduced", ".*, pid .*")])
+def test_a_process_killed_as_soon_as_it_is_connected_is_named(tmp_path: Path, when: str, who: str) -> None:
     began = time.monotonic()
-    done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), "connected"], timeout=90, variables=_SOON)
-    assert re.search(r"\[0\] .*Process 1 of 2 .* is lost: nothing was heard of it for 6 s", done.stdout), done.stdout
+    done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), when], timeout=90, variables=_SOON)
+    lost = rf"\[0\] .*Process 1 of 2 \({who}\) is lost: nothing was heard of it for 6 s"
+    assert re.search(lost, done.stdout), done.stdout
     assert done.returncode == 75
     assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -20,17 +19,15 @@ from estimator_cluster.coordinator import JaxCoordinator
 from estimator_cluster.ending import RESUMABLE_EXIT_STATUS, describe_at_once, end_now, leave
 from estimator_cluster.identity import SECRET, Identity, identity_of
 from estimator_cluster.roll_call import RollCall, hosts_of, listen, report, wait_for_all
-from estimator_cluster.store import SealedStore, Store, StoreGoneError
+from estimator_cluster.store import SealedStore, Store
 from estimator_cluster.watch import Watch
 from estimator_core import Processes
 from estimator_core.coordinator import Coordinator, Lost
-from estimator_core.errors import BackendUnavailableError
+from estimator_core.errors import BackendUnavailableError, ProcessLostError
 
 _log = logging.getLogger("estimator_cluster")
 #: Two of these and the part of `heartbeat_secs` after which process 0 counts as silent are less than the whole.
 _GRACE_WITHOUT_SERVICE = 0.05
-#: Seconds in which the devices of all processes are usually together.
-_SOON_TOGETHER = 2.0
 #: The coordinator of this process; jax connects once.
 _CONNECTED: list[JaxCoordinator] = []
 
@@ -53,17 +50,16 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
             _log.info("Process %d of %d (%s): connecting to %s", *_numbers(processes))
             _start(processes, options["heartbeat_secs"], options["start_secs"])
         found = service.Service()
-        with _noticing_who_dies(found, options["heartbeat_secs"]):
-            index, count = jax.process_index(), jax.process_count()  # what jax says counts, whoever has connected it
-        coordinator = coordinator_of(
-            found,
-            index,
-            count,
-            heartbeat_secs=options["heartbeat_secs"],
-            grace_secs=options["grace_secs"],
-            owned=owned,
-        )
+        coordinator = coordinator_of(found, *found.place(), owned=owned, **options)
         _CONNECTED.append(coordinator)
+        # jax waits for the devices of each process in C++, for ever: the coordinator notices meanwhile who dies.
+        together = jax.process_index(), jax.process_count()
+        if together != (coordinator.index, coordinator.count):
+            raise BackendUnavailableError(
+                f"The devices of jax are of process {together[0]} of {together[1]}, but its coordination service says "
+                f"that this is process {coordinator.index} of {coordinator.count}. Use a backend of jax that works "
+                "over several processes."
+            )
     if processes is not None and (processes.index, processes.count) != (coordinator.index, coordinator.count):
         raise BackendUnavailableError(
             f"This process is connected already, as process {coordinator.index} of {coordinator.count}; it cannot "
@@ -72,41 +68,12 @@ def connect(processes: Processes | None, options: Mapping[str, Any]) -> Coordina
     return coordinator
 
 
-@contextlib.contextmanager
-def _noticing_who_dies(found: service.Service, heartbeat_secs: float) -> Generator[None]:
-    """While the devices of all processes are put together: jax waits for each of them in C++, for ever."""
-    together = threading.Event()
-
-    def look() -> None:
-        if together.wait(_SOON_TOGETHER):
-            return
-        index, count = found.place()
-        try:
-            gone = set(range(count)) - found.live(count)
-            while not gone and not together.wait(1.0):
-                gone = set(range(count)) - found.live(count)
-        except StoreGoneError:
-            return  # process 0 is gone: jax aborts
-        if gone and not together.is_set():
-            reason = f"nothing was heard of it for {heartbeat_secs:g} s: killed, frozen or cut off"
-            describe_at_once(Lost(min(gone), "it had just connected", reason), count)
-            if index == 0:
-                time.sleep(2.0)  # the end of the service aborts whoever is still there
-            os._exit(RESUMABLE_EXIT_STATUS)
-
-    threading.Thread(target=look, name="processes-devices", daemon=True).start()
-    try:
-        yield
-    finally:
-        together.set()
-
-
 def _numbers(processes: Processes) -> tuple[int, int, str, str]:
     return processes.index, processes.count, processes.source, _place(processes)
 
 
 def coordinator_of(
-    store: Store, index: int, count: int, *, heartbeat_secs: float, grace_secs: float, owned: bool
+    store: Store, index: int, count: int, *, heartbeat_secs: float, grace_secs: float, start_secs: float, owned: bool
 ) -> JaxCoordinator:
     """The coordinator of processes that see one store.
 
@@ -116,14 +83,16 @@ def coordinator_of(
         count: how many there are.
         heartbeat_secs: silence after which a process counts as lost.
         grace_secs: what a process has to end in when another one is lost.
+        start_secs: how long the processes wait for each other to say who they are.
         owned: whether this package has connected jax, and disconnects it.
 
     Raises:
         BackendUnavailableError: they are not of one run.
+        ProcessLostError: one of them is gone.
     """
     identity = identity_of(os.environ)
     sealed = SealedStore(store, identity.secret)
-    who = _introduced(sealed, identity, index, count, timeout=max(30.0, heartbeat_secs))
+    who = ["it had just connected"] * count  # until each has introduced itself
     noticed, failed = threading.Event(), threading.Event()
 
     def on_lost(lost: Lost) -> None:
@@ -160,6 +129,11 @@ def coordinator_of(
     )
     # Before jax's own, which would wait minutes for a process that is gone.
     atexit.register(at_exit)
+    try:
+        _introduce(coordinator, sealed, identity, who, timeout=start_secs)
+    except BackendUnavailableError as error:
+        coordinator.fail(error)
+        raise
     return coordinator
 
 
@@ -224,15 +198,21 @@ def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) ->
     wait_for_all(call, listen(call, os.environ), seconds)
 
 
-def _introduced(store: SealedStore, identity: Identity, index: int, count: int, *, timeout: float) -> list[str]:
-    """Who the processes are: each says so, and sees that all are of one run.
+def _introduce(
+    coordinator: JaxCoordinator, store: SealedStore, identity: Identity, who: list[str], *, timeout: float
+) -> None:
+    """Notes who the processes are: each says so, and sees that all are of one run.
 
     Raises:
         BackendUnavailableError: they are not, or some have another secret.
+        ProcessLostError: one of them is gone.
     """
+    index, count = coordinator.index, coordinator.count
     store.put(f"est/hello/{index}", json.dumps([index, identity.run, identity.attempt, identity.who]))
     deadline, pause = time.monotonic() + timeout, 0.002
     while len(told := {hello[0]: hello[1:] for hello in map(json.loads, store.values("est/hello"))}) < count:
+        if (lost := coordinator.lost()) is not None:
+            raise ProcessLostError(lost.describe(count), lost.index)
         if time.monotonic() > deadline:
             late = [process for process in range(count) if process not in told]
             raise BackendUnavailableError(
@@ -242,10 +222,10 @@ def _introduced(store: SealedStore, identity: Identity, index: int, count: int, 
         time.sleep(pause)
         pause = min(2 * pause, 0.2)
     chief = told[0]
-    for process, (run, attempt, who) in sorted(told.items()):
+    for process, (run, attempt, name) in sorted(told.items()):
         if [run, attempt] != chief[:2]:
             raise BackendUnavailableError(
-                f"Process {process} ({who}) is of run {run!r}, attempt {attempt}; process 0 ({chief[2]}) of run "
+                f"Process {process} ({name}) is of run {run!r}, attempt {attempt}; process 0 ({chief[2]}) of run "
                 f"{chief[0]!r}, attempt {chief[1]}. Two runs share an address: give each its own."
             )
-    return [told[process][2] for process in range(count)]
+        who[process] = name

@@ -28,7 +28,7 @@ class Watch:
         store: of the run.
         base: where its keys are.
         index: this process.
-        who: all of them.
+        who: all of them, as far as they have introduced themselves.
         heartbeat_secs: silence after which the service counts a process as dead.
         stays: whether this process looks on after its end until no other is connected, because it holds the service.
         on_lost: called once, from whatever thread notices.
