@@ -1,7 +1,8 @@
 """A process that is lost early or fails late: `connecting_worker.py MODEL_DIR WHAT`.
 
-"connected": process 1 is killed as soon as jax has connected it. "introduced": it is killed once all know it, before
-its devices are there. "chief": process 0 raises at step 4, while the other one waits for it in a collective operation.
+"called": process 1 is killed after the roll. "connected": it is killed as soon as jax has connected it. "introduced":
+it is killed once all know it, before its devices are there. "chief": process 0 raises at step 4, while the other one
+waits for it in a collective operation.
 """
 
 import os
@@ -36,8 +37,9 @@ def die_after(module: Any, name: str) -> None:
 def main(model_dir: str, what: str) -> None:
     from estimator_cluster import connecting, service
 
+    last = {"called": (connecting, "_call_the_roll"), "connected": (service, "start")}
     if what != "chief" and os.environ["JAX_PROCESS_ID"] == "1":
-        die_after(*{"connected": (service, "start"), "introduced": (connecting, "_introduce")}[what])
+        die_after(*last.get(what, (connecting, "_introduce")))
     estimator = ec.Estimator(models.classifier, config=ec.RunConfig(model_dir=model_dir), params={"width": 8})
     estimator.train(models.train_input(16), steps=50, hooks=[Raises()] if what == "chief" else [])
 

@@ -24,6 +24,16 @@ def test_a_process_killed_as_soon_as_it_is_connected_is_named(tmp_path: Path, wh
     assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
 
 
+def test_a_process_killed_after_the_roll_is_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    soon = {**_SOON, "ESTIMATOR_OPTION_ESTIMATOR_CLUSTER_HEARTBEAT_SECS": "2"}
+    done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), "called"], timeout=90, variables=soon)
+    assert "[0] estimator: All of 2 processes have come" in done.stdout, done.stdout
+    assert "but jax has not connected them within 6 s, so one of them is gone." in done.stdout
+    assert done.returncode == 75
+    assert time.monotonic() - began < 60  # launch ends it after sixty seconds, if it does not end
+
+
 def test_who_ends_because_process_0_failed_is_not_called_lost(tmp_path: Path) -> None:
     done = launch("connecting_worker.py", 2, None, arguments=[str(tmp_path), "chief"], timeout=90, variables=_SOON)
     assert re.search(

@@ -361,6 +361,15 @@ MUTANTS = (
         in_cut=False,
     ),
     Mutant(
+        name="who-is-gone-after-the-roll-is-waited-for",
+        guarantee="rule 323",
+        file="plugins/cluster/src/estimator_cluster/connecting.py",
+        old="        if not mutual_tls:  #",
+        new="        if False:  #",
+        tests=("test_a_process_killed_after_the_roll_is_not_waited_for",),
+        in_cut=False,
+    ),
+    Mutant(
         name="a-failed-chief-hears-of-no-end",
         guarantee="rule 314",
         file="plugins/cluster/src/estimator_cluster/ending.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 
@@ -28,6 +29,8 @@ from estimator_core.errors import BackendUnavailableError, ProcessLostError
 _log = logging.getLogger("estimator_cluster")
 #: Two of these and the part of `heartbeat_secs` after which process 0 counts as silent are less than the whole.
 _GRACE_WITHOUT_SERVICE = 0.05
+#: So many `heartbeat_secs` after the roll, a process that jax has not connected is gone.
+_ROLL_HEARTBEATS = 3
 #: The coordinator of this process; jax connects once.
 _CONNECTED: list[JaxCoordinator] = []
 
@@ -149,6 +152,9 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
     mutual_tls = service.mutual_tls(os.environ)
     if processes.coordinator:  # else jax finds it, and only jax knows who has come
         _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
+        if not mutual_tls:  # all are there, and nothing else can keep one away for long
+            start_secs = _ROLL_HEARTBEATS * heartbeat_secs
+            deadline = time.monotonic() + start_secs
     errors: list[Exception] = []
 
     def start() -> None:
@@ -170,6 +176,8 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
                     "JAX_MTLS_CA_FILE of the others, and be for the host of process 0, or have a URI that begins with "
                     "JAX_MTLS_PEER_URI_PREFIX."
                 )
+            if processes.coordinator:
+                _end_unconnected(processes, start_secs)
             raise BackendUnavailableError(
                 f"Not all of {processes.count} processes have come to {_place(processes)} within {start_secs} s; this "
                 f"is process {processes.index}, told so by {processes.source}. Start all of them; each must reach that "
@@ -177,6 +185,18 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
             )
     if errors:
         raise errors[0]
+
+
+def _end_unconnected(processes: Processes, seconds: float) -> NoReturn:
+    """Ends this process after the roll, because another one is gone before jax knew of it."""
+    text = (
+        f"estimator: All of {processes.count} processes have come to {_place(processes)}, but jax has not connected "
+        f"them within {seconds:g} s, so one of them is gone. Process {processes.index} ends now; start all of them "
+        "again.\n"
+    )
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode())
+    os._exit(RESUMABLE_EXIT_STATUS)
 
 
 def _call_the_roll(processes: Processes, seconds: float, *, mutual_tls: bool) -> None:
