@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Set
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Set
 from typing import Any
 
 import grpc
@@ -93,7 +93,7 @@ async def _stop(server: Any, draining: Draining, under_way: Set[asyncio.Task[Any
     left = draining.left()
     stopped = asyncio.ensure_future(server.stop(left + _TELLING))
     await asyncio.wait((stopped,), timeout=left)
-    for call in under_way:
+    for call in tuple(under_way):
         call.cancel()  # they tell their clients so; what is left after that is cancelled by gRPC
     await stopped
 
@@ -118,7 +118,7 @@ class _Methods:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._repository = engine.repository
-        #: The calls that are being answered.
+        #: The calls whose answers are being made.
         self.under_way: set[asyncio.Task[Any]] = set()
 
     def handlers(self) -> dict[str, Any]:
@@ -143,9 +143,6 @@ class _Methods:
 
     def _answering(self, name: str, method: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
         async def answer(request: Any, context: Any) -> Any:
-            if (call := asyncio.current_task()) is not None:
-                self.under_way.add(call)
-                call.add_done_callback(self.under_way.discard)
             model = getattr(request, "model_name", getattr(request, "name", ""))
             started, status = time.perf_counter(), 200
             metadata = dict(context.invocation_metadata() or ())
@@ -158,7 +155,8 @@ class _Methods:
                         raise BusyError(_ENDS)
                     if name not in _HEALTH:
                         self._engine.access(metadata.get("authorization"), model)
-                    return await method(request)
+                    with self._cancelled_at_the_end():
+                        return await method(request)
                 except RefusedError as refusal:
                     status = refusal.status
                     await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
@@ -179,6 +177,17 @@ class _Methods:
                         self._engine.metrics.answered(known, status, time.perf_counter() - started)
 
         return answer
+
+    @contextlib.contextmanager
+    def _cancelled_at_the_end(self) -> Generator[None]:
+        """A block of a call; what follows it, such as a refusal on its way, is not cancelled."""
+        call = asyncio.current_task()
+        assert call is not None
+        self.under_way.add(call)
+        try:
+            yield
+        finally:
+            self.under_way.discard(call)
 
     async def _live(self, request: Any) -> Any:
         return MESSAGES["ServerLiveResponse"](live=True)
