@@ -1,7 +1,7 @@
 """Estimators on JAX: write a `model_fn` once; train, evaluate, predict, export and serve it anywhere JAX runs.
 
-Importing this package imports neither jax nor orbax: every public name is imported when it is first used.
-    `__init__.pyi` is the typed list of them.
+Importing this package imports neither jax nor orbax, because each public name is imported when it is first used.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Evaluation in a process of its own, of every checkpoint as it appears."""
+"""Evaluates every new checkpoint in a separate process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from estimator_core.specs import EvalSpec
 
 _log = logging.getLogger("estimator_core")
 _POLL_SECONDS = 1.0
-#: How long a trainer may take to its first step after an evaluator was started together with it.
+#: The longest time to the first step of a trainer that was started together with an evaluator.
 _START_SECS = 60.0
-#: A lock without a heartbeat for this long belongs to a run that was killed and not started again.
+#: A lock without a heartbeat for this time belongs to a run that was killed and not restarted.
 _ABANDONED_SECS = 600.0
 
 
@@ -31,7 +31,7 @@ def new_checkpoints(
     every: bool = False,
 ) -> Any:
     """Yields `(path, step)` of each new newest checkpoint (`every`: of each new one, in order), until `stop(step)` or
-    `ended()` says that no more will come.
+    `ended()` returns that no more will follow.
     """
     seen: str | None = None
     while True:
@@ -56,10 +56,10 @@ def _is_newer(path: str, seen: str | None) -> bool:
 
 
 class _TrainingEnded:
-    """Whether training has ended, for any reason. An interruption, after which it continues, is not an end.
+    """Whether training has ended, for any reason except an interruption, after which it continues.
 
-    The end of an earlier call does not count until a trainer that was started together with the evaluator has had time
-    to record that training continues.
+    The end of an earlier call counts only after a trainer that was started together with the evaluator has had time to
+    record that training continues.
     """
 
     def __init__(self, model_dir: str) -> None:
@@ -88,7 +88,7 @@ def evaluate_continuously(
     training has ended earlier.
 
     Checkpoints that are replaced by newer ones within `throttle_secs` are skipped, except the last one. With
-    `throttle_secs=0` none is skipped.
+    `throttle_secs=0`, every checkpoint is evaluated.
     """
     evaluations = Evaluations(estimator, specs)
     last: str | None = None

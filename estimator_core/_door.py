@@ -1,4 +1,4 @@
-"""The one door by which the verbs above an Estimator reach what it keeps to itself."""
+"""The only module that uses private members of an Estimator, for functions on the floors above it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 
 def evaluate_within(context: RunContext, spec: EvalSpec, checkpoint_path: str | None = None) -> dict[str, Any]:
-    """Evaluates as an EvalSpec says, inside a call: in the place of what a killed run may have recorded.
+    """Runs an EvalSpec inside a call. It replaces a result that a killed run may have recorded.
 
     Args:
-        context: of the call around the evaluation; its `checkpoint` and its `decisions` are the evaluation's.
-        spec: what to evaluate.
+        context: the context of the call around the evaluation. Its `checkpoint` and `decisions` apply to the
+            evaluation.
+        spec: the evaluation.
         checkpoint_path: a checkpoint to evaluate instead of the newest state.
     """
     estimator = _estimator(context)
@@ -53,18 +54,18 @@ def check_slices(estimator: Estimator, spec: EvalSpec) -> None:
 
 
 def entered(context: RunContext) -> contextlib.AbstractContextManager[None]:
-    """Within, calls of the Estimator are made inside the call of a context."""
+    """Inside the block, calls of the Estimator are part of the call of a context."""
     return _estimator(context)._entered(context)
 
 
 def _estimator(context: RunContext) -> Estimator:
-    """The Estimator of a call, which the call itself knows only as far as it needs it."""
+    """The Estimator of a call. The call itself knows only its contract."""
     assert isinstance(context.estimator, Estimator), "only an Estimator makes contexts"
     return context.estimator
 
 
 def rehearsal(estimator: Estimator) -> Rehearsal:
-    """An Estimator's inputs, model and exports, tried with nothing but shapes before a run begins.
+    """Tries the inputs, model and exports of an Estimator with shapes only, before a run begins.
 
     Example:
         >>> import estimator_core as ec, numpy as np
@@ -88,10 +89,10 @@ def rehearsal(estimator: Estimator) -> Rehearsal:
 
 
 def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec]) -> None:
-    """Asks plugins what would fail later in a run, before anything is written.
+    """Collects from plugins the errors that a run would raise later, before anything is written.
 
     Raises:
-        ArgumentError: there are several faults; it names all of them. A single one is raised itself.
+        ArgumentError: there are several faults. The message has all of them. A single fault is raised itself.
     """
     faults = estimator._plugins.rehearse(estimator, train_spec, eval_specs)
     if len(faults) == 1:
@@ -107,8 +108,8 @@ def rehearse(estimator: Estimator, train_spec: TrainSpec, eval_specs: Sequence[E
 
 @contextlib.contextmanager
 def outermost(estimator: Estimator) -> Generator[RunContext]:
-    """A context for evaluations and exports that belong to no training call. At the end its event files are closed, and
-    what they have written is published.
+    """A context for evaluations and exports outside training calls. At the end, its event files are closed and their
+    contents are published.
     """
     context = estimator._context(ModeKeys.EVAL)
     with contextlib.closing(context.results):
@@ -117,29 +118,29 @@ def outermost(estimator: Estimator) -> Generator[RunContext]:
 
 
 def publish(estimator: Estimator) -> None:
-    """Publishes what a call outside of training has written, if model_dir stands for a URL."""
+    """Publishes the files of a call outside training, if model_dir stands for a URL."""
     estimator._place.written(estimator._devices.processes.index)
 
 
 def complete_export(estimator: Estimator, path: str) -> None:
-    """Brings what is not here of an export that an earlier process has made, if model_dir stands for a URL."""
+    """Fetches missing files of an export of an earlier process, if model_dir stands for a URL."""
     estimator._place.complete_export(path)
 
 
 def train_within(
     estimator: Estimator, spec: TrainSpec, evaluations: RunEvaluations, *, listeners: Sequence[CheckpointListener]
 ) -> None:
-    """Trains as a TrainSpec says, with the evaluations of its checkpoints."""
+    """Runs a TrainSpec, with evaluations at its checkpoints."""
     estimator._train(spec.input_fn, spec.hooks, None, spec.max_steps, listeners, evaluations=evaluations)
 
 
 def training_batches(estimator: Estimator, input_fn: InputFn, position: InputPosition | None = None) -> BatchSource:
-    """The batches that `train` would draw, host transforms applied, for code that makes the steps itself.
+    """The batches that `train` would draw, with host transforms applied, for code that runs the steps itself.
 
     Args:
-        estimator: whose training it is.
+        estimator: the Estimator.
         input_fn: returns batches.
-        position: where to continue; None: at the beginning.
+        position: where to continue. None: the beginning.
 
     Example:
         >>> import estimator_core as ec, numpy as np
@@ -153,14 +154,14 @@ def training_batches(estimator: Estimator, input_fn: InputFn, position: InputPos
 
 
 def with_model_fn(estimator: Estimator, model_fn: Callable[..., Any], config: RunConfig | None = None) -> Estimator:
-    """An Estimator like another one, around another model_fn.
+    """Returns an Estimator like the given one, with another model_fn.
 
-    Host transforms, the contract with the data and initial values remain those of the given Estimator.
+    Host transforms, the data contract and initial values are those of the given Estimator.
 
     Args:
-        estimator: the one to start from; it is not changed. Its `model_fn` is what a new one may call.
-        model_fn: `(features, labels, mode, config) -> EstimatorSpec`, as `Estimator.model_fn` has it.
-        config: replaces that of the Estimator, for example to write to another model_dir.
+        estimator: the Estimator to start from. It does not change. The new model_fn may call its `model_fn`.
+        model_fn: `(features, labels, mode, config) -> EstimatorSpec`, like `Estimator.model_fn`.
+        config: replaces the config of the Estimator, for example to write to another model_dir.
 
     Example:
         >>> import estimator_core as ec

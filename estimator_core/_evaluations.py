@@ -40,10 +40,11 @@ class Evaluations:
         self._estimator = estimator
         self._specs = list(specs)
         self._clock = clock
-        # At checkpoints, and between them: an evaluation between saves must not prevent the exports of a checkpoint.
+        # Separate for checkpoints and between them, because an evaluation between saves must not prevent the exports of
+        # a checkpoint.
         self._started: dict[str | None, float] = {}
         self._started_between: dict[str | None, float] = {}
-        #: Which state was evaluated last: of each spec inside the run, and for a checkpoint.
+        #: The last evaluated state: of each spec inside the run, and for a checkpoint.
         self._newest: dict[str | None, tuple[int, int]] = {}
         self._pending: list[EvalSpec] = []
         self._evaluated = (-1, 0)
@@ -56,11 +57,11 @@ class Evaluations:
                     exporter.used_in(spec.name)
 
     def begin(self, run: Run) -> None:
-        """Does nothing: what a killed run recorded after the resumed step is already gone."""
+        """Does nothing, because everything that a killed run recorded after the resumed step is already removed."""
 
     def evaluate(self, run: Run) -> None:
-        """Evaluates the live state, unless the last evaluation at a checkpoint is younger than `throttle_secs` and the
-        run continues.
+        """Evaluates the live state, unless the last evaluation at a checkpoint began less than `throttle_secs` ago and
+        the run continues.
         """
         self._pending = []  # left by an interrupted attempt
         ends = run.stop_reason is not None or run.step == run.last_step
@@ -69,11 +70,11 @@ class Evaluations:
         self._evaluated = _state_of(run)
 
     def next_step(self, step: int) -> int | None:
-        """The next step at which an EvalSpec wants an evaluation of its own, checkpoint or not."""
+        """The next step at which an EvalSpec requests an evaluation, with or without a checkpoint."""
         return min(((step // n + 1) * n for spec in self._specs if (n := spec.every_steps)), default=None)
 
     def evaluate_between(self, run: Run) -> None:
-        """Evaluates the EvalSpecs that request this step, unless that has been done for a checkpoint."""
+        """Evaluates the EvalSpecs that request this step, unless they were evaluated for a checkpoint."""
         asking = [spec for spec in self._specs if spec.every_steps and run.step % spec.every_steps == 0]
         started = {**self._started_between}
         for name, at in self._started.items():
@@ -90,13 +91,13 @@ class Evaluations:
         *,
         always: bool,
     ) -> list[EvalSpec]:
-        """Evaluates the specs that are not throttled. Returns them and those that were evaluated already.
+        """Evaluates the specs that are not throttled. Returns them, and those that were already evaluated.
 
         Args:
             specs: the specs.
             run: the run.
             context: the context of the run for its evaluations.
-            started: when each was evaluated last; updated.
+            started: the time of the last evaluation of each spec. It is updated.
             always: whether to ignore the throttle.
         """
         evaluated: list[EvalSpec] = []
@@ -128,7 +129,7 @@ class Evaluations:
         evaluated_step, version = self._evaluated
         replaced = evaluated_step == step and version != _state_of(run)[1]
         if (replaced or any(spec.exporters for spec in pending)) and context.decisions.requested:
-            raise PreemptedError(f"The exports of step {step} were left out.")
+            raise PreemptedError(f"The exports of step {step} were skipped.")
         if replaced:
             # A hook has replaced the weights for the last save; `finish` exports them.
             saved = replace(context, decisions=NOBODY_ASKS, checkpoint=checkpoint_path(self._estimator.model_dir, step))
@@ -141,7 +142,7 @@ class Evaluations:
         return None
 
     def resume(self, run: Run) -> None:
-        """Runs the exporters of the checkpoint that the run continues from. A kill may have come before they did."""
+        """Runs the exporters of the checkpoint that the run continues from, because a kill may have prevented them."""
         path = checkpoint_path(self._estimator.model_dir, run.step)
         for spec in self._specs:
             recorded = read_eval_metrics(self._estimator.eval_dir(spec.name), with_checkpoint=True).get(run.step)
@@ -149,7 +150,7 @@ class Evaluations:
                 self._export(spec, _context(run), path, {**recorded, "global_step": run.step}, final=False)
 
     def finish(self) -> None:
-        """After training, however it ended: the last step is evaluated, and exported as the final one."""
+        """After training, whatever ended it, evaluates the last step and exports it as the final one."""
         path = self._estimator.latest_checkpoint()
         assert path is not None, "training ended with a checkpoint"
         step = checkpoint_step(path)
@@ -180,7 +181,7 @@ class Evaluations:
         return True
 
     def export_final(self, path: str) -> None:
-        """Exports what was evaluated last as the final one, unless that has been done."""
+        """Exports the last evaluated state as the final one, unless this has been done."""
         for spec in self._specs:
             if spec.name in self.metrics and self._final_at.get(spec.name) != self.metrics[spec.name]["global_step"]:
                 with outermost(self._estimator) as context:
@@ -195,12 +196,12 @@ class Evaluations:
         publish(self._estimator)
 
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
-        """One evaluation, of the newest state or of the checkpoint at a path."""
+        """Runs one evaluation, of the newest state or of a checkpoint."""
         with noting_origin(f"in the evaluation{_named(spec)} of its EvalSpec"):
             self.metrics[spec.name] = evaluate_within(context, spec, path)
 
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
-        """Runs the exporters of one EvalSpec with its newest metrics. Of several processes only the chief does so."""
+        """Runs the exporters of one EvalSpec with its newest metrics. With several processes, only on the chief."""
         metrics = self.metrics[spec.name]
         self._export(spec, context, path, metrics, final=final)
         if final:
@@ -230,6 +231,6 @@ def _context(run: Run) -> RunContext:
 
 
 def _state_of(run: Run) -> tuple[int, int]:
-    """Which values the variables have: the step, and the version of the state."""
+    """Identifies the values of the variables: the step, and the version of the state."""
     assert isinstance(run, LoopRun)
     return run.step, run.live.version

@@ -1,6 +1,6 @@
 """Files and directories that appear whole or not at all, survive a power cut, and disappear as a whole.
 
-Until they appear they have the name of a draft, in which their writer can be told.
+Before they appear, they have the name of a draft, which identifies their writer.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from pathlib import Path
 #: Beginning of the names of drafts. No part of a storage's key begins with it.
 DRAFT = ".draft-"
 _NAME = re.compile(r"([0-9a-f]{12})-([0-9]+)-([0-9]*)-[0-9a-f]{32}(?![^.])")
-#: Age in seconds of the last change at which a draft of any machine counts as left.
+#: The age in seconds at which an unchanged draft of any machine counts as abandoned.
 _LEFT_SECS = 7 * 86400
 
 
 @contextlib.contextmanager
 def draft_of(path: str | os.PathLike[str], *, durable: bool = True) -> Generator[Path]:
-    """A path to write a file or a directory to. It takes its name once the block ends without an error.
+    """Yields a path to write a file or directory to. It gets its final name when the block ends without an error.
 
-    Readers find the old file or the new one. Any number of processes and machines may write at the same time: the last
-    one wins. Drafts that killed writers of this machine have left in the directory are removed.
+    Readers find either the old file or the new one. Any number of processes and machines may write at the same time,
+    and the last one wins. Drafts of killed writers of this machine in the directory are removed.
 
     Args:
-        path: the name that it takes, in a directory that exists. A file there is replaced.
-        durable: whether it is flushed to the disk before it appears. If not, a power cut may leave an empty file.
+        path: the final name, in an existing directory. An existing file is replaced.
+        durable: whether the file is flushed to disk before it appears. If not, a power cut may leave an empty file.
 
     Yields:
-        A path beside it, with the same suffix, at which there is nothing.
+        An unused path in the same directory, with the same suffix.
 
     Raises:
-        OSError: it cannot be written there, or a directory is there that is not empty.
+        OSError: the path cannot be written, or is a directory that is not empty.
 
     Example:
         >>> import tempfile
@@ -68,7 +68,7 @@ def draft_of(path: str | os.PathLike[str], *, durable: bool = True) -> Generator
 
 
 def draft_name(prefix: str = DRAFT) -> str:
-    """A new name, in which its writer can be told.
+    """A new name that identifies its writer.
 
     Example:
         >>> draft_name("temp-").startswith("temp-")
@@ -79,7 +79,7 @@ def draft_name(prefix: str = DRAFT) -> str:
 
 
 def remove_left(directory: Path, prefix: str = DRAFT) -> None:
-    """Removes drafts whose writers on this machine are gone, and those that nobody has changed for a week."""
+    """Removes drafts whose writers on this machine are gone, and those that have not changed for a week."""
     with contextlib.suppress(OSError):  # writing says what is wrong with the directory
         for name in os.listdir(directory):
             if name.startswith(prefix) and (found := _NAME.match(name, len(prefix))):
@@ -97,7 +97,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a file. A link, a FIFO or a device in its place is refused without waiting for it.
+    """Reads a file. A link, a FIFO or a device in its place is refused without blocking.
 
     Raises:
         OSError: it cannot be read, or is not a regular file.
@@ -110,7 +110,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def remove_tree(path: Path) -> None:
-    """Deletes a directory if it is there."""
+    """Deletes a directory if it exists."""
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
 
@@ -125,14 +125,14 @@ def flush(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Flushes the names in a directory to the disk, if the system can do that."""
+    """Flushes the names in a directory to the disk, if the system supports it."""
     with contextlib.suppress(OSError):
         flush(path)
 
 
 @functools.lru_cache(maxsize=1)
 def identity(pid: int) -> tuple[str, str]:
-    """The machine and the start time of this process, which has the id `pid`. A fork of it has another one."""
+    """The machine and the start time of this process, which has the id `pid`. A fork has another identity."""
     return machine(), process_start(pid) or ""
 
 
@@ -166,7 +166,7 @@ def process_start(pid: int) -> str | None:
 
 
 def is_hidden(pid: int) -> bool:
-    """Whether a process of another user is there of which the system tells no more, as /proc with hidepid does not."""
+    """Whether a process of another user exists whose details the system hides, like /proc with hidepid."""
     if process_start(pid) is None and os.name == "posix":
         try:
             os.kill(pid, 0)

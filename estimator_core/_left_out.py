@@ -1,4 +1,4 @@
-"""Arguments of tf.estimator: without a meaning here, or taken by name alone."""
+"""Arguments of tf.estimator that are ignored or refused here, or accepted only by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: What tf.estimator's exports take beside ours.
+#: Arguments of exports in tf.estimator that do not exist here.
 OF_EXPORTS = {
     "as_text": (False, "a program is binary; `estimator exports` describes it"),
     "strip_default_attrs": (False, "there are no operations with attributes"),
@@ -18,11 +18,11 @@ OF_EXPORTS = {
 
 
 def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function so that it takes arguments and leaves them out.
+    """Decorates a function so that it accepts further arguments and drops them.
 
     Args:
-        owner: whose arguments they are, for messages.
-        removed: by name, the value that is taken and what to do instead of another one.
+        owner: the owner of the arguments, for messages.
+        removed: by name, the accepted value, and the remedy for any other value.
 
     Example:
         >>> @leaving_out("area", {"unit": (None, "it is metres")})
@@ -47,15 +47,15 @@ def leaving_out(owner: str, removed: Mapping[str, tuple[object, str]]) -> Callab
 
 
 def by_name(owner: str, order: Sequence[str], taken: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a method so that an argument by position, which is taken by name alone, is refused with its name.
+    """Decorates a method so that positional arguments that must be passed by name are refused, with their names.
 
     Args:
-        owner: whose arguments they are, for messages.
+        owner: the owner of the arguments, for messages.
         order: the arguments in the order of tf.estimator, without `self`.
-        taken: how many of them are taken by position.
+        taken: the number of arguments that are accepted by position.
 
     Raises:
-        ArgumentTypeError: there are more.
+        ArgumentTypeError: there are more positional arguments.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

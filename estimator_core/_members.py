@@ -1,4 +1,4 @@
-"""Members of what users and plugins write: names that a hook may define, and methods whose call runs nothing."""
+"""Members of classes of users and plugins: names that a hook may define, and methods whose calls would run nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EARLIER = {
 
 
 def check_members(kind: type[Any]) -> None:
-    """Refuses a hook class that defines a reserved name which is not a member.
+    """Refuses a hook class that defines a reserved name that is not a member.
 
     Raises:
         HookError: there is such a name. The message names the class, the name and the remedy.
@@ -61,7 +61,7 @@ def check_members(kind: type[Any]) -> None:
 
 
 def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
-    """Refuses a hook with an attribute in the place of a method, or a method that never runs, before it is called.
+    """Refuses a hook with an attribute that hides a method, or with a method that would never run, before it is called.
 
     Raises:
         HookError: there is such a member. The message names the hook, the member and the remedy.
@@ -72,18 +72,18 @@ def refuse_shadowed(hook: object, describe: Callable[[Any], str]) -> None:
             raise HookError(f"{describe(hook)}: it has no method `{name}`. Derive it from ec.Hook.")
         if not callable(value):
             raise HookError(
-                f"{describe(hook)}: its attribute `{name}` ({value!r}) stands where the method `{name}` of every hook "
-                f"belongs. Give the attribute another name, `_{name}` for example."
+                f"{describe(hook)}: its attribute `{name}` ({value!r}) hides the method `{name}` of every hook. "
+                f"Give the attribute another name, `_{name}` for example."
             )
     refuse_deferred(hook, METHODS, describe(hook), HookError)
 
 
 def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type[Exception]) -> None:
-    """Refuses an object with a member that would never run, as nobody awaits or iterates what its call returns.
+    """Refuses an object with a member that would never run, because the result of its call is not awaited or iterated.
 
     Args:
-        owner: has the members.
-        names: of the members.
+        owner: the object with the members.
+        names: names of the members.
         where: the first words of the message.
         error: the kind of error.
 
@@ -95,7 +95,7 @@ def refuse_deferred(owner: object, names: Iterable[str], where: str, error: type
         waits = inspect.iscoroutinefunction(member) or inspect.isasyncgenfunction(member)
         if waits != inspect.isgeneratorfunction(member):  # a mock of a method says that it is both
             how = "async" if waits else "yield"
-            raise error(f"{where}: `{name}` has `{how}`, so its call runs nothing of it. Take `{how}` out.")
+            raise error(f"{where}: `{name}` has `{how}`, so calling it runs nothing. Remove `{how}`.")
 
 
 def _is_method(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Where a run writes, and what it asks of that place. There is one working copy per URL and process."""
+"""The directory that a run writes to, and its contract. There is one working copy per URL and process."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ _log = logging.getLogger("estimator_core")
 
 
 class ModelDir(Protocol):
-    """A directory of this machine that a run works in, and what it stands for."""
+    """A directory of this machine that a run uses, and the place that it stands for."""
 
     @property
     def path(self) -> Path:
-        """Where the run works."""
+        """The directory that the run uses."""
         ...
 
     @property
     def url(self) -> str:
-        """The URL that it stands for; "" if it is what it stands for."""
+        """The URL that the directory stands for; "" if it is not a copy of a URL."""
         ...
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
-        """Brings what others have written since.
+        """Fetches the files that other processes have written since.
 
         Args:
-            processes: returns those that use it together. Packs of their checkpoints stay in the store.
+            processes: returns the processes that use the directory together. Packs of their checkpoints stay in the
+                store.
 
         Raises:
             StorageError, JournalError: the store cannot be read.
@@ -45,20 +46,20 @@ class ModelDir(Protocol):
         ...
 
     def agree(self, processes: Coordinator) -> None:
-        """Brings the newest checkpoint of the first of several processes to all of them. Called by all.
+        """Sends the newest checkpoint of the first process to all processes. All of them call it.
 
         Raises:
             StorageError, JournalError: the store cannot be read.
-            ProcessLostError: a process is gone.
+            ProcessLostError: a process is lost.
         """
         ...
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """Within, the first of these processes is the writer, and all have its newest checkpoint.
+        """Inside the block, the first of these processes is the writer, and all have its newest checkpoint.
 
         Args:
             config: of the run.
-            processes: those that train together.
+            processes: the processes that train together.
 
         Raises:
             SupersededError: (of the value's `publish`) another run has taken over.
@@ -66,15 +67,15 @@ class ModelDir(Protocol):
         ...
 
     def written(self, process: int) -> None:
-        """Publishes what a call outside of training has written: results, event files, exports.
+        """Publishes the files of a call outside training: results, event files, exports.
 
         Args:
-            process: of those that made the call together, which this is; the first one publishes.
+            process: the index of this process among those that made the call. The first one publishes.
         """
         ...
 
     def complete_export(self, path: str) -> None:
-        """Brings what is not here of an export that an earlier process has made.
+        """Fetches the missing files of an export of an earlier process.
 
         Args:
             path: of the export.
@@ -83,7 +84,7 @@ class ModelDir(Protocol):
 
 
 class LocalModelDir:
-    """A directory of this machine, which is what it stands for.
+    """A directory of this machine that is not a copy of a URL.
 
     Args:
         path: of the directory.
@@ -94,29 +95,29 @@ class LocalModelDir:
 
     @property
     def path(self) -> Path:
-        """Where the run works."""
+        """The directory that the run uses."""
         return self._path
 
     @property
     def url(self) -> str:
-        """It is what it stands for."""
+        """Empty, because the directory is not a copy of a URL."""
         return ""
 
     def refresh(self, processes: Callable[[], Coordinator]) -> None:
-        """There is nothing to bring."""
+        """Does nothing, because there are no files to fetch."""
 
     def agree(self, processes: Coordinator) -> None:
-        """All processes see the same directory."""
+        """Does nothing, because all processes see the same directory."""
 
     def training(self, config: RunConfig, processes: Coordinator) -> AbstractContextManager[Publisher]:
-        """What is written is published already."""
+        """Does nothing, because written files are already published."""
         return nullcontext(IN_PLACE)
 
     def written(self, process: int) -> None:
-        """What is written is published already."""
+        """Does nothing, because written files are already published."""
 
     def complete_export(self, path: str) -> None:
-        """What an earlier process has made is here."""
+        """Does nothing, because exports of earlier processes are here."""
 
 
 def agreed_model_dir(given: Any, configured: str | None) -> str:
@@ -127,7 +128,7 @@ def agreed_model_dir(given: Any, configured: str | None) -> str:
         configured: the value in its RunConfig.
 
     Raises:
-        ArgumentError: both name a directory, and differ.
+        ArgumentError: both name a directory, and these differ.
     """
     if given is not None:
         given = RunConfig(model_dir=given).model_dir
@@ -153,10 +154,10 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
 
     Args:
         location: the path or URL from the user.
-        plugins: where the storage of a URL is looked up.
+        plugins: the registry that provides the storage of a URL.
 
     Raises:
-        ArgumentError: no installed package serves the scheme, or the one that works with model_dirs at URLs is missing.
+        ArgumentError: no installed package supports the scheme, or the package for model_dirs at URLs is missing.
         StorageError: it cannot be opened.
 
     Example:
@@ -176,10 +177,10 @@ def model_dir_at(location: str, plugins: Plugins) -> ModelDir:
 
 
 def made_directory(model_dir: str) -> Path:
-    """The directory, made where it is not there.
+    """Returns the directory, and creates it if it does not exist.
 
     Raises:
-        ArgumentError: it cannot be made.
+        ArgumentError: it cannot be created.
     """
     path = Path(model_dir)
     try:

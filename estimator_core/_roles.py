@@ -1,4 +1,4 @@
-"""The places in a run that one component takes, and which component has each unless another is named."""
+"""The roles in a run that components fill, and the default component of each role."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """A place in a run.
+    """A role in a run.
 
     Attributes:
-        name: what `RunConfig(components={name: ...})` says.
-        kind: of the components that can take it.
-        default: the component that has it: the core's, or for `coordinator` that of the package of the house.
+        name: the key in `RunConfig(components={name: ...})`.
+        kind: the kind of the components that can fill it.
+        default: the default component: that of the core, or for `coordinator` that of a package of this repository.
         optional: whether it can stay empty (None).
     """
 
@@ -39,7 +39,7 @@ ROLES: Mapping[str, Role] = {role.name: role for role in _TABLE}
 
 
 class Choices(Mapping[str, str | None]):
-    """Component names by role, which do not change. Unlike `MappingProxyType`, they can be copied and pickled.
+    """An immutable mapping of component names by role. Unlike `MappingProxyType`, it can be copied and pickled.
 
     Example:
         >>> Choices({"log": "acme_log"})
@@ -63,11 +63,11 @@ class Choices(Mapping[str, str | None]):
 
 
 def checked_choices(given: object) -> Choices:
-    """The components of a RunConfig.
+    """Checks the components of a RunConfig.
 
     Raises:
-        ArgumentError: a role that does not exist, or one that cannot stay empty.
-        ArgumentTypeError: something else than a mapping of names to names or None.
+        ArgumentError: a role does not exist, or cannot stay empty.
+        ArgumentTypeError: the value is not a mapping from names to names or None.
     """
     if not isinstance(given, Mapping):
         raise ArgumentTypeError(

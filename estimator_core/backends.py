@@ -1,4 +1,4 @@
-"""The Backend contract and its records: what a device backend answers, and figures of devices."""
+"""The contract of device backends and its records, and figures of devices."""
 
 from estimator_core._backends import Available, Backend, Unavailable
 from estimator_core._backends.contract import BATCH_AXES, STAGES

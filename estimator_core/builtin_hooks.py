@@ -1,4 +1,4 @@
-"""The hooks a run without plugins needs, and what hooks that read outputs are made of."""
+"""The hooks that a run without plugins needs, and parts of hooks that read outputs."""
 
 from estimator_core._builtin_hooks.cadence import CheckpointSaverHook
 from estimator_core._builtin_hooks.hook_parts import PresentNames, SecondOrStepTimer, check_known

@@ -1,4 +1,4 @@
-"""How a run is done, apart from the model: `RunConfig`."""
+"""`RunConfig`: every setting of a run apart from the model."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ _ELSEWHERE: Final = {name: instead for name, (_, instead) in _REMOVED.items()} |
 
 @dataclass(frozen=True)
 class FullySharded:
-    """A partition rule: split the widest axis that divides, so that each device holds its part of the state only.
+    """A partition rule that splits the widest divisible axis, so that each device stores only its part of the state.
 
     Args:
-        axes: the mesh axes to split over; None: those batches are split over ("data", "fsdp").
-        base: what is split already, as a partition spec, for instance for tensor parallelism: `(None, "model")`.
+        axes: the mesh axes to split over. None: the axes that batches are split over ("data", "fsdp").
+        base: a partition spec of the axes that are already split, such as `(None, "model")` for tensor parallelism.
         min_size: variables with fewer elements stay whole.
-        slots_only: the variables stay whole, and only what the optimizer keeps beside them is split (ZeRO-1).
+        slots_only: the variables stay whole, and only the optimizer state is split (ZeRO-1).
 
     Example:
         >>> RunConfig(mesh={"data": -1}, partition_rules=[(".*", FullySharded())]).partition_rules[0][0]
@@ -82,16 +82,16 @@ class FullySharded:
 
 @dataclass(frozen=True, kw_only=True)
 class KeepBest:
-    """Keeps the checkpoints with the best value of a metric, besides those that other rules keep.
+    """Keeps the checkpoints with the best values of a metric, in addition to those that other rules keep.
 
     Args:
-        metric: its name in the evaluation results.
+        metric: the name of the metric in the evaluation results.
         mode: whether a smaller ("min") or a larger ("max") value is better.
         n: how many to keep.
-        evaluation: the name of the evaluation; None: the one without a name.
+        evaluation: the name of the evaluation. None: the unnamed evaluation.
 
     Raises:
-        ArgumentError: another mode, or `n` below 1.
+        ArgumentError: `mode` is unknown, or `n` is below 1.
 
     Example:
         >>> RunConfig(keep_checkpoint_best=KeepBest(metric="accuracy", mode="max")).keep_checkpoint_best.n
@@ -112,60 +112,65 @@ class KeepBest:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How a run is done: where it writes, how often, on which devices.
+    """The settings of a run: where it writes, how often, and which devices it uses.
 
     Args:
-        model_dir: directory of checkpoints, event files, evaluations and exports. None: `TF_CONFIG["model_dir"]`, else
-            a temporary one.
-        tf_random_seed: seed of initial values and of every random key; None draws one and records it in the run.
+        model_dir: directory of checkpoints, event files, evaluations and exports. None: `TF_CONFIG["model_dir"]`, or a
+            temporary directory.
+        tf_random_seed: seed of initial values and of every random key. None draws a seed and records it in the run.
         save_summary_steps: steps between summaries in the event file; 0 or None switches them off.
-        save_checkpoints_steps, save_checkpoints_secs: at most one of them; neither: every 600 seconds; both None: no
-            checkpoints.
-        full_checkpoint_every: one of so many checkpoints is written in full; the others hold, of large arrays such as
-            embedding tables, the rows that have changed since.
-        keep_checkpoint_max: newest checkpoints kept; None or 0 keeps all.
-        keep_checkpoint_every_n_hours: besides, one checkpoint is kept for every n hours of training.
-        keep_checkpoint_best: besides, the best by a metric of the evaluations, an `ec.KeepBest`.
-        log_step_count_steps: steps between log lines of loss and steps per second; None switches them off.
+        save_checkpoints_steps, save_checkpoints_secs: steps or seconds between checkpoints. Set at most one of them.
+            Default: every 600 seconds. If both are None, no checkpoints are saved.
+        full_checkpoint_every: writes every N-th checkpoint in full, with this N. The others store only the changed rows
+            of large arrays such as embedding tables.
+        keep_checkpoint_max: number of newest checkpoints to keep. None or 0 keeps all.
+        keep_checkpoint_every_n_hours: also keeps one checkpoint for every n hours of training.
+        keep_checkpoint_best: also keeps the best checkpoints by an evaluation metric: an `ec.KeepBest`.
+        log_step_count_steps: steps between log lines of loss and steps per second. None switches them off.
         backend: a device backend by name ("cpu", "gpu", "tpu", ...) or "auto".
-        mesh: axis sizes by name, -1 for "the rest"; `{"data": -1}` shards batches over all devices of the backend.
-            Batches are split over the axes "data" and "fsdp". None: one device, or all devices of several processes.
-        partition_rules: `(regex of variable names, partition spec)` pairs; the first match decides, no match
-            replicates. A spec is a tuple of mesh axes (or None), one an axis of the variable, or a `FullySharded`.
-        logical_axis_rules: mesh axes by the names that specs, modules and `ec.with_logical_constraint` use for axes of
-            arrays, for example `{"mlp": "model"}`. "batch" is there already.
-        precision: "float32"; "bfloat16" or "float16": model_fn gets its trainable variables and float features in that
-            dtype, while the variables, their gradients and the optimizer stay in float32. "float16" scales the loss and
-            leaves out steps whose gradients overflow.
-        remat: what the backward pass computes again instead of keeping it: "none", "dots" (all but the results of
-            matrix products), "full" (everything).
+        mesh: axis sizes by name; -1 means all remaining devices. `{"data": -1}` shards batches over all devices of the
+            backend. Batches are split over the axes "data" and "fsdp". None: one device, or with several processes all
+            devices.
+        partition_rules: `(regex of variable names, partition spec)` pairs. The first match decides. A variable without
+            a match is replicated. A spec is a `FullySharded`, or a tuple with a mesh axis (or None) for each axis of
+            the variable.
+        logical_axis_rules: mesh axes by logical axis name, for example `{"mlp": "model"}`. Specs, modules and
+            `ec.with_logical_constraint` use these names for axes of arrays. "batch" is predefined.
+        precision: "float32", "bfloat16" or "float16". With the last two, model_fn receives its trainable variables and
+            float features in that dtype. The stored variables, their gradients and the optimizer stay in float32.
+            "float16" scales the loss and skips steps whose gradients overflow.
+        remat: what the backward pass recomputes instead of storing: "none", "dots" (everything except the results of
+            matrix products) or "full" (everything).
         accumulate_steps: micro-batches averaged into one step.
-        steps_per_dispatch: training steps run by one call of the device program, or "auto", which measures and says
-            what it chose.
-        batches_per_dispatch: batches of an evaluation or of predictions computed by one call of the device program,
-            where no hook wants each by itself; "auto": one, and 20 once that has proved faster and to give the same
-            bits.
-        prefetch: batches drawn ahead by a thread; 0 draws inline; "auto" measures.
-        check_inputs: whether a model's data contract checks labels and features on the host; it converts them either
-            way.
-        eval_loss: what `evaluate` calls "loss": "batch_mean" (mean over batches, as tf.estimator) or "example_mean".
-        allow_untrained: evaluate, predict and export freshly initialised variables instead of refusing.
-        allow_cast: restore a checkpoint whose dtypes differ from the model's.
-        grace_secs: seconds that may pass between SIGTERM and the end of the final save; after them the log says what is
-            waited for.
-        compile_cache: directory that keeps compiled programs, so that the next process starts without compiling;
-            "auto" is one in the user's cache directory, unless jax has been given one; None keeps none.
-        debug: run without jit, with finiteness checks of every output.
-        processes: the processes that train this model together: "auto" finds them in the environment (`estimator
-            launch`, TF_CONFIG, SLURM, Kubernetes, MPI), None is this one alone, or `ec.Processes(...)`.
-        default_hooks: run-level hooks of installed packages: True, False, or the names of the packages whose hooks run.
-        plugins_lock: a file of `estimator plugins lock`: a call with other plugins than it names is refused.
-        components: who takes a role of the core's own components: the name of an installed component, or None, which
-            leaves the role empty. Roles: "export_check" (never empty), "checkpoint_policy", and of hooks "nan_tensor",
-            "log", "step_counter", "summary_saver". What is kept here does not change with the mapping given.
+        steps_per_dispatch: training steps run by one call of the device program. "auto" measures, and logs its choice.
+        batches_per_dispatch: batches of an evaluation or prediction computed by one call of the device program, if no
+            hook needs each batch separately. "auto" starts with 1, and uses 20 once a trial was faster and returned the
+            same bits.
+        prefetch: batches that a thread draws ahead. 0 draws without a thread. "auto" measures.
+        check_inputs: whether the data contract of a model checks labels and features on the host. It converts them in
+            any case.
+        eval_loss: how `evaluate` computes "loss": "batch_mean" (mean over batches, as in tf.estimator) or
+            "example_mean".
+        allow_untrained: whether evaluate, predict and export accept freshly initialised variables. Default: they raise
+            an error.
+        allow_cast: whether to restore a checkpoint whose dtypes differ from those of the model.
+        grace_secs: seconds allowed between SIGTERM and the end of the final save. After that, the log names what the
+            run waits for.
+        compile_cache: directory of compiled programs, so that the next process starts without compiling. "auto" uses
+            the directory configured in jax, or else one in the user's cache directory. None configures no directory.
+        debug: whether to run without jit and check that every output is finite.
+        processes: the processes that train this model together. "auto" finds them in the environment (`estimator
+            launch`, TF_CONFIG, SLURM, Kubernetes, MPI). `ec.Processes(...)` lists them. None: this process alone.
+        default_hooks: whether run-level hooks of installed packages run: True, False, or the names of the packages
+            whose hooks run.
+        plugins_lock: a file written by `estimator plugins lock`. A call with other plugins than those in the file is
+            refused.
+        components: the component for each role of the core, by role: the name of an installed component, or None to
+            leave the role empty. The roles are "export_check" (never empty), "checkpoint_policy" and the hooks
+            "nan_tensor", "log", "step_counter" and "summary_saver". The config copies the mapping.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for values that cannot be used, before any work starts.
+        ArgumentError, ArgumentTypeError: a value cannot be used; raised before any work starts.
 
     Example:
         >>> config = RunConfig(model_dir="runs/one", save_checkpoints_steps=200)
@@ -209,7 +214,7 @@ class RunConfig:
     components: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def __new__(cls, *args: Any, **given: Any) -> RunConfig:
-        """Refuses unknown and removed arguments with a hint, which a dataclass by itself does not give."""
+        """Refuses unknown and removed arguments with a hint. A plain dataclass would not show one."""
         known = [field.name for field in fields(cls)]
         for name in given:
             if name not in known and name not in _REMOVED:
@@ -231,7 +236,7 @@ class RunConfig:
 
     @property
     def cluster(self) -> ClusterInfo:
-        """What TF_CONFIG says about this process and its peers."""
+        """The cluster that TF_CONFIG describes, as seen from this process."""
         return self._cluster  # type: ignore[attr-defined, no-any-return]
 
     @property
@@ -242,7 +247,7 @@ class RunConfig:
 
     @property
     def process_group(self) -> Processes | None:
-        """The processes that train this model together, None where this one is alone."""
+        """The processes that train this model together; None if this process is alone."""
         return self._process_group  # type: ignore[attr-defined, no-any-return]
 
     @property
@@ -270,7 +275,7 @@ class RunConfig:
         Setting one of save_checkpoints_steps and save_checkpoints_secs switches the other off.
 
         Raises:
-            ArgumentError: for a name that is not a field, or one of tf.estimator with a value that has no meaning here.
+            ArgumentError: the name is not a field, or is a field of tf.estimator with an unsupported value.
         """
         known = [field.name for field in fields(self)]
         for name in changes:

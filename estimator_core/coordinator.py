@@ -1,6 +1,6 @@
-"""The contract through which the processes of a run agree. `Alone` is a process that trains by itself.
+"""The contract through which the processes of a run agree. `Alone` is for a run with a single process.
 
-The loop only uses a `Coordinator`. It carries decisions, a few bytes of text each, and no arrays.
+The loop uses only a `Coordinator`. It transmits decisions, each a few bytes of text, and never arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["ALONE", "Alone", "Coordinator", "Lost"]
 
 @dataclass(frozen=True)
 class Lost:
-    """A process that is gone, and how that was noticed."""
+    """A lost process, and how the loss was detected."""
 
     index: int
     who: str
@@ -36,15 +36,15 @@ class Lost:
 
 
 class Coordinator(Protocol):
-    """The processes of a run, as one of them sees them. It is for rare decisions: no part of a batch passes through it.
+    """The processes of a run, as seen from one of them. It is for rare decisions. No part of a batch passes through it.
 
-    Every process makes the same calls for a topic in the same order. A topic may be used again. Each wait has a timeout
-    in seconds, and ends at once when a process is lost.
+    Every process makes the same calls for a topic in the same order. A topic may be reused. Each wait has a timeout in
+    seconds, and ends at once when a process is lost.
     """
 
     @property
     def index(self) -> int:
-        """The index of this process. 0 is the chief, which writes."""
+        """The index of this process. Process 0 is the chief, which writes."""
         ...
 
     @property
@@ -53,49 +53,49 @@ class Coordinator(Protocol):
         ...
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """The values of all processes, in order of their index. Waits for all.
+        """Returns the values of all processes, in order of their index. Waits for all of them.
 
         Args:
-            topic: what it is about; all processes ask about the same topics in the same order.
-            value: what this process says.
-            timeout: how long it waits for the others, in seconds.
+            topic: the name of the decision. All processes use the same topics in the same order.
+            value: the value of this process.
+            timeout: seconds to wait for the others.
 
         Raises:
-            ProcessLostError: one of them is gone, or has not arrived in time. The message names it.
+            ProcessLostError: a process is lost or did not arrive in time. The message names it.
         """
         ...
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """The value of process 0. The values of the others do not matter, but the call waits for them.
+        """Returns the value of process 0. The values of the others are ignored, but the call waits for them.
 
         Args:
-            topic: as of `agree`.
-            value: what this process says; may be None where it is not process 0.
-            timeout: how long it waits for the others, in seconds.
+            topic: see `agree`.
+            value: the value of this process; may be None except in process 0.
+            timeout: seconds to wait for the others.
 
         Raises:
-            ProcessLostError: as `agree`.
+            ProcessLostError: see `agree`.
         """
         ...
 
     def barrier(self, topic: str, timeout: float) -> None:
-        """Returns when all processes have arrived.
+        """Waits until all processes have arrived.
 
         Args:
-            topic: as of `agree`.
-            timeout: how long it waits for the others, in seconds.
+            topic: see `agree`.
+            timeout: seconds to wait for the others.
 
         Raises:
-            ProcessLostError: as `agree`.
+            ProcessLostError: see `agree`.
         """
         ...
 
     def fail(self, error: BaseException) -> None:
-        """Tells the others, without blocking, that this process ends with an error."""
+        """Informs the others, without blocking, that this process ends with an error."""
         ...
 
     def lost(self) -> Lost | None:
-        """The lost process; None while all are alive. A process that learns of a loss ends."""
+        """The lost process, or None while all are alive. A process that learns of a loss ends."""
         ...
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Coordinator(Protocol):
 
 
 class Alone:
-    """One process: every decision is its own, and the calls cost nothing.
+    """A single process. It makes every decision itself, and the calls cost nothing.
 
     Example:
         >>> alone = Alone()
@@ -116,11 +116,11 @@ class Alone:
     count = 1
 
     def agree(self, topic: str, value: str, timeout: float) -> list[str]:
-        """This process's value."""
+        """Returns the value of this process."""
         return [value]
 
     def tell(self, topic: str, value: str | None, timeout: float) -> str:
-        """This process's value."""
+        """Returns the value of this process."""
         return value or ""
 
     def barrier(self, topic: str, timeout: float) -> None:

@@ -1,6 +1,6 @@
-"""Every error this framework raises on purpose.
+"""Every error that this framework raises on purpose.
 
-Each class also derives from the built-in exception a caller would expect, so `except ValueError` keeps working.
+Each class also derives from the built-in exception that a caller would expect, so `except ValueError` keeps working.
 Messages say what happened, where, and what to do.
 """
 
@@ -41,7 +41,7 @@ class ArgumentTypeError(EstimatorError, TypeError):
 
 
 class ModelFnError(EstimatorError, ValueError):
-    """The user's model_fn (or what it returned) breaks its contract."""
+    """The user's model_fn, or its result, breaks the contract."""
 
 
 class VariableError(EstimatorError, ValueError):
@@ -60,7 +60,7 @@ class NanLossDuringTrainingError(EstimatorError, RuntimeError):
     """The loss or the weights are no longer finite.
 
     Attributes:
-        step: the first global step with a value that is not finite, where known.
+        step: the first global step with a value that is not finite; None if unknown.
     """
 
     def __init__(self, message: str, step: int | None = None) -> None:
@@ -89,7 +89,7 @@ class ModelDirLockedError(EstimatorError, RuntimeError):
 
 
 class SupersededError(EstimatorError, RuntimeError):
-    """Another run has become the writer of this model_dir; this one saves nothing more."""
+    """Another run has become the writer of this model_dir. This run does not save any more."""
 
 
 class ExportError(EstimatorError, RuntimeError):
@@ -97,14 +97,14 @@ class ExportError(EstimatorError, RuntimeError):
 
 
 class BackendUnavailableError(EstimatorError, RuntimeError):
-    """A device backend asked for by name cannot be used here."""
+    """The requested device backend cannot be used on this machine."""
 
 
 class ProcessLostError(EstimatorError, RuntimeError):
-    """Another process of the run was killed, has crashed, failed or fallen silent; this one cannot continue.
+    """Another process of the run was killed, crashed, failed or stopped responding, so this process cannot continue.
 
     Attributes:
-        index: the lost process.
+        index: the index of the lost process.
     """
 
     def __init__(self, message: str, index: int | None = None) -> None:
@@ -117,11 +117,11 @@ class PluginError(EstimatorError, RuntimeError):
 
 
 class PluginLookupError(PluginError, LookupError):
-    """No component of the kind and name asked for."""
+    """There is no component of the requested kind and name."""
 
 
 class PreemptedError(EstimatorError, RuntimeError):
-    """Training was asked to stop by the platform; its state is saved and can be resumed.
+    """The platform requested that training stops. The state is saved, and training can be resumed.
 
     Attributes:
         step: the global step that was saved.
@@ -132,5 +132,5 @@ class PreemptedError(EstimatorError, RuntimeError):
         self.step = step
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows of it: the message, since nothing has gone wrong in the code."""
+        """A notebook shows only the message, because the code did not fail."""
         return [str(self)]

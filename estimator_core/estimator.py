@@ -56,24 +56,24 @@ _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint"})
 
 
 class Estimator:
-    """Trains, evaluates, predicts with and exports the model a `model_fn` describes.
+    """Trains, evaluates, predicts with and exports the model that a `model_fn` describes.
 
     Args:
-        model_fn: `(features, labels, mode, params, config)`, any of them by name, `features` at least; returns an
-            `EstimatorSpec`. JAX traces it once to discover its variables, then once for every mode and batch shape.
+        model_fn: a function that returns an `EstimatorSpec`. It accepts `features` and any of `labels, mode, params,
+            config`, by name. JAX traces it once to discover its variables, then once for each mode and batch shape.
         model_dir: directory of checkpoints, events, evaluations and exports; default: `config.model_dir`, else a
             temporary one.
         config: a `RunConfig`.
-        params: passed to model_fn (copies of it) and to input_fn: a dict, an `HParams`, anything.
-        warm_start_from: where initial values come from: a `WarmStartSettings` or other `InitialValues`, or the path of
-            a checkpoint or model_dir, which estimator-warm-start reads.
+        params: a dict, an `HParams` or any other object. model_fn receives copies of it, and input_fn receives it too.
+        warm_start_from: the source of the initial values: a `WarmStartSettings` or other `InitialValues`, or the path
+            of a checkpoint or model_dir, which estimator-warm-start reads.
         host_transforms, label_transforms: `HostTransform`s applied on the host to the features and labels of every
-            batch, before the step. Those that model_fn carries as attributes of these names come first.
-        data_contract: an `ec.inputs.DataContract`; None: the attribute of this name of model_fn, if it has one.
+            batch, before the step. Transforms in attributes of model_fn with these names are applied first.
+        data_contract: an `ec.inputs.DataContract`. None: the attribute `data_contract` of model_fn, if it has one.
         plugins: the plugin registry; default: the installed plugins.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used; nothing has been written then.
+        ArgumentError, ArgumentTypeError: for arguments that cannot be used. Nothing is written in that case.
 
     Example:
         >>> import estimator_core as ec
@@ -127,7 +127,7 @@ class Estimator:
 
     @property
     def model_dir(self) -> str:
-        """Directory of checkpoints, events, evaluations and exports; of a URL, the copy that the run works in."""
+        """Directory of checkpoints, events, evaluations and exports. For a URL, the local copy that the run uses."""
         return str(self._place.path)
 
     @property
@@ -142,7 +142,7 @@ class Estimator:
 
     @property
     def history(self) -> History:
-        """What happened in this object's calls of train and evaluate."""
+        """The record of the `train` and `evaluate` calls of this object."""
         return self._history
 
     @property
@@ -152,7 +152,7 @@ class Estimator:
 
     @property
     def trace_counts(self) -> dict[str, int]:
-        """How often model_fn was traced: by mode, and "discovery"."""
+        """How often model_fn was traced, by mode and for "discovery"."""
         return dict(self._programs.traces)
 
     @property
@@ -182,18 +182,18 @@ class Estimator:
         """Trains, continuing from the newest checkpoint of model_dir.
 
         Args:
-            input_fn: returns batches; takes any of `mode, params, config, input_context`.
+            input_fn: returns batches; accepts any of `mode, params, config, input_context`.
             hooks: `Hook`s of this call.
-            steps: steps to make in this call. At most one of steps and max_steps; neither: until the input ends.
-            max_steps: the global step to stop at; a run that is there already does nothing.
+            steps: steps to run in this call; not together with max_steps. Neither: training ends with the input.
+            max_steps: the global step to stop at. If the run has already reached it, the call does nothing.
             saving_listeners: `CheckpointListener`s.
 
         Returns:
             self.
 
         Raises:
-            ArgumentError, ArgumentTypeError: before anything is done.
-            PreemptedError: when SIGTERM or SIGINT stopped it; the state is saved.
+            ArgumentError, ArgumentTypeError: an argument cannot be used; raised before any work starts.
+            PreemptedError: SIGTERM or SIGINT stopped the training. The state is saved.
         """
         return self._train(input_fn, hooks, steps, max_steps, saving_listeners, evaluations=None)
 
@@ -211,17 +211,17 @@ class Estimator:
 
         Args:
             input_fn: returns batches.
-            steps: number of batches; None: the whole input.
-            hooks: `Hook`s of this evaluation; they count batches.
-            checkpoint_path: a checkpoint to evaluate instead.
-            name: results go to `eval_dir(name)`.
+            steps: number of batches. None: the whole input.
+            hooks: `Hook`s of this evaluation. Their steps are batches.
+            checkpoint_path: a checkpoint to evaluate instead of the newest state.
+            name: the name of the evaluation. Results are written to `eval_dir(name)`.
             slices: see `EvalSpec`.
 
         Returns:
             Metrics by name, with "loss" and "global_step".
 
         Raises:
-            CheckpointNotFoundError: when nothing has been trained (see `RunConfig(allow_untrained=True)`).
+            CheckpointNotFoundError: nothing has been trained (see `RunConfig(allow_untrained=True)`).
         """
         check_input_fn(input_fn)
         check_steps("steps", steps)
@@ -242,14 +242,14 @@ class Estimator:
     ) -> Iterator[Any]:
         """Predicts, lazily: nothing runs before the first `next`.
 
-        It works on a snapshot of the state taken at the first `next`; training in between does not change it.
+        It uses a snapshot of the state taken at the first `next`. Training in between does not change it.
 
         Args:
             input_fn: returns batches; labels are dropped.
-            predict_keys: keys of a dict of predictions to compute, texts or others; all must exist. None or empty: all.
+            predict_keys: keys to compute of a dict of predictions. All must exist. None or empty: all keys.
             hooks: `Hook`s of this call.
             checkpoint_path: a checkpoint to predict with instead of the newest state.
-            yield_single_examples: one example at a time, or whole batches.
+            yield_single_examples: whether to yield one example at a time (True) or whole batches (False).
 
         Returns:
             A generator of dicts (or arrays); `close()` stops it and its threads.
@@ -262,9 +262,9 @@ class Estimator:
         return self._predict(input_fn, tuple(predict_keys or ()), checked, here, yield_single_examples)
 
     def predictor(self, checkpoint_path: str | None = None) -> Predictor:
-        """A function from features to predictions that keeps the model loaded: warm after its first call.
+        """A function that maps features to predictions and keeps the model loaded, so calls after the first are fast.
 
-        It works on a snapshot; `predictor.refresh()` takes the newest state.
+        It uses a snapshot of the state. `predictor.refresh()` loads the newest state.
         """
         from estimator_core.predictor import Predictor
 
@@ -278,14 +278,14 @@ class Estimator:
         return Predictor(devices, self._programs, state, functools.partial(self._prepared, checkpoint=checkpoint_path))
 
     def first_batch(self, input_fn: Callable[..., Any], hooks: Sequence[Any] | None = None) -> Batch | None:
-        """The first batch that `train` would draw, without training: its shapes are what a planner needs.
+        """The first batch that `train` would draw, without training, for example to plan memory from its shapes.
 
         Args:
             input_fn: returns batches.
-            hooks: `Hook`s of the training; `begin` of each is called, since inputs are made ready there.
+            hooks: `Hook`s of the training. `begin` of each hook is called, because hooks may prepare inputs there.
 
         Returns:
-            The batch, with transforms applied; None: the input is empty.
+            The batch, with transforms applied; None if the input is empty.
 
         Raises:
             ArgumentTypeError: the arguments cannot be used.
@@ -316,12 +316,12 @@ class Estimator:
         *,
         format: str = "stablehlo",
     ) -> str:
-        """Writes a time-stamped, self-contained export below `export_dir_base`; returns its path.
+        """Writes a time-stamped, self-contained export below `export_dir_base` and returns its path.
 
         Args:
-            export_dir_base: the directory of all exports.
+            export_dir_base: the parent directory of the exports.
             serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
-            assets_extra: files to add: name in the export to path.
+            assets_extra: paths of files to add, by their name in the export.
             checkpoint_path: a checkpoint to export instead of the newest state.
             experimental_mode: the mode to export.
             format: the name of an export format component.
@@ -343,7 +343,7 @@ class Estimator:
         *,
         format: str = "stablehlo",
     ) -> str:
-        """Writes several modes into one export, which share their variables."""
+        """Writes several modes into one export. They share their variables."""
         return self._start_export(export_dir_base, input_receiver_fn_map, assets_extra, checkpoint_path, format).wait()
 
     def start_export(
@@ -356,7 +356,7 @@ class Estimator:
         *,
         format: str = "stablehlo",
     ) -> PendingExport:
-        """As `export_saved_model`, but returns once the values are copied; `wait()` on the result returns the path."""
+        """Like `export_saved_model`, but returns once the values are copied. `wait()` then returns the path."""
         return self._start_export(
             export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, checkpoint_path, format
         )
@@ -387,7 +387,7 @@ class Estimator:
         )
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The directory of an evaluation's results; it need not exist."""
+        """The directory of the results of an evaluation. It may not exist yet."""
         return str(Path(self.model_dir) / ("eval" if not name else f"eval_{name}"))
 
     def latest_checkpoint(self) -> str | None:
@@ -396,7 +396,7 @@ class Estimator:
         return latest_checkpoint(self.model_dir)
 
     def latest_export(self, name: str | None = None) -> str | None:
-        """The newest export below `<model_dir>/export`, or below that of one exporter."""
+        """The newest export below `<model_dir>/export`, or the newest export of one exporter."""
         from estimator_core._export.directories import latest_export
 
         self._place.refresh(lambda: self._devices.processes)
@@ -408,7 +408,7 @@ class Estimator:
         """Names of all variables of the newest state.
 
         Raises:
-            CheckpointNotFoundError: when nothing has been trained.
+            CheckpointNotFoundError: nothing has been trained.
         """
         return sorted(self._variables_or_entries())
 
@@ -416,7 +416,7 @@ class Estimator:
         """The value of one variable of the newest state.
 
         Raises:
-            ArgumentError: for a name that does not exist.
+            ArgumentError: the name does not exist.
         """
         from estimator_core._checkpoint.read import ArrayEntry, load_variables
 
@@ -428,8 +428,8 @@ class Estimator:
         return load_variables(self.model_dir, [name])[name] if saved else np.array(values[name])
 
     def load_into(self, instance: Any, name: str) -> Any:
-        """Writes the trained values of the module that was given as `ec.module(instance, name=name)` back into the
-        instance; returns it.
+        """Writes trained values back into the module instance that was passed to `ec.module(instance, name=name)`.
+        Returns the instance.
         """
         from estimator_core._model.module import write_back
 
@@ -485,7 +485,7 @@ class Estimator:
         return self._preparation.around(input_fn, checkpoint or self.model_dir, *before)
 
     def _context(self, mode: str, name: str | None = None, checkpoint: str | None = None) -> RunContext:
-        """The context of a call: inside the call under way, or one of its own."""
+        """The context of a call: part of the call in progress, or a new one."""
         directory = Path(self.eval_dir(name) if mode == ModeKeys.EVAL else self.model_dir)
         call = CallOf(mode=mode, name=name, directory=directory, checkpoint=checkpoint)
         if self._open.context is not None:
@@ -495,7 +495,7 @@ class Estimator:
 
     @contextlib.contextmanager
     def _entered(self, context: RunContext) -> Generator[None]:
-        """Within, calls of this Estimator are made inside the call of a context."""
+        """Inside the block, calls of this Estimator are part of the call of a context."""
         before, self._open.context = self._open.context, context
         try:
             with self._state.trained_here():
@@ -526,7 +526,7 @@ class Estimator:
         ).execute()
 
     def _slicing(self, slices: Sequence[Any]) -> tuple[Any, ...]:
-        """The hook that evaluates slices, where there are any: a component."""
+        """The hook that evaluates slices, if there are any. It is a component."""
         return (self._plugins.get("hook", self._plugins.default("hook", "slices"))(slices),) if slices else ()
 
     def _predict(
@@ -537,7 +537,7 @@ class Estimator:
         checkpoint_path: str | None,
         single: bool,
     ) -> Iterator[Any]:
-        """A generator: its context is that of the first `next`."""
+        """A generator. Its context is the one at the first `next`."""
         from estimator_core._loop.predict_call import PredictCall
         from estimator_core._loop.predictions import ended_at_exit
 

@@ -1,4 +1,4 @@
-"""Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
+"""Exports: signatures, receivers, contracts of exporters and formats. estimator-exporters writes the formats."""
 
 from estimator_core import _moved
 from estimator_core._export.contract import (

@@ -1,4 +1,4 @@
-"""The contract of heads: the part of a model after its last hidden layer."""
+"""The contract of heads. A head is the part of a model after its last hidden layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Head"]
 
 @runtime_checkable
 class Head(Protocol):
-    """Turns logits and labels into loss, metrics, predictions and serving signatures.
+    """Computes the loss, metrics, predictions and serving signatures from logits and labels.
 
     `estimator_heads.BaseHead` writes `create_estimator_spec` for heads that define `loss`, `predictions` and `metrics`.
 
@@ -25,7 +25,7 @@ class Head(Protocol):
 
     @property
     def name(self) -> str | None:
-        """Suffix of metric and summary keys (`auc/name`)."""
+        """The suffix of metric and summary keys (`auc/name`)."""
         ...
 
     @property
@@ -41,17 +41,17 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> Array:
-        """The scalar loss, float32 [], including the regularization losses. Rows of weight 0 do not count.
+        """The scalar loss, float32 [], including the regularization losses. Rows with weight 0 do not count.
 
         Args:
-            labels: labels of the batch, as the input has them: an array [batch, ...], or a tree of them.
-            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
-            features: features of the batch by name, [batch, ...] each; None where the head reads none.
+            labels: labels of the batch, as the input yields them: an array [batch, ...], or a tree of arrays.
+            logits: float32 [batch, logits_dimension], or a tree of such arrays if the head accepts several.
+            features: features of the batch by name, [batch, ...] each; None if the head reads no features.
             mode: one of `ModeKeys`.
-            regularization_losses: scalars, in the unit of the loss.
+            regularization_losses: scalars on the scale of the loss.
 
         Raises:
-            ValueError: labels and logits do not fit each other or the head.
+            ValueError: labels and logits do not match each other or the head.
         """
         ...
 
@@ -59,8 +59,8 @@ class Head(Protocol):
         """Predictions by key, [batch, ...] each: those in `keys`, or all.
 
         Args:
-            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
-            keys: which ones, None for all.
+            logits: float32 [batch, logits_dimension], or a tree of such arrays if the head accepts several.
+            keys: keys of the predictions to return. None: all.
         """
         ...
 
@@ -72,17 +72,17 @@ class Head(Protocol):
         mode: str | None = None,
         regularization_losses: Sequence[Array] | None = None,
     ) -> dict[str, Metric]:
-        """Streaming metrics of one batch by key.
+        """The streaming metrics of one batch, by key.
 
         Args:
-            labels: labels of the batch, as the input has them: an array [batch, ...], or a tree of them.
-            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
-            features: features of the batch by name, [batch, ...] each; None where the head reads none.
+            labels: labels of the batch, as the input yields them: an array [batch, ...], or a tree of arrays.
+            logits: float32 [batch, logits_dimension], or a tree of such arrays if the head accepts several.
+            features: features of the batch by name, [batch, ...] each; None if the head reads no features.
             mode: one of `ModeKeys`.
-            regularization_losses: scalars, in the unit of the loss.
+            regularization_losses: scalars on the scale of the loss.
 
         Raises:
-            ValueError: labels and logits do not fit each other or the head.
+            ValueError: labels and logits do not match each other or the head.
         """
         ...
 
@@ -103,16 +103,16 @@ class Head(Protocol):
         Args:
             features: features of the batch by name, [batch, ...] each.
             mode: one of `ModeKeys`.
-            logits: float32 [batch, logits_dimension], or a tree of them where the head takes several.
+            logits: float32 [batch, logits_dimension], or a tree of such arrays if the head accepts several.
             labels: labels of the batch, [batch, ...]; None in prediction.
-            optimizer: what trains the variables; needed in training where `train_op_fn` is None.
-            trainable_variables: paths of the variables to train, None for all.
-            train_op_fn: makes the train_op of the loss; used instead of `optimizer`.
-            update_ops: what else a training step does.
+            optimizer: trains the variables; required in training unless `train_op_fn` is set.
+            trainable_variables: paths of the variables to train. None: all.
+            train_op_fn: a function from the loss to the train_op; replaces `optimizer`.
+            update_ops: further updates of a training step.
             regularization_losses: scalars, added to the loss.
 
         Raises:
-            ValueError: labels and logits do not fit each other or the head, or an argument that the mode needs is
+            ValueError: labels and logits do not match each other or the head, or an argument that the mode requires is
                 missing.
         """
         ...

@@ -1,7 +1,7 @@
-"""The contracts of hooks and checkpoint listeners: what happens around a step.
+"""The contracts of hooks, checkpoint policies and checkpoint listeners, which run around the steps of a call.
 
-A hook says when it next wants control. Between those steps it costs nothing, and the loop may dispatch several steps at
-once.
+A hook requests the step at which it next wants control. Between these steps it costs nothing, and the loop may dispatch
+several steps at once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 
 
 class StepOutputs(Protocol):
-    """What one dispatch computed, read lazily: nothing is copied from the device before it is requested.
+    """The outputs of one dispatch. An output is copied from the device only when it is read.
 
-    `out["loss"]` is the value of the last step of the dispatch, with the shape it has in a single step;
-    iterating yields the names.
+    `out["loss"]` is the value of the last step of the dispatch, with the shape of a single step. Iterating yields the
+    names.
     """
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -52,7 +52,7 @@ class StepOutputs(Protocol):
 
     @property
     def steps(self) -> range:
-        """The global steps this dispatch completed."""
+        """The global steps that this dispatch completed."""
         ...
 
 
@@ -62,12 +62,12 @@ class Wake:
 
     Attributes:
         step: after this global step; None: no step.
-        time: or at this `time.monotonic()`, if that comes first. It is looked at once per dispatch.
+        time: or at this `time.monotonic()`, if that comes first. The loop checks it once per dispatch.
         within: `after_step` may be called up to this many steps late. Meanwhile the loop sends more steps to the
-            device, so that it is busy while the hook reads values. `after_step` gets the outputs and the number of its
-            own step; what `run` shows (step, batch, batch_size, variables) may be ahead of it. A hook must not be due
+            device, to keep it busy while the hook reads values. `after_step` receives the number and the outputs of its
+            own step, but `run` (step, batch, batch_size, variables) may be ahead of that step. A hook must not be due
             again within these steps, nor request a stop at an exact step.
-        joins: also whenever another hook has control.
+        joins: whether this hook also gets control whenever another hook has control.
 
     Example:
         >>> Wake(step=100, within=99)
@@ -105,7 +105,7 @@ class RunState(Protocol):
 
 
 class Run(Protocol):
-    """What a hook sees of the train, evaluate or predict call that it runs in."""
+    """The train, evaluate or predict call that a hook runs in."""
 
     @property
     def mode(self) -> str:
@@ -114,7 +114,7 @@ class Run(Protocol):
 
     @property
     def name(self) -> str | None:
-        """The name of the evaluation, None in training."""
+        """The name of the evaluation; None in training."""
         ...
 
     @property
@@ -129,12 +129,12 @@ class Run(Protocol):
 
     @property
     def last_step(self) -> int | None:
-        """The global step at which this call stops by itself, if known."""
+        """The global step at which this call ends without a stop request; None if unknown."""
         ...
 
     @property
     def batch_size(self) -> int:
-        """Examples in the newest batch (all processes together)."""
+        """Number of examples in the newest batch, over all processes."""
         ...
 
     @property
@@ -149,17 +149,17 @@ class Run(Protocol):
 
     @property
     def params(self) -> Any:
-        """The params or HParams that model_fn gets."""
+        """The params or HParams that model_fn receives."""
         ...
 
     @property
     def model_dir(self) -> Path:
-        """Where the run writes."""
+        """The directory that the run writes to."""
         ...
 
     @property
     def summaries(self) -> SummaryWriter:
-        """The event file of this run; a no-op object if summaries are off or this process does not write."""
+        """The event file of this run. It does nothing if summaries are off or if this process does not write."""
         ...
 
     @property
@@ -171,7 +171,7 @@ class Run(Protocol):
 
     @property
     def output_kinds(self) -> Mapping[str, str]:
-        """What each output is: "scalar", "histogram", "image", "text", "tensor", "metric", or "constant" (a
+        """The kind of each output: "scalar", "histogram", "image", "text", "tensor", "metric", or "constant" (a
         hyperparameter of the optimizer that no schedule changes).
         """
         ...
@@ -183,12 +183,12 @@ class Run(Protocol):
 
     @property
     def batch(self) -> Any:
-        """The newest batch on the host, when a hook is due: features, labels, host-only features, size."""
+        """The newest batch on the host when a hook is due: features, labels, host features and size."""
         ...
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the run stops, once a stop is requested."""
+        """The reason of the requested stop; None before a request."""
         ...
 
     @property
@@ -209,7 +209,9 @@ class Run(Protocol):
         ...
 
     def request_stop(self, reason: str) -> None:
-        """Ends the loop after the dispatch under way. `reason` says why. The remaining hooks still see its step."""
+        """Ends the loop after the current dispatch, for a `reason` in words. The remaining hooks still see the step of
+        this dispatch.
+        """
         ...
 
     def fetch(self, name: str) -> None:
@@ -218,66 +220,71 @@ class Run(Protocol):
 
     def follow(self, name: str) -> None:
         """Declares, in `begin`, that the hook wants the output `name` of every step. Its values are delivered to
-        `on_values`, stacked, and do not interrupt a dispatch. In `after_create` it may name what every step returns
-        anyway: in an evaluation, the loss alone.
+        `on_values`, stacked, and do not interrupt a dispatch. In `after_create`, only outputs that every step returns
+        anyway may be named: in an evaluation, only the loss.
         """
         ...
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
         """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`.
 
-        It is called when the input is drawn, on numpy arrays, including strings.
+        The function is called with numpy arrays, including arrays of strings, when a batch is drawn.
         """
         ...
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Seconds of a training call so far: "step", "input", "compile", "hooks", "evaluation" and "checkpoint"."""
+        """Seconds that a training call has spent so far in "step", "input", "compile", "hooks", "evaluation" and
+        "checkpoint".
+        """
         ...
 
     @property
     def hook_seconds(self) -> Mapping[str, float]:
-        """Seconds of this call so far in each hook, by its class."""
+        """Seconds that this call has spent so far in each hook, by class name."""
         ...
 
     @property
     def activity(self) -> str:
-        """What the call spends its time on at the moment: a name in `seconds`. Any thread may read it."""
+        """The current activity of the call: a name in `seconds`. Any thread may read it."""
         ...
 
     @property
     def input_part(self) -> tuple[int, int]:
-        """Which part of the input this process draws, and how many parts there are."""
+        """The index of the part of the input that this process draws, and the number of parts."""
         ...
 
     @property
     def input_rows(self) -> Callable[[int], np.ndarray]:
-        """From the number of rows of a global batch (`run.batch.total`) to the rows of this process, ascending."""
+        """A function from the number of rows of a global batch (`run.batch.total`) to the rows of this process,
+        ascending.
+        """
         ...
 
     @property
     def batch_metrics(self) -> Callable[[Any, Any, Any, Any], dict[str, Metric]]:
-        """`(state, features, labels, weights)` to the metrics of one batch of an evaluation, from `after_create` on.
+        """A function of `(state, features, labels, weights)` that returns the metrics of one evaluation batch.
+        Available from `after_create` on.
 
-        It is pure, for use in a trace, and the same object in all evaluations of one model and batch form. `state` is
-        `run.state`. Features and labels are as in `run.batch`. `weights` is float32 [rows], 1 for an example that
-        counts and 0 for one that does not.
+        It is pure and may be traced. It is the same object in all evaluations with the same model and batch structure.
+        `state` is `run.state`. Features and labels have the form of `run.batch`. `weights` is float32 [rows]: 1 for an
+        example that counts, 0 for one that does not.
         """
         ...
 
     def add_result(self, name: str, value: Any) -> None:
-        """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. It is a number, an
-        array, or a list of JSON values. Only `metrics.jsonl` keeps such a list.
+        """Adds a `value` under a `name` to the results of an evaluation, in `end` at the latest. The value is a number,
+        an array, or a list of JSON values. Lists are written only to `metrics.jsonl`.
 
         Raises:
-            HookError: at the end of the evaluation, if the name is that of a metric.
+            HookError: a metric has the same name; raised at the end of the evaluation.
         """
         ...
 
     def step_flops(self) -> float | None:
         """Floating point operations of a training step, as XLA counts them before optimisation.
 
-        None before the first step, in evaluation and prediction, and if XLA does not report it.
+        It is None before the first step, in evaluation and prediction, and if XLA does not report it.
         """
         ...
 
@@ -291,8 +298,8 @@ class Run(Protocol):
         ...
 
     def assign(self, values: Mapping[str, Any]) -> None:
-        """Replaces variables and model state by path in a training run. The next step starts from the new values, host
-        or device arrays of the same shapes.
+        """Replaces variables and model state of a training run, by path. The values are host or device arrays of the
+        same shapes. The next step starts from them.
 
         Raises:
             HookError: a path does not exist, or a shape differs.
@@ -300,7 +307,9 @@ class Run(Protocol):
         ...
 
     def swapped(self, values: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Within, evaluations see other values of some trainable variables, device arrays by path, without a copy."""
+        """Inside the block, evaluations use other values of some trainable variables: device arrays by path. Nothing is
+        copied.
+        """
         ...
 
 
@@ -316,7 +325,7 @@ class SummaryWriter(Protocol):
         ...
 
     def image(self, tag: str, image: Any, step: int) -> None:
-        """Height x width x channels, uint8 or float in [0, 1]."""
+        """Writes an image: height x width x channels, uint8 or float in [0, 1]."""
         ...
 
     def text(self, tag: str, text: str, step: int) -> None:
@@ -324,7 +333,7 @@ class SummaryWriter(Protocol):
         ...
 
     def event(self, event: Any, step: int) -> None:
-        """Writes a `tensorboardX.proto.event_pb2.Event`, whose step and wall time are set here: data of TensorBoard's
+        """Writes a `tensorboardX.proto.event_pb2.Event` and sets its step and wall time. Use it for data of TensorBoard
         plugins, such as a graph or hyperparameters.
         """
         ...
@@ -335,12 +344,12 @@ class SummaryWriter(Protocol):
 
 
 class Hook:
-    """Base of all hooks. Every method does nothing. Override those you need.
+    """Base class of all hooks. Every method does nothing by default. Override the ones you need.
 
     The calls in training, in order:
 
     - `begin`: the devices are ready and input_fn has been called, but no batch has been drawn. For hooks of the
-      EstimatorSpec, it follows discovery.
+      EstimatorSpec, it is called after discovery.
     - `after_create`: the first batch has been seen, the state is initialised or restored, and output names are known.
     - `before_step`: before the step whose completion this hook waits for.
     - `after_step`: after that step.
@@ -362,26 +371,27 @@ class Hook:
         True
     """
 
-    #: Stable key of this hook's state in checkpoints; the class name unless set. Two hooks of one name are
-    #: numbered in list order.
+    #: Stable key of the hook's state in checkpoints. Default: the class name. Hooks with the same name are numbered in
+    #: list order.
     name: ClassVar[str | None] = None
-    #: The place of the hook among those of plugins and of the call. Hooks of one place keep their order.
+    #: Where the hook runs relative to the hooks of plugins and of the call. Hooks with the same place keep their order.
     place: ClassVar[Literal["early", "normal", "late"]] = "normal"
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Refuses reserved names that are not members: `before_*`, `after_*`, `on_*`, and members of earlier versions.
+        """Refuses methods with reserved names that are not members: `before_*`, `after_*`, `on_*`, and members of
+        earlier versions.
 
         Raises:
-            HookError: there is such a name. The message names the class, the name and the remedy.
+            HookError: the class defines such a method. The message names the class, the method and the remedy.
         """
         super().__init_subclass__(**arguments)
         check_members(cls)
 
     def begin(self, run: Run) -> None:
-        """Called once before the first batch is drawn. `run` says what call it is."""
+        """Called once before the first batch is drawn. `run` describes the call."""
 
     def after_create(self, run: Run) -> None:
-        """Called once when the state of `run` is ready and the first batch has been seen."""
+        """Called once, when the state of `run` is ready and the first batch has been drawn."""
 
     def before_step(self, run: Run, step: int) -> None:
         """Called before a dispatch that completes a requested step.
@@ -397,19 +407,19 @@ class Hook:
         Args:
             run: the call.
             step: the global step after the dispatch.
-            out: outputs of the step by name, such as "loss", float32 []. Reading one waits for the device.
+            out: outputs of the step by name, such as "loss", float32 []. Reading an output waits for the device.
         """
 
     def before_last_save(self, run: Run) -> None:
-        """Called when training has ended without an error or an interruption, after the last evaluation and before the
-        last save. The run ends with the variables that are replaced here.
+        """Called when training has ended without an error or interruption, after the last evaluation and before the
+        last save. Variables that are replaced here are the final variables of the run.
         """
 
     def end(self, run: Run) -> None:
         """Called once at the end of `run`, whatever happened."""
 
     def next_step(self, step: int) -> int | Wake | None:
-        """When this hook wants control next: after a global step (> `step`), as a `Wake` says, or never (None).
+        """When this hook next wants control: after a global step (> `step`), according to a `Wake`, or never (None).
 
         It is called after `after_create` and after each `after_step`. `Wake.within` counts only if the class that
         defines `after_step`, or a subclass, also defines `next_step`. Default: every step for hooks that override
@@ -419,13 +429,14 @@ class Hook:
         return step + 1 if per_step else None
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Gets the outputs that `run.follow` named, some time after the steps ran (values[name].shape ==
-        (len(steps), *shape)), in order, with none missing at `end`. Steps whose outputs differ in shape come in calls
-        of their own. A name that these steps do not produce, because of the shape of their batches, is not in `values`.
+        """Receives the outputs that `run.follow` named, some time after the steps ran. Steps arrive in order, and all
+        have arrived before `end`. `values[name].shape` is `(len(steps), *shape)`. Steps whose outputs differ in shape
+        arrive in separate calls. A name that these steps do not produce, because of the shape of their batches, is not
+        in `values`.
         """
 
     def state(self) -> Mapping[str, Any]:
-        """What must survive a resume: JSON values or numpy arrays."""
+        """Everything that must survive a resume: JSON values or numpy arrays."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -434,15 +445,17 @@ class Hook:
 
 @runtime_checkable
 class SeesBatches(Protocol):
-    """An optional contract of evaluation hooks that see every batch of the input before host transforms."""
+    """An optional contract for evaluation hooks that see every batch of the input before host transforms."""
 
     def see(self, features: Any, labels: Any) -> None:
-        """Called when a batch is drawn, in the order of the batches, perhaps ahead of their steps and in a thread."""
+        """Called when a batch is drawn, in order. The call may come before the step of the batch and from another
+        thread.
+        """
         ...
 
 
 class CheckpointPolicy:
-    """Decides when checkpoints are saved, and nothing else: the training call evaluates, saves and tells listeners.
+    """Decides when checkpoints are saved, and nothing else. The training call evaluates, saves and calls listeners.
 
     A save on interruption, or before the error of an evaluation is raised, ignores the policy and does not shift its
     cadence. With several processes, each has its own policy, so all must decide alike.
@@ -455,30 +468,30 @@ class CheckpointPolicy:
         [1, 2, 4, 4, 8]
     """
 
-    #: The name under which a checkpoint holds the policy's state; the class name unless set.
+    #: The key of the policy's state in checkpoints. Default: the class name.
     name: ClassVar[str | None] = None
 
     def at_start(self, run: Run) -> bool:
-        """Whether to save the state that the run starts from, if no checkpoint has it. Called once, after `restore`."""
+        """Whether to save the initial state of the run if no checkpoint contains it. Called once, after `restore`."""
         return True
 
     def next_step(self, step: int) -> int | Wake | None:
-        """When to save next: after a global step (> `step`), as a `Wake` says (`within` does not count), or never
-        (None). It is called once after `at_start` and once after each of these saves.
+        """When to save next: after a global step (> `step`), according to a `Wake` (`within` is ignored), or never
+        (None). It is called once after `at_start`, and once after each save that it requested.
         """
         return None
 
     def saved(self, run: Run, step: int) -> None:
-        """Called when a save of `run` that `next_step` requested begins, before its evaluations. `step` is its global
-        step. The checkpoint holds the state of the policy after this call.
+        """Called when a save that `next_step` requested begins, before its evaluations. `step` is the global step of
+        `run`. The checkpoint stores the state of the policy after this call.
         """
 
     def at_end(self, run: Run) -> bool:
-        """Whether to save the last step after `run` ended by itself. `train_and_evaluate` saves it anyway."""
+        """Whether to save the last step after `run` ended normally. `train_and_evaluate` always saves it."""
         return True
 
     def state(self) -> Mapping[str, Any]:
-        """What must survive a resume: JSON values or numpy arrays."""
+        """Everything that must survive a resume: JSON values or numpy arrays."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -496,12 +509,12 @@ class SavedCheckpoint(Protocol):
 
     @property
     def path(self) -> str:
-        """The committed directory. Waits for the commit."""
+        """The committed directory. Reading it waits for the commit."""
         ...
 
 
 class CheckpointListener:
-    """Called around each checkpoint, in list order.
+    """Runs code around each checkpoint. Listeners are called in list order.
 
     Example:
         >>> class Announce(CheckpointListener):
@@ -516,8 +529,8 @@ class CheckpointListener:
         """Called just before the state is copied."""
 
     def after_save(self, run: Run, step: int, checkpoint: SavedCheckpoint) -> bool | None:
-        """Called after the save was started. Reading `checkpoint.path` waits for its commit. True requests that
-        training stops.
+        """Called after the save was started. Reading `checkpoint.path` waits for its commit. Return True to stop
+        training.
         """
         return None
 

@@ -1,10 +1,10 @@
-"""The hook specifications: every function that a plugin module may define.
+"""The hook specifications: all functions that a plugin module may define.
 
-A plugin module implements a specification by defining a function with its name (`estimator_...`). `hookimpl` is needed
-only to move an implementation to the front or the back (`@hookimpl(tryfirst=True)`). Arguments may be left out, but not
+A plugin module implements a specification by defining a function with its name (`estimator_...`). `hookimpl` is
+required only to call an implementation first or last (`@hookimpl(tryfirst=True)`). Arguments may be omitted, but not
 renamed. If several plugins implement one specification, they are called in the order of their entry-point names.
-Declarations are called once, when the plugins are loaded. The others are called as described. An exception in a
-run-level hook is logged with the plugin's name and does not stop the run, unless plugins are strict
+Declarations are called once, when the plugins are loaded. Each of the other functions describes when it is called. An
+exception in a run-level hook is logged with the plugin's name and does not stop the run, unless plugins are strict
 (`ESTIMATOR_STRICT_PLUGINS=1`).
 """
 
@@ -42,10 +42,10 @@ __all__ = [
 
 #: The project of the markers of pluggy.
 PROJECT = "estimator"
-#: How the name of every hook specification begins.
+#: The prefix of the names of all hook specifications.
 PREFIX = "estimator_"
 PLUGIN_API = (1, 3)
-"""The contract of this core, (major, minor). A plugin states the one it was made for as `ESTIMATOR_PLUGIN_API`."""
+"""The contract version of this core, (major, minor). A plugin states its version as `ESTIMATOR_PLUGIN_API`."""
 
 #: Marks a function of a plugin that implements a hook specification.
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -57,7 +57,7 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 def estimator_components() -> Sequence[Component]:
     """Declares what users can look up by name: heads, hooks, exporters, backends and the other `KINDS`.
 
-    Called once, when the plugins are loaded. Must not import what it declares.
+    Called once, when the plugins are loaded. It must not import the components that it declares.
 
     Example:
         >>> from estimator_core.plugins import Component
@@ -83,7 +83,7 @@ def estimator_commands() -> Sequence[Command]:
 
 @hookspec
 def estimator_options() -> Sequence[Option]:
-    """Declares the plugin's own settings. The other hooks get their values as `options`.
+    """Declares the plugin's own settings. The other functions receive the values as `options`.
 
     Called once, when the plugins are loaded.
 
@@ -99,8 +99,8 @@ def estimator_options() -> Sequence[Option]:
 def estimator_kinds() -> Sequence[Kind]:
     """Defines kinds of components that other plugins may provide, with their contracts and suites; since contract 1.1.
 
-    Called once, when the plugins are loaded, before the components of any plugin are collected. Must not import what it
-    names.
+    Called once, when the plugins are loaded, before the components of any plugin are collected. It must not import the
+    objects that it names.
 
     Example:
         >>> from estimator_core.plugins import Kind
@@ -120,18 +120,18 @@ def estimator_kinds() -> Sequence[Kind]:
 
 @hookspec
 def estimator_capabilities() -> Sequence[str]:
-    """Declares what the plugin does to runs that did not request it; since contract 1.2.
+    """Declares how the plugin affects runs that did not request it; since contract 1.2.
 
-    Called once, when the plugins are loaded. The opening line of every run and its manifests name what each plugin
-    does. What is not declared is refused. A plugin written for an older contract counts as declaring what it
-    implements, without "priority".
+    Called once, when the plugins are loaded. The opening line of every run and its manifests list these capabilities. A
+    plugin that does something undeclared is refused. A plugin for an older contract is treated as if it declared
+    everything it implements, except "priority".
 
     - "adds_hooks": implements `estimator_run_hooks`.
     - "changes_batches": its hooks, or `estimator_run_hooks` itself, call `run.transform_batches`.
     - "reads_metrics": implements `estimator_evaluation_finished`.
     - "rehearses": implements `estimator_rehearse`.
-    - "network": sends or fetches something in runs. Nothing refuses it there; `PluginSuite` does.
-    - "priority": its backends, module adapters and formats are used before those of the core and of other plugins,
+    - "network": sends or fetches data during runs. A run does not enforce this declaration, but `PluginSuite` does.
+    - "priority": its backends, module adapters and formats take precedence over those of the core and of other plugins,
       unless the user chooses.
 
     Example:
@@ -145,9 +145,9 @@ def estimator_capabilities() -> Sequence[str]:
 def estimator_hookspecs() -> Any:
     """Defines hook specifications that other plugins may implement; since contract 1.1.
 
-    Called once, when the plugins are loaded, before any implementation is looked for. Returns a module or class whose
-    specifications are marked with `hookspec`. An implementation whose name does not begin with `estimator_` is marked
-    with `hookimpl`. The plugin that defines one calls it with `Plugins.call`.
+    Called once, when the plugins are loaded, before implementations are collected. Returns a module or class whose
+    specifications are marked with `hookspec`. An implementation whose name does not begin with `estimator_` must be
+    marked with `hookimpl`. The plugin that defines a specification calls it with `Plugins.call`.
 
     Example:
         >>> from estimator_core.plugins import hookspec
@@ -164,10 +164,10 @@ def estimator_hookspecs() -> Any:
 def estimator_rehearse(
     estimator: Any, train_spec: Any, eval_specs: Sequence[Any], options: Mapping[str, Any]
 ) -> Sequence[Exception]:
-    """Returns what would fail later in a `train_and_evaluate`; since contract 1.3.
+    """Returns the errors that a `train_and_evaluate` call would raise later; since contract 1.3.
 
-    Called in a process that trains, before anything is written or computed. If there are faults, the run is refused
-    with all of them. `RunConfig.default_hooks` switches it off, all or by package.
+    Called in a process that trains, before anything is written or computed. If any plugin returns errors, the run is
+    refused and all of them are shown. `RunConfig.default_hooks` disables it for all packages or for some.
 
     Args:
         estimator: the Estimator.
@@ -184,13 +184,14 @@ def estimator_rehearse(
 
 @hookspec
 def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
-    """Returns hooks that join every train, evaluate and predict call, after the core's hooks and before the user's.
+    """Returns hooks for every train, evaluate and predict call. They run after the hooks of the core and before those
+    of the user.
 
-    Called once per call, before `begin` of any hook. Return fresh objects each time. Check `run.mode` to join only some
-    calls.
+    Called once per call, before `begin` of any hook. Return new objects each time. Check `run.mode` to add hooks only
+    to some calls.
 
     Args:
-        run: the call that starts; its state is not ready yet.
+        run: the call that starts. Its state is not ready yet.
         options: the plugin's own options by name.
 
     Example:
@@ -203,12 +204,12 @@ def estimator_run_hooks(run: Run, options: Mapping[str, Any]) -> Sequence[Hook]:
 
 @hookspec
 def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
-    """Observes that a train, evaluate or predict call starts.
+    """Observes the start of a train, evaluate or predict call.
 
     Called after `estimator_run_hooks` and before `begin` of the hooks.
 
     Args:
-        run: the call that starts; its state is not ready yet.
+        run: the call that starts. Its state is not ready yet.
         options: the plugin's own options by name.
 
     Example:
@@ -219,11 +220,11 @@ def estimator_run_start(run: Run, options: Mapping[str, Any]) -> None:
 
 @hookspec
 def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[str, Any]) -> None:
-    """Observes that a call ended. Called after `end` of the hooks, whatever happened.
+    """Observes the end of a call. Called after `end` of the hooks, even after an error.
 
     Args:
         run: the call that ended.
-        error: the exception that ended it, None after success.
+        error: the exception that ended the call; None after success.
         options: the plugin's own options by name.
 
     Example:
@@ -236,8 +237,8 @@ def estimator_run_end(run: Run, error: BaseException | None, options: Mapping[st
 def estimator_checkpoint_saved(run: Run, step: int, path: str, options: Mapping[str, Any]) -> None:
     """Observes that a checkpoint was committed to disk.
 
-    Called once per commit, even in a run that fails: between two steps soon after it, or at the end of the call. A
-    checkpoint whose commit failed is not announced.
+    Called once per commit, even if the run fails later. The call comes between two steps soon after the commit, or at
+    the end of the run. A checkpoint whose commit failed is not announced.
 
     Args:
         run: the training call that saved it.
@@ -256,8 +257,8 @@ def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options:
     """Observes the result of an evaluation.
 
     Args:
-        run: the evaluate call; `run.name` is the name of the evaluation.
-        metrics: what `evaluate` returns, by metric name, `global_step` included.
+        run: the evaluate call. `run.name` is the name of the evaluation.
+        metrics: the result of `evaluate`: values by metric name, including `global_step`.
         options: the plugin's own options by name.
 
     Example:
@@ -268,7 +269,7 @@ def estimator_evaluation_finished(run: Run, metrics: Mapping[str, Any], options:
 
 @hookspec
 def estimator_export_written(estimator: Any, path: str, format_name: str, options: Mapping[str, Any]) -> None:
-    """Observes that an export was written, read back and compared with the estimator.
+    """Observes an export that was written, read back and compared with the estimator.
 
     Args:
         estimator: the Estimator that was exported.

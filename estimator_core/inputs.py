@@ -1,4 +1,4 @@
-"""Inputs: batches, where an input stands, host transforms, and the inputs that ship with the core."""
+"""Inputs: batches, positions of an input, host transforms, and the inputs that ship with the core."""
 
 from estimator_core import _moved
 from estimator_core._inputs import Batch, BatchSource, InputContext, InputFn, InputOptions, InputPosition, open_input

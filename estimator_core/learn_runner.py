@@ -1,4 +1,4 @@
-"""`learn_runner.run` and `learn_runner.tune`: they live in estimator-experiment."""
+"""`learn_runner.run` and `learn_runner.tune`, from the package estimator-experiment."""
 
 from estimator_core import _moved
 

@@ -1,6 +1,6 @@
-"""Traces of an Estimator without values: before a run, or for devices that need not be there.
+"""Traces of an Estimator without values: before a run, or for devices that do not have to exist.
 
-Planners compile and count a step. A population makes the steps of several runs together.
+Planners compile a step and count its operations. A population runs the steps of several runs together.
 """
 
 from estimator_core._loop.rehearsal import Rehearsal

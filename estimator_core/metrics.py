@@ -1,4 +1,4 @@
-"""Streaming metrics: pytrees that merge exactly and compute at the end."""
+"""Streaming metrics: pytrees that merge exactly and are computed at the end."""
 
 from typing import TYPE_CHECKING
 

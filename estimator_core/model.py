@@ -1,4 +1,4 @@
-"""Variables, the modules that use them, and everything a `model_fn` says while it is traced."""
+"""Variables, the modules that use them, and the outputs that a `model_fn` declares while it is traced."""
 
 from estimator_core._jax_values import computed_by_host, is_in_host_memory, is_traced
 from estimator_core._model.access import get_variable, next_rng_key, set_variable, trainable_variables, variable_scope

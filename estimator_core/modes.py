@@ -1,4 +1,4 @@
-"""The modes a `model_fn` is called in."""
+"""The modes that a `model_fn` is called with."""
 
 from typing import Final, cast
 
@@ -6,7 +6,8 @@ __all__ = ["ModeKeys"]
 
 
 class ModeKeys(str):
-    """Names of the modes, as in tf.estimator. Each is a plain string; the class annotates it (`mode: ec.ModeKeys`).
+    """Names of the modes, as in tf.estimator. Each is a plain string. The class serves as its annotation (`mode:
+    ec.ModeKeys`).
 
     Example:
         >>> ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT

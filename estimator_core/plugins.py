@@ -1,7 +1,7 @@
-"""Plugins: what packages declare to the core, how they are found, and how the core asks them.
+"""Plugins: the declarations of packages, how they are found, and how the core uses them.
 
-`Component`, `Command`, `Option` and `Kind` are what a plugin module declares; `Plugins` is what the core holds. The
-functions a plugin may define are in `estimator_core.hookspecs`.
+A plugin module declares `Component`, `Command`, `Option` and `Kind` records. The core uses a `Plugins` object. The
+functions that a plugin may define are in `estimator_core.hookspecs`.
 """
 
 from estimator_core._plugins import Plugins, default_plugins, using_plugins

@@ -1,4 +1,4 @@
-"""`Predictor`: a loaded model as a function."""
+"""`Predictor`: a loaded model that is called like a function."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["Predictor"]
 
 
 class _Loaded(NamedTuple):
-    """A state without slots, and programs by the number of rows: each is for the first batch that had so many. Beside a
-    program is how its results come to the host.
+    """A state without slots, and programs by number of rows. Each program is for the first batch with this number of
+    rows, and comes with the function that copies its results to the host.
     """
 
     state: TrainState
@@ -35,8 +35,8 @@ class _Loaded(NamedTuple):
 class Predictor:
     """`predictor(features)` returns the predictions of one batch as numpy arrays.
 
-    Made by `Estimator.predictor()`; keeps a snapshot of the state and the compiled program, so calls after the first
-    are warm.
+    `Estimator.predictor()` returns it. It keeps a snapshot of the state and the compiled program, so calls after the
+    first are fast.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Predictor:
         self._source: BatchSource | None = None
 
     def __call__(self, features: Any) -> Any:
-        """Predictions of one batch.
+        """Returns the predictions of one batch.
 
         Args:
             features: arrays with a leading batch axis, as input_fn returns them.
@@ -71,8 +71,8 @@ class Predictor:
         return self._programs.predict_step(self._devices)
 
     def _predictions(self, batch: Batch) -> Any:
-        """On the host. A program that is compiled already runs without the context of the devices, which takes as long
-        as a small model.
+        """Predictions on the host. A compiled program runs without the context of the devices, because entering the
+        context takes as long as a small model.
         """
         loaded, watched = self._loaded, _is_watched()
         if loaded is not None and not watched and (known := loaded.programs.get(batch.size)) is not None:
@@ -93,7 +93,7 @@ class Predictor:
             return fetched(found)
 
     def _batch(self, features: Any) -> Batch:
-        """The features, checked. The input stays open: opening one takes as long as a small model."""
+        """The features, checked. The input stays open, because opening an input takes as long as a small model."""
         with self._lock:
             if self._source is not None:
                 try:
@@ -113,20 +113,20 @@ class Predictor:
             self._given.features = None
 
     def refresh(self) -> None:
-        """Takes the newest state at the next call."""
+        """Loads the newest state at the next call."""
         self._loaded = None
 
 
 def _is_watched() -> bool:
-    """Whether jax looks at every value of a program, which it does only where it calls the program itself."""
+    """Whether jax checks every value of a program. It does so only if jax itself calls the program."""
     config = cast(Any, jax.config)
     return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
 
 
 class _Given(Iterator[Any]):
-    """An input without end that yields what it was given last."""
+    """An endless input that yields the newest features."""
 
-    #: Nobody writes into the arrays before a call returns, and it returns when they have been read.
+    #: The arrays do not change during a call, and a call returns after they have been read.
     input_options = InputOptions(fresh_arrays=True)
     features: Any = None
 

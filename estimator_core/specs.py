@@ -1,4 +1,4 @@
-"""What a model_fn returns, and what train_and_evaluate is told."""
+"""`EstimatorSpec`, which a model_fn returns, and the specs that `train_and_evaluate` accepts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _LISTENER_METHODS = ("begin", "before_save", "after_save", "end")
 
 @dataclass(frozen=True, kw_only=True)
 class Scaffold:
-    """A seam for initial values computed on the host.
+    """Sets initial values that are computed on the host.
 
     Args:
-        init_fn: called once, before the first step of a fresh run, with a dict of the variables' initial values by path
-            (numpy arrays); returns a dict of those to replace. A checkpoint in model_dir overrides it.
+        init_fn: called once before the first step of a fresh run, with a dict of the initial values (numpy arrays) by
+            path. It returns a dict of the values to replace. It is ignored if model_dir has a checkpoint.
     """
 
     init_fn: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
@@ -56,23 +56,24 @@ Scaffold.__init__ = leaving_out("Scaffold", _NO_SCAFFOLD)(Scaffold.__init__)  # 
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """What model_fn says about one mode.
+    """The model in one mode, as model_fn returns it.
 
     Args:
-        mode: the mode model_fn was called in.
-        predictions: an array or a dict of arrays with one leading batch axis; needed in PREDICT.
-        loss: a scalar (or one element); needed in TRAIN and EVAL.
-        train_op: an `optax.GradientTransformation`, `ec.minimize(...)`, `ec.group(...)` or a custom function; needed in
-            TRAIN.
-        eval_metric_ops: streaming metrics by name; in TRAIN they become outputs of the step.
+        mode: the mode that model_fn was called with.
+        predictions: an array or a dict of arrays with a leading batch axis; required in PREDICT.
+        loss: a scalar, or an array of one element; required in TRAIN and EVAL.
+        train_op: an `optax.GradientTransformation`, `ec.minimize(...)`, `ec.group(...)` or a custom function; required
+            in TRAIN.
+        eval_metric_ops: streaming metrics by name. In TRAIN they become outputs of the step.
         export_outputs: `ec.export.*Output` by signature name, for PREDICT.
-        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks of the run; they refer to
+        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks of the run. They refer to
             tensors by name.
         scaffold: a `Scaffold`.
-        prediction_transforms: `HostTransform`s applied on the host to the predictions of a batch (ids to strings, say).
+        prediction_transforms: `HostTransform`s applied on the host to the predictions of a batch, for example to turn
+            ids into strings.
 
     Raises:
-        ModelFnError: when the mode lacks something it needs, or a field is of the wrong kind.
+        ModelFnError: a field that the mode requires is missing, or a field has the wrong type.
 
     Example:
         >>> EstimatorSpec("infer", predictions={"x": 1.0}).mode
@@ -110,7 +111,7 @@ class EstimatorSpec:
             raise ModelFnError(f"scaffold must be an ec.Scaffold, given: {self.scaffold!r}.")
 
     def _replace(self, **changes: Any) -> EstimatorSpec:
-        """A copy with some fields changed; the mode cannot be changed."""
+        """A copy with some fields changed. The mode cannot be changed."""
         if changes.get("mode", self.mode) != self.mode:
             raise ModelFnError(f"mode of EstimatorSpec cannot be changed (from {self.mode!r} to {changes['mode']!r}).")
         return replace(self, **changes)
@@ -122,7 +123,7 @@ class TrainSpec:
 
     Args:
         input_fn: returns the training batches.
-        max_steps: the global step at which training ends; None: when the input ends.
+        max_steps: the global step at which training ends. None: training ends with the input.
         hooks: hooks of the training run.
         saving_listeners: `CheckpointListener`s called around each checkpoint.
 
@@ -152,17 +153,17 @@ class EvalSpec:
 
     Args:
         input_fn: returns the evaluation batches.
-        steps: number of batches; None (the default): the whole input, once. (tf.estimator: 100.)
-        name: suffix of the evaluation's directory, `eval_<name>`.
+        steps: number of batches. None (the default): one pass over the whole input. (tf.estimator: 100.)
+        name: suffix of the directory of the evaluation, `eval_<name>`.
         hooks: hooks of the evaluation.
-        exporters: an Exporter or several with unique names; each runs after every evaluation.
-        start_delay_secs: seconds a separate evaluator process waits before its first evaluation.
-        throttle_secs: at least so many seconds between the starts of two evaluations. (tf.estimator: 600.) Default 0:
-            every checkpoint.
-        every_steps: evaluates at the multiples of so many steps, too, with or without a checkpoint; exporters run at
-            checkpoints only. A separate evaluator process sees checkpoints only. None (the default): at checkpoints.
-        slices: names of features, and tuples of names: every metric of the model for each of their values, too, by
-            the hook "slices" of estimator-slices.
+        exporters: an Exporter, or several with unique names. Each runs after every evaluation.
+        start_delay_secs: seconds that a separate evaluator process waits before its first evaluation.
+        throttle_secs: the least number of seconds between the starts of two evaluations. Default 0: evaluates every
+            checkpoint. (tf.estimator: 600.)
+        every_steps: also evaluates at multiples of this number of steps, with or without a checkpoint. Exporters and
+            separate evaluator processes run at checkpoints only. None (the default): evaluates at checkpoints only.
+        slices: names of features, and tuples of names. The hook "slices" of estimator-slices also computes every metric
+            of the model for each of their values.
 
     Example:
         >>> EvalSpec(lambda: iter([]), name="validation").steps is None
@@ -212,7 +213,7 @@ TrainSpec.__init__ = by_name("TrainSpec", ("input_fn", *_TRAINING), 2)(TrainSpec
 
 
 def check_input_fn(input_fn: Any) -> None:
-    """Refuses what cannot be an input_fn."""
+    """Refuses an argument that cannot be an input_fn."""
     if not callable(input_fn):
         raise ArgumentTypeError(
             f"`input_fn` must be callable, given: {type(input_fn).__name__}. Wrap arrays with "
@@ -231,7 +232,7 @@ def check_steps(name: str, value: Any) -> None:
 
 
 def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeError) -> tuple[Any, ...]:
-    """The hooks as a tuple; refuses what is not a `Hook`."""
+    """The hooks as a tuple. Refuses an item that is not a `Hook`."""
     items = _as_tuple(hooks, where, "a list of ec.Hook", error)
     for hook in items:
         if isinstance(hook, type):
@@ -249,7 +250,7 @@ def check_hooks(hooks: Any, where: str, error: type[Exception] = ArgumentTypeErr
 
 
 def check_listeners(listeners: Any) -> tuple[Any, ...]:
-    """The listeners as a tuple; refuses what is not a `CheckpointListener`."""
+    """The listeners as a tuple. Refuses an item that is not a `CheckpointListener`."""
     items = _as_tuple(listeners, "saving_listeners", "a list of ec.CheckpointListener", ArgumentTypeError)
     for listener in items:
         if isinstance(listener, type) or not all(callable(getattr(listener, m, None)) for m in _LISTENER_METHODS):
@@ -262,7 +263,9 @@ def check_listeners(listeners: Any) -> tuple[Any, ...]:
 
 
 def check_exporters(exporters: Any) -> tuple[Any, ...]:
-    """The exporters as a tuple; refuses what is not an `Exporter`, and names that are empty, paths or not unique."""
+    """The exporters as a tuple. Refuses an item that is not an `Exporter`, and names that are empty, paths or not
+    unique.
+    """
     if callable(getattr(exporters, "export", None)):
         exporters = (exporters,)
     items = _as_tuple(exporters, "`exporters`", "an Exporter, an iterable of Exporter, or None", ArgumentTypeError)

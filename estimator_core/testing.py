@@ -1,4 +1,4 @@
-"""What authors of plugins test with; it lives in the package estimator-testing, and `testing.pyi` types its names."""
+"""Tests for authors of plugins, from the package estimator-testing. `testing.pyi` types the names."""
 
 from estimator_core._moved import moved_module
 

@@ -33,10 +33,12 @@ _log = logging.getLogger("estimator_core")
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
 ) -> tuple[Any, Any]:
-    """Trains, evaluates and exports at every checkpoint, and evaluates and exports at the end, however training ended.
+    """Trains, evaluates and exports at every checkpoint. It also evaluates and exports at the end, whatever ended
+    training.
 
-    Evaluation uses the state in memory. It does not move the training input, and it needs no checkpoint:
-    `EvalSpec(every_steps=...)` evaluates more often. A run that had ended before is evaluated and exported once more.
+    Evaluation uses the state in memory and does not advance the training input. It does not need a checkpoint, so
+    `EvalSpec(every_steps=...)` can evaluate more often. A run that has already ended is evaluated and exported once
+    more.
 
     Args:
         estimator: the Estimator.
@@ -44,13 +46,14 @@ def train_and_evaluate(
         eval_spec: an EvalSpec, or several with different names.
 
     Returns:
-        `(metrics, exports)`: the last evaluation, and the newest path that each exporter wrote in this call (None if it
-        wrote none), in order. With several EvalSpecs, dicts of these by name (None for the one without a name).
+        `(metrics, exports)`: the metrics of the last evaluation, and the newest path that each exporter wrote in this
+        call (None if it wrote nothing), in order. With several EvalSpecs, both are dicts by name (None is the key of
+        the unnamed one).
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used; raised before anything is done.
-        EstimatorError: a plugin has found what would fail later (estimator-experiment tries inputs, model and exports);
-            raised before anything is written.
+        EstimatorError: a plugin found a fault that would stop the run later; raised before anything is written. For
+            example, estimator-experiment tries inputs, model and exports.
 
     Source: `tf.estimator.train_and_evaluate`.
     """
@@ -62,8 +65,8 @@ def train_and_evaluate(
     if _evaluated_elsewhere(estimator.config):
         if any(spec.every_steps for spec in specs):
             _log.warning(
-                "EvalSpec.every_steps has no effect here: beside the chief of TF_CONFIG an evaluator is a process of "
-                "its own, which sees checkpoints only."
+                "EvalSpec.every_steps has no effect here: TF_CONFIG names a chief, so the evaluator is a separate "
+                "process, which sees only checkpoints."
             )
         estimator.train(
             train_spec.input_fn,
@@ -78,17 +81,17 @@ def train_and_evaluate(
 
 
 def _evaluated_elsewhere(config: RunConfig) -> bool:
-    """Whether TF_CONFIG names a chief, so that the evaluator is a process of its own. A master evaluates itself."""
+    """Whether TF_CONFIG names a chief, so that a separate process evaluates. A master evaluates itself."""
     return TaskType.CHIEF in config.cluster.cluster
 
 
 def train(estimator: Estimator, spec: TrainSpec, evaluations: Evaluations) -> None:
-    """Trains with evaluations at its checkpoints, as `train_and_evaluate` does between its checks and its end.
+    """Trains and evaluates at checkpoints. This is `train_and_evaluate` without its checks and its final evaluation.
 
     Args:
         estimator: the Estimator.
         spec: the TrainSpec.
-        evaluations: hears of every checkpoint; the caller must call its `finish()` after training has ended.
+        evaluations: is called at every checkpoint. The caller must call its `finish()` after training has ended.
 
     Raises:
         InputError: the training input had no batch, and there is no checkpoint of an earlier run.

@@ -1,4 +1,4 @@
-"""The contract of a device backend, and the CPU, which every machine has."""
+"""The contract of a device backend, and the CPU backend, which works on every machine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-#: Mesh axes over which batches are split; parameters may be split over them too.
+#: Mesh axes that batches are split over. Parameters may be split over them too.
 BATCH_AXES = ("data", "fsdp")
-#: The mesh axis along which stages of layers lie.
+#: The mesh axis of the stages of layers.
 STAGES = "stage"
 
 
@@ -17,7 +17,7 @@ class Available:
     """A backend can be used here.
 
     Args:
-        priority: "auto" takes the backend with the highest.
+        priority: "auto" chooses the backend with the highest priority.
         summary: what was found, for the log.
     """
 
@@ -27,40 +27,40 @@ class Available:
 
 @dataclass(frozen=True, kw_only=True)
 class Unavailable:
-    """A backend cannot be used here, and why."""
+    """A backend cannot be used here, for a reason in words."""
 
     reason: str
 
 
 @runtime_checkable
 class Backend(Protocol):
-    """What the core asks of a device backend. Import-light: jax is imported by the methods that need it."""
+    """A device backend, as the core uses it. Its module must not import jax. Methods that need jax import it."""
 
     @property
     def name(self) -> str:
-        """The name users give in `RunConfig(backend=...)`."""
+        """The name that users pass to `RunConfig(backend=...)`."""
         ...
 
     def probe(self) -> Available | Unavailable:
-        """Whether it can be used on this machine; never raises."""
+        """Whether the backend can be used on this machine. It never raises an error."""
         ...
 
     def initialize(self) -> None:
-        """Sets compiler flags and connects processes; called once, before the first array."""
+        """Sets compiler flags and connects processes. Called once, before the first array is created."""
         ...
 
     def devices(self) -> Sequence[Any]:
-        """The jax devices to run on, all processes together."""
+        """The jax devices to run on, over all processes."""
         ...
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """Peak floating point operations a second of one device of a `device_kind`, in numbers of a `dtype` such as
-        "bfloat16"; None where unknown.
+        """Peak floating point operations per second of one device of a `device_kind`, for a `dtype` such as "bfloat16";
+        None if unknown.
         """
         ...
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """Memory in bytes of one device of a `device_kind`, None where unknown."""
+        """Memory in bytes of one device of a `device_kind`; None if unknown."""
         ...
 
 
@@ -75,22 +75,22 @@ class CPUBackend:
     name = "cpu"
 
     def probe(self) -> Available | Unavailable:
-        """Always available, at the lowest priority."""
+        """Always available, with the lowest priority."""
         return Available(priority=0, summary="CPU")
 
     def initialize(self) -> None:
         """Does nothing."""
 
     def devices(self) -> Sequence[Any]:
-        """Jax's CPU devices; several with `XLA_FLAGS=--xla_force_host_platform_device_count=N`."""
+        """The CPU devices of jax. `XLA_FLAGS=--xla_force_host_platform_device_count=N` creates several."""
         import jax
 
         return jax.devices("cpu")
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """The peak is not known."""
+        """None, because the peak is unknown."""
         return None
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """The memory is not known."""
+        """None, because the memory is unknown."""
         return None

@@ -49,13 +49,13 @@ def use_compile_cache(where: str | Literal["auto"] | None) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        _log.warning("compiled programs are not kept: %s; see RunConfig(compile_cache=...)", error)
+        _log.warning("compiled programs are not cached: %s; see RunConfig(compile_cache=...)", error)
         return
     jax.config.update("jax_compilation_cache_dir", str(directory))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_SECS)
     compilation_cache.reset_cache()  # jax looks at the setting only when it first compiles
-    _log.debug("compiled programs are kept in %s", directory)
+    _log.debug("compiled programs are cached in %s", directory)
 
 
 #: Shorter compilations leave little, and returning it would take a visible part of their time.
@@ -124,8 +124,8 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
         probed = backend.probe()
         if not isinstance(probed, Available):
             raise BackendUnavailableError(
-                f"backend {name!r} was asked for but cannot be used here: {probed.reason} Use backend='auto' to take "
-                "what is there."
+                f"backend {name!r} was requested but cannot be used here: {probed.reason} Use backend='auto' to use "
+                "what is available."
             )
         return backend
     found: list[tuple[int, Backend]] = []

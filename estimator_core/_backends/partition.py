@@ -1,4 +1,4 @@
-"""Which axes of variables and activations are split over which axes of the mesh, and the mesh itself."""
+"""Decides how axes of variables and activations are split over the axes of the mesh, and arranges the mesh."""
 
 from __future__ import annotations
 
@@ -145,19 +145,19 @@ _RULES: ContextVar[LogicalAxisRules] = ContextVar("logical_axis_rules", default=
 
 
 def with_logical_constraint(array: jax.Array, axes: Sequence[str | None]) -> jax.Array:
-    """The array, split over the mesh as the names of its axes say.
+    """Returns the array, split over the mesh according to the names of its axes.
 
-    Inside model_fn, one call where a layer begins keeps activations split by example. Without it, the compiler may
-    split them like the variables that they meet, and send many times as much. Without a mesh, and for an axis that does
-    not divide, nothing changes.
+    Inside model_fn, one call at the beginning of a layer keeps activations split by example. Without it, the compiler
+    may split them like the variables that they are combined with, and communicate many times as much. Without a mesh,
+    and for an axis that does not divide evenly, nothing changes.
 
     Args:
-        array: of any shape and dtype.
-        axes: one name for each axis; None: not split. "batch" is split like the batch, an axis of the mesh over itself,
-            and other names as `RunConfig(logical_axis_rules=...)` says.
+        array: an array of any shape and dtype.
+        axes: one name for each axis. None: not split. "batch" is split like the batch, the name of a mesh axis over
+            this axis, and other names by `RunConfig(logical_axis_rules=...)`.
 
     Raises:
-        ArgumentError: there are more or fewer names than axes.
+        ArgumentError: the number of names is not the number of axes.
 
     Example:
         >>> import jax.numpy as jnp
@@ -177,14 +177,15 @@ def with_logical_constraint(array: jax.Array, axes: Sequence[str | None]) -> jax
 
 
 def gathered(tree: PyTree) -> PyTree:
-    """Variables, whole on every device where they are used: what fully sharded training sends, made explicit.
+    """Gathers whole variables on every device where they are used: the communication of fully sharded training, made
+    explicit.
 
-    Called on the weights of one layer inside model_fn, for example in the body of a scan over layers. Without it, the
-    compiler may send activations or parts of products instead, which is more for wide layers. Where the mesh has axes
-    besides those of the batch, such as "model", nothing changes.
+    Call it on the weights of one layer inside model_fn, for example in the body of a scan over layers. Without it, the
+    compiler may send activations or parts of products instead, which is more data for wide layers. If the mesh has
+    other axes than those of the batch, such as "model", nothing changes.
 
     Args:
-        tree: arrays, or containers of them.
+        tree: an array, or a container of arrays.
 
     Example:
         >>> import jax.numpy as jnp

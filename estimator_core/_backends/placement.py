@@ -258,7 +258,7 @@ def place(
     fixed = math.prod(size for size in sizes.values() if size != -1)
     if -1 in sizes.values():
         if len(devices) % fixed:
-            raise ArgumentError(f"mesh {dict(sizes)} does not divide the {len(devices)} devices there are.")
+            raise ArgumentError(f"mesh {dict(sizes)} does not divide the {len(devices)} available devices.")
         sizes = {axis: len(devices) // fixed if size == -1 else size for axis, size in sizes.items()}
     needed = math.prod(sizes.values())
     if needed > len(devices):
@@ -268,7 +268,7 @@ def place(
         )
     if {device.process_index for device in devices[:needed]} != processes:
         raise ArgumentError(
-            f"mesh {sizes} takes {needed} of {len(devices)} devices, which leaves out some of the {len(processes)} "
+            f"mesh {sizes} uses {needed} of {len(devices)} devices, which leaves out some of the {len(processes)} "
             "processes. Use all devices (-1 for one axis), or start fewer processes."
         )
     return Placement(

@@ -1,4 +1,4 @@
-"""When a training run is saved and evaluated: the policy of checkpoints, and evaluations between them."""
+"""Decides when a training run is saved and evaluated: the checkpoint policy, and evaluations between checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
     """Saves at the start of a fresh run, every `save_steps` steps or `save_secs` seconds after it, and at the end.
 
     Args:
-        save_steps, save_secs: exactly one of them.
+        save_steps, save_secs: the interval in steps or seconds. Set exactly one of them.
         listeners: called around each save, in order, before those of the call.
 
     The cadence counts from the step at which training started. A save on interruption does not shift it. The class is
@@ -29,7 +29,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         listeners: the given listeners.
 
     Raises:
-        ArgumentError: both or neither of save_steps and save_secs are given.
+        ArgumentError: both or neither of save_steps and save_secs are set.
 
     Example:
         >>> CheckpointSaverHook(save_steps=10).next_step(0)
@@ -64,7 +64,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         self._base_time = time.monotonic()
 
     def at_start(self, run: Run) -> bool:
-        """Starts the cadence, or continues that of an interrupted call."""
+        """Starts the cadence, or continues the one of an interrupted call."""
         if not run.resumed or self._base_step is None:
             self._base_step = run.step
         self._base_time = time.monotonic()
@@ -79,11 +79,11 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         return base + ((step - base) // self._save_steps + 1) * self._save_steps
 
     def saved(self, run: Run, step: int) -> None:
-        """The cadence counts from here."""
+        """Restarts the cadence from here."""
         self._base_step, self._base_time = step, time.monotonic()
 
     def at_end(self, run: Run) -> bool:
-        """The cadence counts from here."""
+        """Restarts the cadence from here."""
         self._base_step = run.step
         return True
 
@@ -97,7 +97,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 
 
 class RunEvaluations(Protocol):
-    """The evaluations of a training run, on its live state; only its Checkpointer calls them."""
+    """The evaluations of a training run on its live state. Only its Checkpointer calls them."""
 
     def begin(self, run: Run) -> None:
         """Called when training begins."""
@@ -120,7 +120,7 @@ class RunEvaluations(Protocol):
         ...
 
     def next_step(self, step: int) -> int | None:
-        """The next step that has an evaluation of its own, without a checkpoint."""
+        """The next step with an evaluation but without a checkpoint."""
         ...
 
     def finish(self) -> None:

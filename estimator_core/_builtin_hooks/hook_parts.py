@@ -1,4 +1,4 @@
-"""What hooks are made of: when one is due, the outputs that it reads, and where it writes summaries."""
+"""Parts of hooks: when a hook is due, the outputs that it reads, and the writer of its summaries."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")
 
-#: Further away than any hook would wait: only the clock triggers.
+#: A step later than any hook would wait for, so that only the clock triggers.
 _NO_TRIGGER = 1_000_000
 
 
 class SecondOrStepTimer:
-    """Triggers at the first step it is asked about, then at intervals of steps or seconds, never twice for one step.
+    """Triggers at the first step, then at intervals of steps or seconds, and never twice for one step.
 
     Args:
         every_secs: seconds between triggers.
-        every_steps: steps between triggers. Exactly one of the two.
+        every_steps: steps between triggers. Set exactly one of the two.
 
     Raises:
-        ArgumentError: neither or both are given, or the interval is not positive.
+        ArgumentError: neither or both are set, or the interval is not positive.
 
     Example:
         >>> timer = SecondOrStepTimer(every_steps=3)
@@ -57,7 +57,7 @@ class SecondOrStepTimer:
         self._last_time: float | None = None
 
     def reset(self) -> None:
-        """Forgets all triggers: the next step triggers."""
+        """Forgets all triggers, so the next step triggers."""
         self._last_step = self._last_time = None
 
     def should_trigger_for_step(self, step: int) -> bool:
@@ -71,7 +71,7 @@ class SecondOrStepTimer:
         return self._every_secs is not None and time.monotonic() >= self._last_time + self._every_secs
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes a trigger. Returns the seconds and steps since the previous one, (None, None) for the first."""
+        """Records a trigger. Returns the seconds and steps since the previous one; (None, None) for the first."""
         now = time.monotonic()
         elapsed = (None, None)
         if self._last_step is not None and self._last_time is not None:
@@ -96,8 +96,8 @@ class SecondOrStepTimer:
         return self._last_time + self._every_secs
 
     def wake(self, step: int) -> Wake:
-        """When a hook with this timer that only reads outputs wants control: at the next trigger, or as late as the
-        trigger after that.
+        """The `Wake` of a hook with this timer that only reads outputs: at the next trigger, or at latest at the one
+        after that.
 
         Example:
             >>> SecondOrStepTimer(every_steps=100).wake(0)
@@ -123,7 +123,7 @@ class SecondOrStepTimer:
 
 
 def at_most(due: int | None, last_step: int | None, step: int) -> int | None:
-    """The step that is due, or the last step if that is still ahead and comes first.
+    """The due step, or the last step if it is still ahead and comes first.
 
     Example:
         >>> at_most(101, 90, 1), at_most(101, None, 1), at_most(101, 90, 90)
@@ -138,7 +138,7 @@ def checked_types(owner: str, names: Iterable[Any]) -> list[str]:
     """Returns the names as a list.
 
     Raises:
-        ArgumentTypeError: a value is not a name but, for example, an array.
+        ArgumentTypeError: a value is not a name, but for example an array.
     """
     checked = list(names)
     for name in checked:
@@ -167,7 +167,7 @@ def check_known(owner: str, names: Iterable[str], available: Collection[str]) ->
 
 
 class PresentNames:
-    """Finds which of some names a dispatch has, and warns once about each missing name.
+    """Finds the names that a dispatch has, and warns once about each missing name.
 
     A model_fn may produce other outputs for another batch shape.
     """
@@ -191,10 +191,10 @@ class PresentNames:
 
 @final
 class HookWriter:
-    """Writes to the writer that a hook was given, to the hook's own directory, or to the run's writer.
+    """Writes to the given writer, to the hook's own directory, or to the writer of the run.
 
-    The run takes care of its own event file. The event file of a hook's own directory is flushed in the hook's `state`,
-    which is called before a checkpoint is committed. It is closed in the hook's `end`.
+    The run handles its own event file. The event file of a hook's own directory must be flushed in `state` of the hook,
+    which is called before a checkpoint is committed, and closed in `end`.
 
     Args:
         output_dir: the hook's own directory.

@@ -19,18 +19,18 @@ TAG = "global_step/sec"
 
 
 class StepCounterHook(Hook):
-    """Writes `global_step/sec`: completed steps over the time they took, since the point before.
+    """Writes `global_step/sec`: the steps per second since the previous point.
 
     The first step of a call, which compiles, is not counted.
 
     Args:
         every_n_steps: steps between two points.
-        every_n_secs: seconds between two points, instead.
-        output_dir: directory of the event file; default: the run's.
+        every_n_secs: seconds between two points, instead of steps.
+        output_dir: directory of the event file. Default: that of the run.
         summary_writer: writes the points, instead of `output_dir`.
 
     Raises:
-        ArgumentError: both intervals given (`every_n_steps=None` selects seconds).
+        ArgumentError: both intervals are set (`every_n_steps=None` selects seconds).
 
     Example:
         >>> StepCounterHook(every_n_steps=10).next_step(0)
@@ -61,12 +61,14 @@ class StepCounterHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake:
-        """The first step, from which the rate is measured, then the timer's: only outputs and the clock are read."""
+        """The first step, where the measurement starts, then the steps of the timer. The hook reads only outputs and
+        the clock.
+        """
         wake = self._timer.wake(step)
         return wake if self._base is not None else replace(wake, step=step + 1, within=0)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Writes the rate; the first call only starts the clock."""
+        """Writes the rate. The first call only starts the clock."""
         due = self._timer.should_trigger_for_step(step)
         if not due and self._base is not None:
             return
@@ -86,7 +88,7 @@ class StepCounterHook(Hook):
         self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence, and what was measured since the last point; the event file is complete up to here."""
+        """The cadence and the measurement since the last point. The event file is complete up to here."""
         self._writer.flush()
         steps, secs = self._measured(0 if self._run is None else self._run.step)
         return {"timer": dict(self._timer.state()), "steps": steps, "secs": secs}
@@ -97,7 +99,9 @@ class StepCounterHook(Hook):
         self._carried = (int(state["steps"]), float(state["secs"]))
 
     def _measured(self, step: int) -> tuple[int, float]:
-        """Steps and seconds since the last point; those of an interrupted call count, the time between does not."""
+        """Steps and seconds since the last point, including those of an interrupted call, without the time between the
+        calls.
+        """
         steps, secs = self._carried
         if self._base is None:
             return steps, secs
@@ -112,12 +116,12 @@ class SummarySaverHook(Hook):
 
     Args:
         save_steps: steps between two points.
-        save_secs: seconds between two points. Exactly one of the two.
-        output_dir: directory of the event file; default: the run's.
+        save_secs: seconds between two points. Set exactly one of the two.
+        output_dir: directory of the event file. Default: that of the run.
         summary_writer: writes the points, instead of `output_dir`.
 
     Raises:
-        ArgumentError: neither or both of the intervals are given.
+        ArgumentError: neither or both of the intervals are set.
 
     Example:
         >>> SummarySaverHook(save_steps=100).next_step(0)
@@ -168,7 +172,7 @@ class SummarySaverHook(Hook):
         self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence; the event file is complete up to here."""
+        """The cadence. The event file is complete up to here."""
         self._writer.flush()
         return {"timer": dict(self._timer.state()), "texts": dict(self._texts)}
 
@@ -191,11 +195,11 @@ def _write(writer: SummaryWriter, kind: str, name: str, value: Any, step: int) -
 
 @dataclass
 class History:
-    """Rows of values, oldest first; `pandas.DataFrame(history.train)` is a table.
+    """Rows of values, oldest first. `pandas.DataFrame(history.train)` converts them to a table.
 
     Attributes:
         train: `{"step", "loss", ...}` at every `log_step_count_steps`, and at the last step.
-        evaluations: `{"name", "global_step", metric: value, ...}` of every evaluation.
+        evaluations: `{"name", "global_step", metric: value, ...}` for every evaluation.
         stop_reason: why the last `train` call ended.
 
     Example:
@@ -217,10 +221,10 @@ class History:
 class HistoryRecorderHook(Hook):
     """Adds a row to the history at the first step, at a cadence of steps, and at the last step if that is known.
 
-    The other hooks have the same steps, so that all share the interruptions of long dispatches.
+    The other hooks use the same steps, so that long dispatches are interrupted only once for all of them.
 
     Args:
-        history: gets the rows.
+        history: the history that receives the rows.
         every_n_steps: steps between rows.
     """
 

@@ -14,11 +14,11 @@ class StopAtStepHook(Hook):
 
     Args:
         num_steps: steps to run, counted from the global step at which the call starts. A call that resumes an
-            interrupted one has the rest of them. tf.estimator counts from the first call of the object alone.
-        last_step: the global step to stop at. Exactly one of the two.
+            interrupted one runs the rest of them. tf.estimator counts only from the first call of the object.
+        last_step: the global step to stop at. Set exactly one of the two.
 
     Raises:
-        ArgumentError: none or both given.
+        ArgumentError: neither or both are set.
 
     Example:
         >>> hook = StopAtStepHook(last_step=100)
@@ -56,7 +56,7 @@ class StopAtStepHook(Hook):
         return {"last_step": self._last_step}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back the step to stop at, where it was counted from the start of the interrupted call."""
+        """Restores the step to stop at, if it was counted from the start of the interrupted call."""
         if self._num_steps is not None:
             self._last_step = state["last_step"]
 

@@ -1,4 +1,4 @@
-"""Hooks that watch outputs: values to the log, and the end of training if the loss is not finite."""
+"""Hooks that watch outputs: log values, and stop training if the loss is not finite."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class LoggingTensorHook(Hook):
     """Logs a line such as `accuracy = 0.98, loss = 0.12, step = 101 (0.532 sec)`.
 
     Args:
-        tensors: names of outputs: "loss", summaries, tensors named in model_fn, predictions, hyperparameters; "step" is
-            the number of completed steps. A dict gives labels: `{label: name}`; its lines are ordered by label.
-        every_n_iter: steps between two lines; the first step is logged.
-        every_n_secs: seconds between two lines, instead.
-        at_end: log the values of the last step when the run ends; alone, or besides one of the intervals. The outputs
+        tensors: names of outputs: "loss", summaries, tensors named in model_fn, predictions or hyperparameters. "step"
+            is the number of completed steps. A dict `{label: name}` sets labels. Its lines are ordered by label.
+        every_n_iter: steps between two lines. The first step is logged.
+        every_n_secs: seconds between two lines, instead of steps.
+        at_end: whether to log the values of the last step when the run ends, with or without an interval. The outputs
             must be scalars.
-        formatter: makes the line from the values by label.
+        formatter: a function that formats the line from the values by label.
 
     Raises:
-        ArgumentError: no interval and no `at_end`, or two intervals.
-        HookError: in the run, when there is no output of a name.
+        ArgumentError: neither an interval nor `at_end` is set, or both intervals are.
+        HookError: there is no output with a name; raised in the run.
 
     Example:
         >>> LoggingTensorHook(["loss"], every_n_iter=10).next_step(0)
@@ -77,7 +77,7 @@ class LoggingTensorHook(Hook):
         self._restored = False
 
     def begin(self, run: Run) -> None:
-        """Asks for the outputs; for every step's, where the last ones are to be logged."""
+        """Requests the outputs, and those of every step if the last ones will be logged."""
         for name in self._names:
             run.fetch(name)
             if self._at_end:
@@ -92,7 +92,7 @@ class LoggingTensorHook(Hook):
         check_known("LoggingTensorHook", self._names, run.output_names)
 
     def next_step(self, step: int) -> Wake | None:
-        """The timer's; only outputs are read."""
+        """The next step of the timer. The hook only reads outputs."""
         return None if self._timer is None else self._timer.wake(step)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
@@ -142,19 +142,19 @@ _LOSS, _EVERY = "loss", 100
 
 
 class NanTensorHook(Hook):
-    """Watches an output of every step without making the loop wait: values of past steps are delivered in bulk.
+    """Watches an output of every step without delaying the loop, because values of past steps are delivered in bulk.
 
-    The step that was first not finite is named although it is noticed some steps later. Checkpoints are safe meanwhile:
-    a state that is not finite is never saved.
+    The error names the first bad step, although it is detected some steps later. Checkpoints are safe meanwhile,
+    because a state that is not finite is never saved.
 
     Args:
         loss_tensor: the name of the output.
-        fail_on_nan_loss: raise an error; False: log a warning and request a stop, up to a hundred steps after the bad
-            value. The hook that watches the loss of every run raises all the same, unless
-            `RunConfig(components={"nan_tensor": None})` turns it off, and so does a save of variables with NaN.
+        fail_on_nan_loss: whether to raise an error. False: logs a warning and requests a stop, up to a hundred steps
+            after the bad value. The default hook that watches the loss of every run still raises an error, unless
+            `RunConfig(components={"nan_tensor": None})` disables it. Saving variables with NaN raises an error too.
 
     Raises:
-        NanLossDuringTrainingError: in the run, when a value is NaN or infinite.
+        NanLossDuringTrainingError: a value is NaN or infinite; raised in the run.
 
     Example:
         >>> NanTensorHook("activation").next_step(0) is None  # it follows the values of every step
@@ -169,19 +169,19 @@ class NanTensorHook(Hook):
         self._last_step: int | None = None
 
     def begin(self, run: Run) -> None:
-        """Follows the output, where it is not the loss: the state notes bad losses by itself."""
+        """Follows the output if it is not the loss. The state itself records bad losses."""
         if self._name != _LOSS:
             run.follow(self._name)
 
     def after_create(self, run: Run) -> None:
-        """Starts to look."""
+        """Starts watching."""
         self._last_step = run.last_step
 
     def next_step(self, step: int) -> Wake | None:
-        """Looks whenever another hook has interrupted the loop, a hundred steps after the last look at the latest, and
-        at the last step; the step itself notes the first bad one, at no cost.
+        """Checks whenever another hook has interrupted the loop, at latest a hundred steps after the last check, and at
+        the last step. The step itself records the first bad step, at no cost.
 
-        It may look late if it raises. A stop is requested at an exact step.
+        It may check late if it raises an error. A stop is requested at an exact step.
         """
         if self._name != _LOSS:
             return None
@@ -189,13 +189,13 @@ class NanTensorHook(Hook):
         return Wake(step=due, within=_EVERY - 1 if self._fail else 0, joins=True)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Asks the state for its first step with a bad loss."""
+        """Reads the first step with a bad loss from the state."""
         bad = int(out["first_bad_step"])
         if bad:
             self._diverged(run, bad, "not finite")
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
-        """Looks for the first value that is not finite."""
+        """Finds the first value that is not finite."""
         watched = np.asarray(values[self._name])
         bad = np.argwhere(~np.isfinite(watched))
         if bad.size:

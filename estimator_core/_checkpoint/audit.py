@@ -145,7 +145,7 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
     try:
         lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
     except ObjectMissingError:
-        text = "is not there: no run with a journal has trained here, or a copy is not complete"
+        text = "is missing: no run with a journal has trained here, or a copy is not complete"
         return lineage, [Finding(kind="journal", path=IDENTITY, text=text)]
     places: set[str] = set()
     while True:
@@ -160,16 +160,16 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
             return lineage, [Finding(kind="journal", path=key, text=str(error))]
         for saved in (entry for entry in record.entries if isinstance(entry, Saved)):
             if saved.place in places:
-                text = f"names {saved.place}, which a record before it has named"
+                text = f"names {saved.place}, which an earlier record has named"
                 return lineage, [Finding(kind="journal", path=key, text=text)]
             places.add(saved.place)
     last = key_of(lineage.identity, lineage.number)
     beyond = [entry.key for entry in storage.list(f"journal/{lineage.identity}") if entry.key > last]
     findings = [
-        Finding(kind="journal", path=key, text="stands after a gap: records before it are lost") for key in beyond
+        Finding(kind="journal", path=key, text="comes after a gap: records before it are lost") for key in beyond
     ]
     if not _is_right(storage, None, lineage):
-        text = "the newest snapshot is not what the records come to"
+        text = "the newest snapshot does not match the records"
         findings.append(Finding(kind="journal", path="snapshots", text=text, mendable=True))
     return lineage, findings
 
@@ -194,11 +194,11 @@ def _of_checkpoints(model_dir: Path, lineage: Lineage, under_way: bool) -> Itera
         path = catalog.where_is(root, saved, look_only=True)
         known.add(path or named)
         if path is None:
-            text = "is not what was saved" if named.exists() else "is not there"
+            text = "differs from what was saved" if named.exists() else "is missing"
             yield Finding(kind="checkpoint", path=_in(model_dir, named), text=f"{text}: the journal names it")
             continue
         if path != named and not under_way:
-            text = f"has not got its name {named.name}: a process was killed"
+            text = f"was not renamed to {named.name}: a process was killed"
             yield Finding(kind="checkpoint", path=_in(model_dir, path), text=text, mendable=True)
         try:
             check_files(path, read_manifest(path))

@@ -1,8 +1,8 @@
 """Which checkpoints a model_dir has, where they are, and which one a path or a URL names.
 
-Names that start with a dot are work under way or its remains. The journal identifies checkpoints by the digest of
-their manifest, and the name of a directory means nothing. In a model_dir without a journal, copied by hand or written
-by an older release, the manifests decide.
+Names that start with a dot are work in progress or its remains. The journal identifies checkpoints by the digest of
+their manifest, and not by the name of the directory. In a model_dir without a journal, copied by hand or written by an
+older release, the manifests decide.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
 
 
 def arrays_dir(checkpoint: Path, process: int) -> Path:
-    """Where a process writes its arrays."""
+    """The directory to which a process writes its arrays."""
     return checkpoint / (ARRAYS_DIR if process == 0 else PROCESS_ARRAYS_DIR.format(process))
 
 
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
-    """Where the checkpoint of a step is, or will be once it is saved."""
+    """The path of the checkpoint of a step, before and after it is saved."""
     return str(checkpoints_dir(model_dir) / str(step))
 
 
 def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
-    """Whether the checkpoint of a step is being written: its directory does not have its name yet.
+    """Whether the checkpoint of a step is being written, so that its directory does not have its final name yet.
 
     Example:
         >>> being_written("a/directory/that/does/not/exist", 10)
@@ -71,7 +71,7 @@ def committed_steps(root: Path) -> list[int]:
 
 
 def named_steps(root: Path) -> list[int]:
-    """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest since."""
+    """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest."""
     try:
         with os.scandir(root) as entries:
             return sorted(int(entry.name) for entry in entries if is_step(entry.name))
@@ -159,9 +159,9 @@ def unnamed(model_dir: str | os.PathLike[str]) -> list[Path]:
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the checkpoints that count, oldest step first. Their arrays are not checked.
+    """Paths of the valid checkpoints, oldest step first. Their arrays are not checked.
 
-    Of a model_dir at a URL, the URLs of those that its journal names.
+    For a model_dir at a URL, the URLs of the checkpoints in its journal.
     """
     url = located(model_dir)
     if not is_url(url):
@@ -175,9 +175,9 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
 
 
 def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
-    """The path of the newest checkpoint that counts and whose manifest is intact; None if there is none.
+    """The path of the newest valid checkpoint with an intact manifest; None if there is none.
 
-    Of a model_dir at a URL, the URL of the newest one that its journal names.
+    For a model_dir at a URL, the URL of the newest checkpoint in its journal.
 
     Example:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
@@ -311,14 +311,15 @@ def brought(location: str | None, plugins: Plugins) -> str | None:
 
 
 def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
-    """The checkpoint a user means: itself, or the newest one of a model_dir or of its `checkpoints` directory.
+    """The checkpoint at a path: the checkpoint itself, or the newest one of a model_dir or of its `checkpoints`
+    directory.
 
     Args:
-        path: of either, or a URL: what it names is brought to this machine.
-        plugins: where the storage of a URL is looked up; default: those in use.
+        path: the path, or a URL, whose contents are copied to this machine.
+        plugins: the registry that provides the storage of a URL. Default: the plugins in use.
 
     Raises:
-        ArgumentError: the plugins do not serve the URL.
+        ArgumentError: the plugins do not support the URL.
         CheckpointNotFoundError: there is none.
     """
     path = fetched(path, plugins=plugins)

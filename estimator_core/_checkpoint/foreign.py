@@ -34,9 +34,9 @@ def refuse_foreign(model_dir: str | os.PathLike[str], plugins: Plugins) -> None:
     reader = _reader(model_dir, plugins)
     if reader is not None:
         raise CheckpointError(
-            f"The model_dir {os.fspath(model_dir)} holds a checkpoint of {reader.title} and none of ours. To continue "
-            f"from it: {reader.conversion.format(path=os.fspath(model_dir))}. To take its weights alone, name another "
-            "model_dir and give this one as warm_start_from."
+            f"The model_dir {os.fspath(model_dir)} has a checkpoint of {reader.title} and none of this framework. To "
+            f"continue from it: {reader.conversion.format(path=os.fspath(model_dir))}. To load only its weights, use "
+            "another model_dir and pass this one as warm_start_from."
         )
 
 
@@ -51,5 +51,5 @@ def _reader(path: str | os.PathLike[str], plugins: Plugins) -> ReadsCheckpoints 
         if any(fnmatch(each, pattern) for each in names for pattern in plugins.find(_KIND, name).component.reads)
     ]
     if len(found) > 1:
-        _log.warning("%s is read by %s; the first of them is taken: block the plugin of another", path, found)
+        _log.warning("%s can be read by %s; the first one is used. Block its plugin to use another", path, found)
     return plugins.get(_KIND, found[0]) if found else None  # type: ignore[return-value]

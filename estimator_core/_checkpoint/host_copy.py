@@ -163,8 +163,8 @@ class HostBuffers:
             return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
         if not (value.is_fully_addressable or value.is_fully_replicated):
             raise CheckpointError(
-                f"{item} {path!r} is spread over the devices of several processes ({value.sharding}). A store that "
-                "all of them save to together holds such arrays: CheckpointStore(..., processes=...)."
+                f"{item} {path!r} is spread over the devices of several processes ({value.sharding}). To save "
+                "it, all of them must use one store together: CheckpointStore(..., processes=...)."
             )
         if _is_key(value):
             import jax

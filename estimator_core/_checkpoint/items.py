@@ -1,4 +1,4 @@
-"""What a checkpoint holds, the memory of hooks included, and a checkpoint that is being written."""
+"""The contents of a checkpoint, including the state of hooks, and a checkpoint that is being written."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ import numpy as np
 
 from estimator_core.errors import CheckpointError, HookError
 
-#: The items that a reader may request. Clock, timers and manifest come with each of them.
+#: The items that a reader may request. Clock, timers and manifest are always included.
 ITEM_NAMES = ("variables", "model_state", "opt_state", "input", "hooks")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointItems:
-    """Everything one checkpoint carries, by item.
+    """Everything in one checkpoint, by item.
 
-    What is saved may live on devices. What is read is numpy, except typed random keys, which only jax can hold. Items
-    that were not requested are empty.
+    Arrays to save may be on devices. Arrays that were read are numpy arrays, except typed random keys, which only jax
+    can represent. Items that were not requested are empty.
 
     Args:
-        clock: uint32[4]; the first word is the global step, the second the first step whose loss was not finite, or 0.
+        clock: uint32[4]. The first word is the global step. The second is the first step whose loss was not finite, or
+            0.
         variables: trainable variables by path.
         model_state: the other variables by path.
         opt_state: leaves of the optimizer's state by path.
-        input: JSON position of the input, None without one.
-        hooks: what each hook's `state()` returned, by the hook's stable name: JSON values and numpy arrays.
-        timers: JSON: the bases of step and time cadences, so that a resumed call keeps the interrupted one's rhythm.
-        manifest: JSON for the reader's eyes: plugins with versions, configuration, whatever explains the checkpoint.
+        input: the position of the input as JSON; None without one.
+        hooks: the result of `state()` of each hook, by its stable name: JSON values and numpy arrays.
+        timers: JSON: the bases of step and time cadences, so that a resumed call keeps the cadence of the interrupted
+            one.
+        manifest: JSON for human readers: plugins with versions, configuration, and other information about the
+            checkpoint.
 
     Example:
         >>> import numpy as np
@@ -63,7 +66,7 @@ def split_hook_states(states: Mapping[str, Mapping[str, object]]) -> tuple[dict[
         The JSON tree with `{"__array__": path}` where an array was, and the arrays by path.
 
     Raises:
-        HookError: a checkpoint cannot hold a value. The message names the hook and the place in its state.
+        HookError: a checkpoint cannot represent a value. The message names the hook and the place in its state.
 
     Example:
         >>> split_hook_states({"Best": {"loss": 0.5, "seen": np.arange(2)}})
@@ -118,11 +121,11 @@ def _join(value: object, arrays: Mapping[str, object]) -> Any:
 
 
 class PendingCheckpoint:
-    """A commit under way in a thread of its own, which ends with it; an exit of the process waits for the thread.
+    """A commit in progress in its own thread. The process waits for the thread before it exits.
 
     Args:
         step: the global step.
-        commit: does the work, returns the committed path.
+        commit: does the work and returns the committed path.
     """
 
     def __init__(self, step: int, commit: Callable[[], str]) -> None:
@@ -140,22 +143,22 @@ class PendingCheckpoint:
 
     @property
     def path(self) -> str:
-        """The committed directory; waits for the commit and raises its error."""
+        """The committed directory. Reading it waits for the commit and raises its error."""
         self.wait()
         assert self._path is not None
         return self._path
 
     @property
     def error(self) -> BaseException | None:
-        """What went wrong, once `done()`; None as long as nothing has."""
+        """The error of the commit after `done()`; None without an error."""
         return self._error
 
     def done(self) -> bool:
-        """Whether the commit has ended, well or badly."""
+        """Whether the commit has ended, with or without an error."""
         return not self._thread.is_alive()
 
     def join(self) -> None:
-        """Waits until the commit has ended, well or badly."""
+        """Waits until the commit has ended, with or without an error."""
         self._thread.join()
 
     def wait(self) -> None:
@@ -166,7 +169,7 @@ class PendingCheckpoint:
             raise self._error
 
     def settle(self) -> None:
-        """Waits for the commit; raises its error unless somebody has been given it."""
+        """Waits for the commit. Raises its error, unless it has been raised before."""
         self._thread.join()
         if self._error is not None and not self._raised:
             self.wait()

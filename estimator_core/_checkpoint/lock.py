@@ -163,7 +163,7 @@ class ModelDirLock:
         wait = (
             ""
             if holder.alive_here()
-            else f" (its last sign of life is {age:.0f} s old; {self._stale_secs:.0f} count as gone)"
+            else f" (its last sign of life was {age:.0f} s ago; after {self._stale_secs:.0f} s it counts as gone)"
         )
         raise ModelDirLockedError(
             f"Another run is training in {self._path.parent}: {holder}{wait}. Wait for it, stop it, or use another "

@@ -1,4 +1,4 @@
-"""Reading checkpoints: whole or in part, every byte checked against the manifest."""
+"""Reads checkpoints, completely or in part. Every byte is verified against the manifest."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reading(path: Path) -> Generator[None]:
 
 
 def rename_unless_read(path: Path, target: Path) -> bool:
-    """Renames a checkpoint; False, and nothing done, while somebody reads it."""
+    """Renames a checkpoint. Returns False and does nothing while it is being read."""
     with _changed:
         if _readers[path.absolute()]:
             return False
@@ -51,7 +51,7 @@ def rename_unless_read(path: Path, target: Path) -> bool:
 
 
 def rename_when_unread(path: Path, target: Path) -> None:
-    """Renames a checkpoint as soon as nobody reads it."""
+    """Renames a checkpoint as soon as it is no longer being read."""
     with _changed:
         _changed.wait_for(lambda: not _readers[path.absolute()])
         path.rename(target)
@@ -66,10 +66,11 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
-        items: which of "variables", "model_state", "opt_state", "input" and "hooks" to read; the others stay empty.
+        items: the items to read, of "variables", "model_state", "opt_state", "input" and "hooks". The others stay
+            empty.
 
     Returns:
-        numpy arrays with the shapes and dtypes that were saved; typed random keys as jax arrays.
+        numpy arrays with the saved shapes and dtypes. Typed random keys are jax arrays.
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
@@ -81,13 +82,13 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
 def open_checkpoint(
     path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES, *, part: int = 0, parts: int = 1
 ) -> CheckpointItems:
-    """As `read_checkpoint`, but variables and optimizer state that lie in packs stay there, as `StoredArray`s.
+    """Like `read_checkpoint`, but variables and optimizer state in packs stay there, as `StoredArray`s.
 
     Args:
         path: as there.
         items: as there.
-        part: which share of the packs is verified now; what is read later is verified then again.
-        parts: of how many shares.
+        part: the share of the packs to verify now. Data that is read later is verified again.
+        parts: the number of shares.
 
     Raises:
         CheckpointNotFoundError, CheckpointCorruptError: as there.
@@ -132,12 +133,12 @@ def _read(
 
 
 def load_variables(path: str | os.PathLike[str], names: Iterable[str] | str | None = None) -> dict[str, np.ndarray]:
-    """The variables of a checkpoint by path, trainable or not; no model code is needed.
+    """Returns the variables of a checkpoint by path, trainable or not. Model code is not required.
 
     Args:
-        path: a checkpoint, or a model_dir (its newest checkpoint); or one of another framework that an installed
-            package reads (`estimator_core.model.ReadsCheckpoints`).
-        names: only these variables, or this one; None: all.
+        path: a checkpoint, or a model_dir (its newest checkpoint). Or a checkpoint of another framework that an
+            installed package reads (`estimator_core.model.ReadsCheckpoints`).
+        names: the names of the variables to read, or one name. None: all.
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
@@ -184,7 +185,7 @@ def _present(names: Iterable[str], there: Mapping[str, object], place: str | os.
 
 
 def list_variables(path: str | os.PathLike[str]) -> dict[str, ArrayEntry]:
-    """Shape, dtype and checksum of each variable of a checkpoint, trainable or not, without reading an array."""
+    """Returns shape, dtype and checksum of each variable of a checkpoint, trainable or not, without reading arrays."""
     return read_manifest(resolve_checkpoint(path)).entries("variables", "model_state")
 
 

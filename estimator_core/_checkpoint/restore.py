@@ -1,4 +1,4 @@
-"""Restoring a state: the manifest is compared with what the model wants before anything is read."""
+"""Restores a state. The manifest is compared with the model before anything is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator_core.errors import CheckpointMismatchError
 
 _ARRAY_ITEMS = ("variables", "model_state", "opt_state")
 
-#: item -> path -> what the model expects; items left out are not read.
+#: item -> path -> shape and dtype in the model. Missing items are not read.
 Abstract = Mapping[str, Mapping[str, Shaped]]
 
 
@@ -31,22 +31,23 @@ def restore(
     allow_missing: bool = False,
     allow_extra: bool = False,
 ) -> CheckpointItems:
-    """Reads what a model wants out of a checkpoint, with the shapes and dtypes it wants.
+    """Reads the arrays of a model from a checkpoint, with the shapes and dtypes of the model.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
-        abstract: "variables", "model_state" and "opt_state", each path -> anything with `.shape` and `.dtype`. Items
-            left out are not read. Input position, hook states and timers always are.
-        allow_cast: a dtype that differs is converted; else it is refused.
-        allow_missing: what the checkpoint lacks is left out of the result (the caller keeps its initial value); else it
-            is refused.
-        allow_extra: what the model does not want is not read; else it is refused.
+        abstract: "variables", "model_state" and "opt_state", each path -> any object with `.shape` and `.dtype`.
+            Missing items are not read. Input position, hook states and timers are always read.
+        allow_cast: whether a different dtype is converted. Otherwise it is refused.
+        allow_missing: whether arrays that the checkpoint lacks are omitted from the result, so that the caller keeps
+            their initial values. Otherwise they are refused.
+        allow_extra: whether arrays that the model does not have are ignored. Otherwise they are refused.
 
     Returns:
-        Host arrays; nothing is placed on devices.
+        Host arrays. Nothing is placed on devices.
 
     Raises:
-        CheckpointMismatchError: carries the difference, by item and path; nothing was read.
+        CheckpointMismatchError: the checkpoint does not fit. The message has the differences by item and path. Nothing
+            was read.
         CheckpointNotFoundError, CheckpointCorruptError: as `read_checkpoint`.
     """
     directory = resolve_checkpoint(path)
@@ -63,7 +64,7 @@ def restore(
 def check_fits(
     directory: Path, manifest: Manifest, abstract: Abstract, *, allow_cast: bool, allow_missing: bool, allow_extra: bool
 ) -> None:
-    """Compares a manifest with what a model wants.
+    """Compares a manifest with a model.
 
     Raises:
         CheckpointMismatchError: they differ in a way that is not allowed.

@@ -1,4 +1,4 @@
-"""Which checkpoints are kept, and how they come and go in a directory without a journal.
+"""Which checkpoints are kept, and how they are published and deleted in a directory without a journal.
 
 A `Publisher` brings a checkpoint to another place, where the directories of its writers are not what they stand for.
 """
@@ -27,12 +27,13 @@ EvalResults = Mapping[int, Mapping[str, Any]]
 
 
 def no_results() -> EvalResults:
-    """Returns no results, as if nothing has been evaluated."""
+    """Returns no results, as if nothing had been evaluated."""
     return {}
 
 
 def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
-    """The best of these steps. Steps without a result, or with NaN, do not count. Of equal steps the older is better.
+    """The best of these steps. Steps without a result, or with NaN, are ignored. Of equal steps, the older one is
+    better.
 
     Example:
         >>> best_steps(
@@ -52,21 +53,25 @@ def _tell_of_no_best(model_dir: str, rule: KeepBest, known: tuple[str, ...]) -> 
     where = f"the evaluation {rule.evaluation!r}" if rule.evaluation else "the evaluation without a name"
     has = f"It has {', '.join(known)}" if known else "It has no results so far; KeepBest(evaluation=...) names another"
     _log.warning(
-        "Checkpoints of %s are deleted, none is kept as the best: %s has no %r. %s.", model_dir, where, rule.metric, has
+        "Checkpoints of %s are deleted, and none is kept as the best: %s has no %r. %s.",
+        model_dir,
+        where,
+        rule.metric,
+        has,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What to keep. Everything that no rule keeps is deleted after a save, however much that is.
+    """The rules of what to keep. Everything that no rule keeps is deleted after a save.
 
     Args:
-        keep_max: how many of the newest checkpoints are kept; None or 0 keeps all.
-        keep_every_n_hours: also keeps the first checkpoint of each period of n hours, except the very first period; the
-            periods count from the run's first save. None: none.
-        keep_best: also keeps the best by a metric.
-        results: returns the results recorded so far, for `keep_best`; called after each save.
-        model_dir: whose checkpoints they are, for what is told.
+        keep_max: the number of newest checkpoints to keep. None or 0 keeps all.
+        keep_every_n_hours: also keeps the first checkpoint of each period of n hours, except the first period. Periods
+            count from the first save of the run. None disables the rule.
+        keep_best: also keeps the best checkpoints by a metric.
+        results: returns the results recorded so far, for `keep_best`. It is called after each save.
+        model_dir: the model_dir that messages name.
     """
 
     keep_max: int | None = 5

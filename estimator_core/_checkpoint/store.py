@@ -1,4 +1,4 @@
-"""The checkpoints of one model_dir, from the side of the run that writes them."""
+"""The checkpoints of one model_dir, for the run that writes them."""
 
 from __future__ import annotations
 
@@ -41,17 +41,20 @@ _PACKAGES = ("jax", "numpy", "optax", "orbax-checkpoint")
 
 
 class CheckpointStore:
-    """Saves checkpoints in the background, and deletes the ones no rule keeps.
+    """Saves checkpoints in the background, and deletes those that no rule keeps.
 
-    One store a model_dir at a time: hold its `ModelDirLock`. Readers need neither.
+    Only one store per model_dir may exist at a time, so hold its `ModelDirLock`. Readers do not need a store or the
+    lock.
 
     Args:
-        model_dir: checkpoints go to `<model_dir>/checkpoints/<step>`; created with the first save.
+        model_dir: the parent of `checkpoints/<step>`. It is created with the first save.
         keep_max, keep_every_n_hours, keep_best, results: see `Retention`.
-        processes: those that save together: each calls `save` at the same steps, and the chief commits.
-        publisher: brings checkpoints to where they count, if that is not the model_dir; in the thread that writes them.
-        shelf: how checkpoints come to count; None: by their names, as in a directory without a journal.
-        full_every: one of so many saves is a full one; the others write, of large arrays, the rows that have changed.
+        processes: the processes that save together. Each calls `save` at the same steps, and the chief commits.
+        publisher: copies checkpoints to their final place, if that is not the model_dir, in the thread that writes
+            them.
+        shelf: how checkpoints become valid. None: by their names, as in a directory without a journal.
+        full_every: makes every N-th save a full one, with this N. The others write only the changed rows of large
+            arrays.
 
     Example:
         >>> import tempfile
@@ -101,16 +104,16 @@ class CheckpointStore:
     def save(self, step: int, items: CheckpointItems, entries: Sequence[Entry] = ()) -> PendingCheckpoint:
         """Copies the state to the host and commits it in the background.
 
-        Returns when the copy is taken: the arrays may then be donated or changed. Waits first for the commit before, if
-        that is still under way, and raises its error if nobody has been given it yet.
+        Returns after the copy, so the arrays may then be donated or changed. First waits for the previous commit, if it
+        is still running, and raises its error if it has not been raised yet.
 
         Args:
-            step: the global step; must be the first word of the clock.
-            items: what to save; JSON and hook states are copied too.
-            entries: what is recorded with it, where there is a journal.
+            step: the global step. It must be the first word of the clock.
+            items: the items to save. JSON and hook states are copied too.
+            entries: the entries to record with it, if there is a journal.
 
         Raises:
-            CheckpointError: the commit before failed, or an array cannot be saved.
+            CheckpointError: the previous commit failed, or an array cannot be saved.
             HookError: a hook's state cannot be saved.
         """
         if self._pending is not None:
@@ -131,12 +134,12 @@ class CheckpointStore:
 
     @property
     def lost(self) -> Exception | None:
-        """What a commit has found that no other one can mend: another run has taken over, or the model_dir is gone."""
+        """An error of a commit that another commit cannot fix: another run has taken over, or the model_dir is gone."""
         error = None if self._pending is None else self._pending.error
         return error if isinstance(error, (SupersededError, StorageGoneError)) else None
 
     def wait(self) -> None:
-        """Waits for the commit under way and for deletions; raises its error unless somebody has been given it."""
+        """Waits for the current commit and for deletions. Raises its error, unless it has been raised before."""
         try:
             if self._pending is not None:
                 self._pending.settle()
@@ -144,7 +147,7 @@ class CheckpointStore:
             self._shelf.settle()
 
     def close(self) -> None:
-        """Waits for the commit under way and frees the host memory. The store can be used again."""
+        """Waits for the current commit and frees the host memory. The store can be used again."""
         try:
             self.wait()
         finally:
@@ -194,7 +197,7 @@ class CheckpointStore:
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
     def _base(self) -> Base | None:
-        """What the copy just taken is compared with; None where the save is to be a full one."""
+        """The base with which the new copy is compared; None for a full save."""
         self._after_full += 1
         if self._newest is not None and self._after_full < self._full_every:
             from estimator_core._checkpoint.pieces import Base
@@ -238,7 +241,7 @@ class CheckpointStore:
         return commit_together(self._shelf, draft, pieces, self._processes, base, publisher)
 
     def _read_history(self) -> None:
-        """Learns when the checkpoints already there were saved: once from each manifest."""
+        """Reads once from each manifest when the existing checkpoints were saved."""
         for step in self._shelf.steps():
             if step in self._created:
                 continue
@@ -251,7 +254,7 @@ class CheckpointStore:
             self._run_created = min(manifest.run_created, self._run_created or manifest.run_created)
 
     def _superfluous(self, *, just_written: int) -> list[int]:
-        """Steps that no rule keeps, once this one is written."""
+        """Steps that no rule keeps after this one is written."""
         origin = self._run_created or 0.0
         steps = {*self._shelf.steps(), just_written}
         hours = {step: max(0.0, self._created.get(step, origin) - origin) / 3600 for step in steps}
@@ -262,7 +265,7 @@ def _check_clock(step: int, clock: np.ndarray) -> None:
     if clock.dtype != np.uint32 or clock.shape != (4,):
         raise CheckpointError(f"The clock of a checkpoint is uint32[4], not {clock.dtype}{list(clock.shape)}.")
     if int(clock[0]) != step:
-        raise CheckpointError(f"Asked to save step {step}, but the state's clock stands at {int(clock[0])}.")
+        raise CheckpointError(f"Step {step} cannot be saved: the clock of the state is at step {int(clock[0])}.")
 
 
 def _json_copy(what: str, value: object) -> Any:

@@ -1,4 +1,4 @@
-"""Prove that a model_dir holds what its journal says, each thing once; mend what an interrupted run left."""
+"""Check a model_dir against its journal, and repair what an interrupted run left."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from estimator_core.errors import ArgumentError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator audit`."""
-    parser.add_argument("model_dir", metavar="MODEL_DIR", help="directory of a run; a URL too")
-    parser.add_argument("--repair", action="store_true", help="mend what can be mended without loss, then look again")
+    parser.add_argument("model_dir", metavar="MODEL_DIR", help="directory of a run, or its URL")
+    parser.add_argument("--repair", action="store_true", help="repair what it can without loss, then check again")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what is not as it should be; 1 if there is anything."""
+    """Prints the findings. Returns 1 if there are any."""
     found = _at_url(args.model_dir, args.repair) if is_url(args.model_dir) else _here(args.model_dir, args.repair)
     print(json.dumps(asdict(found), indent=2) if args.json else _text(found))
     return 1 if found.findings else 0
@@ -39,20 +39,20 @@ def _here(location: str, mend: bool) -> Audit:
 
 def _at_url(location: str, mend: bool) -> Audit:
     if mend:
-        raise ArgumentError(f"--repair mends directories. What a kill has left at {location}, the next run mends.")
+        raise ArgumentError(f"--repair works only on directories. The next run repairs the remains at {location}.")
     return audit_in_store(open_storage(location.rstrip("/"), make=False), at_url(location, None).faults_in_store)
 
 
 def _text(found: Audit) -> str:
     lines = [
-        f"{finding.path}: {finding.text}{' (--repair mends it)' if finding.mendable else ''}"
+        f"{finding.path}: {finding.text}{' (--repair fixes it)' if finding.mendable else ''}"
         for finding in found.findings
     ]
     counts = (
         f"records {found.records}, epochs {found.epochs}, checkpoints {found.checkpoints}, evaluations "
         f"{found.evaluations}, event files {found.event_files}, each recorded once"
     )
-    state = " A run is under way: what it has not recorded yet is not looked at." if found.under_way else ""
+    state = " A run is in progress. Work that it has not recorded yet is not checked." if found.under_way else ""
     count = len(found.findings)
-    verdict = f"{count} finding{'s' * (count > 1)}" if count else "All is as the journal says"
+    verdict = f"{count} finding{'s' * (count > 1)}" if count else "Everything matches the journal"
     return "\n".join([*lines, f"{verdict}: {counts}.{state}"])

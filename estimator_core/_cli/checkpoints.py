@@ -1,4 +1,4 @@
-"""List the checkpoints of a model_dir; show variables and manifest of one, or the difference of two."""
+"""List the checkpoints of a model_dir, show the variables or manifest of one, or compare two."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError, Check
 
 
 class UnnamedCheckpointError(CheckpointError):
-    """A directory has the name of a checkpoint, and no run has saved it there."""
+    """A directory has the name of a checkpoint, but no run has saved it there."""
 
 
 def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> tuple[Any, str]:
-    """One row a checkpoint: step, time, size, variables, parameters."""
+    """One row per checkpoint: step, time, size, variables, parameters."""
     rows: list[dict[str, Any]] = []
     for path, found in checkpoints:
         if isinstance(found, CheckpointError):
@@ -56,14 +56,14 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
 
 
 def _state(error: CheckpointError) -> str:
-    """Why a checkpoint cannot be shown, in one word or two."""
+    """Why a checkpoint cannot be shown, in one or two words."""
     if isinstance(error, UnnamedCheckpointError):
         return "NOT USED"
     return "DAMAGED" if isinstance(error, (CheckpointCorruptError, CheckpointNotFoundError)) else "NEWER FORMAT"
 
 
 def variables(manifest: Manifest) -> tuple[Any, str]:
-    """One row a variable: name, shape, dtype, and whether it is trained."""
+    """One row per variable: name, shape, dtype, and whether it is trained."""
     rows: list[dict[str, Any]] = [
         {"name": name, "shape": list(entry.shape), "dtype": entry.dtype, "bytes": entry.bytes, "trainable": trainable}
         for item, trainable in (("variables", True), ("model_state", False))
@@ -85,7 +85,7 @@ def manifest(path: Path) -> tuple[Any, str]:
 
 
 def difference(a: tuple[str, Manifest], b: tuple[str, Manifest]) -> tuple[Any, str]:
-    """Variables and packages that differ; contents are compared by checksum, without reading them."""
+    """Variables and packages that differ. Contents are compared by checksum, without reading them."""
     (name_a, first), (name_b, second) = a, b
     everything = {*first.arrays, *second.arrays} - {"clock", "hooks"}
     items = sorted(item for item in everything if ":" not in item)  # what is laid over arrays belongs to them
@@ -130,13 +130,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator checkpoints`."""
     parser.add_argument(
-        "directory", metavar="DIR", help="a model_dir, or one checkpoint (MODEL_DIR/checkpoints/100); a URL too"
+        "directory", metavar="DIR", help="a model_dir or a checkpoint (MODEL_DIR/checkpoints/100), or its URL"
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--variables", action="store_true", help="names, shapes and dtypes in DIR (the newest checkpoint)"
+        "--variables", action="store_true", help="names, shapes and dtypes of the newest checkpoint in DIR"
     )
-    what.add_argument("--manifest", action="store_true", help="who wrote DIR (the newest checkpoint), and with what")
+    what.add_argument("--manifest", action="store_true", help="what wrote the newest checkpoint in DIR")
     what.add_argument(
         "--diff", nargs=2, metavar=("A", "B"), help="difference of two checkpoints: steps of DIR, or paths"
     )
@@ -144,7 +144,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what was asked for."""
+    """Prints the requested information."""
     directory = fetched(args.directory, manifests=True)
     if args.diff:
         a, b = (_one_of(directory, name) for name in args.diff)
@@ -163,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
-    """Those that should be there, then those that are there and do not count."""
+    """The recorded checkpoints, then existing directories that do not count."""
     model_dir = directory.parent if directory.name == CHECKPOINTS_DIR else directory
     found: list[tuple[Path, Manifest | CheckpointError]] = []
     for one in listed(model_dir):

@@ -1,4 +1,4 @@
-"""The parser of every command: errors are one line with a suggestion; options of all commands stand anywhere."""
+"""The parser of every command. Errors are one line with a suggestion. Options of all commands may be anywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimator_core.errors import ArgumentError
 
 
 def add_every(group: argparse._ArgumentGroup, *flags: str, **given: Any) -> None:  # pyright: ignore[reportPrivateUsage]
-    """Adds an option of every command, under a name that no option of a command itself has."""
+    """Adds an option of every command, under a name that differs from the options of each command."""
     given.setdefault("dest", "every_" + flags[-1].removeprefix("--").replace("-", "_"))
     group.add_argument(*flags, **given)
 
@@ -39,7 +39,7 @@ def add_plugin_switches(parser: argparse.ArgumentParser, *, shown: bool) -> None
 
 
 def plugin_variables(args: argparse.Namespace) -> dict[str, str]:
-    """What the switches put into the environment: processes that a command starts choose the same plugins."""
+    """The environment variables of the plugin options, so that processes of a command use the same plugins."""
     given = vars(args)
     changes: dict[str, str] = {}
     if "every_plugins" in given:
@@ -82,13 +82,13 @@ def _option(text: str) -> tuple[str, str]:
     return settings.option_variable(plugin, option), value
 
 
-#: Set to "1" by --quiet, for what shows progress here and in processes that the command starts.
+#: Set to "1" by --quiet, for progress displays here and in processes that the command starts.
 QUIET = "ESTIMATOR_QUIET"
 
 
 @contextmanager
 def applied(args: argparse.Namespace) -> Generator[None]:
-    """Puts the options that were given into effect; an environment that changes is put back."""
+    """Applies the given options. Restores the environment afterwards."""
     given = vars(args)
     changes = plugin_variables(args)
     if "every_log_level" in given:
@@ -101,7 +101,7 @@ def applied(args: argparse.Namespace) -> Generator[None]:
 
 
 def show_lines_of(command: object) -> None:
-    """Shows the log of a command like that of the core. Its package may be another than that of its plugin."""
+    """Shows the log of a command like that of the core. The command may be in another package than its plugin."""
     package = str(getattr(command, "__name__", type(command).__module__)).partition(".")[0]
     logging.getLogger(package).setLevel(logging.getLogger("estimator_core").level)
 
@@ -116,12 +116,12 @@ WRONG_USAGE = 2
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that knows the options of all commands; an option of the command itself takes the place of one of them.
+    """A parser with the options of all commands. An option of the command itself replaces one of them.
 
-    Parsers of sub-commands, which argparse makes of the same class, know them too.
+    Parsers of sub-commands, which argparse creates with the same class, have them too.
 
     Args:
-        **given: as for `argparse.ArgumentParser`.
+        **given: see `argparse.ArgumentParser`.
 
     Example:
         >>> CommandParser(prog="estimator run").parse_args(["--quiet"]).every_log_level
@@ -135,11 +135,11 @@ class CommandParser(argparse.ArgumentParser):
             add_plugin_switches(self, shown=False)
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process with one line and the code of wrong usage."""
+        """Ends the process with one line and the exit code of wrong usage."""
         self.exit(WRONG_USAGE, f"{self.prog}: error: {message}{self._hint(message)} (see {self.prog} --help)\n")
 
     def options(self) -> list[str]:
-        """The words that begin an option, here or in a sub-command."""
+        """The option strings here and in sub-commands."""
         return [*self._option_string_actions, *(option for _, parser in self._below() for option in parser.options())]
 
     def _below(self) -> list[tuple[str, CommandParser]]:
@@ -165,11 +165,11 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_display_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what every command takes about its output; an option that is not given leaves no trace."""
+    """Adds the output options of every command. An option that is not given does not appear in the result."""
     group = parser.add_argument_group("options of every command", argument_default=argparse.SUPPRESS)
     level: dict[str, Any] = {"dest": "every_log_level", "action": "store_const"}
     add_every(group, "--debug", action="store_true", help="show the traceback of an error")
     add_every(group, "--log-level", choices=["debug", "info", "warning", "error"], help="what to log (default: info)")
     add_every(group, "-v", "--verbose", **level, const="debug", help="--log-level debug")
     add_every(group, "-q", "--quiet", **level, const="warning", help="no progress, warnings only")
-    add_every(group, "--no-color", action="store_true", help="no colors, as with the variable NO_COLOR")
+    add_every(group, "--no-color", action="store_true", help="no colors, like the variable NO_COLOR")

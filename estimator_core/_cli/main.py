@@ -1,9 +1,9 @@
-"""Entry point of `estimator`: finds the sub-command, hands over, and turns errors into exit codes.
+"""Entry point of `estimator`: finds and runs the sub-command, and converts errors to exit codes.
 
 A command is a module with `configure(parser)`, which adds its arguments, and `run(args) -> int`, which does the work
-and returns the exit code. Its docstring is its description. `COMMANDS` lists the core's own; plugins declare theirs as
-`Command` records of the same shape. A module is imported only when its command runs, so `estimator --help` stays fast
-whatever a command needs.
+and returns the exit code. Its docstring is its description. `COMMANDS` lists the commands of the core. Plugins declare
+theirs as `Command` records of the same form. A module is imported only when its command runs, so `estimator --help`
+stays fast.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from estimator_core.errors import (
 COMMANDS = tuple(
     Command(name=name, target=f"estimator_core._cli.{name}", summary=summary)
     for name, summary in (
-        ("audit", "Prove that a model_dir holds what its journal says; mend what an interrupted run left."),
-        ("checkpoints", "List checkpoints, look into one, compare two."),
+        ("audit", "Check a model_dir against its journal, and repair what an interrupted run left."),
+        ("checkpoints", "List, inspect and compare checkpoints."),
         ("plugins", "List installed plugins, or examine one: plugins doctor NAME."),
     )
 )
 
 FAILED, CAN_BE_RESUMED, INTERRUPTED = 1, 75, 130
-#: The modules whose errors docs/errors.md explains by name.
+#: Modules whose errors docs/errors.md explains by name.
 _CATALOGUE = ("estimator_core.errors", "estimator_core._storage.contract", "estimator_core._journal.entries")
-#: What a file system refuses, whatever the program -> the word of docs/errors.md, what to do.
+#: Errors of a file system -> the heading in docs/errors.md, and the remedy.
 _REFUSED = {
     errno.ENOSPC: ("StorageFullError", "Free some space, then start the same command again."),
     errno.EDQUOT: ("StorageFullError", "Free some space, then start the same command again."),
     errno.EROFS: ("StorageDeniedError", "Use a directory that can be written."),
     errno.EACCES: ("StorageDeniedError", "Change its permissions, or use another path."),
 }
-#: What people type -> the command that does it.
+#: Words that people type -> the right command.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
 
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 failed, 2 wrong usage, 75 stopped early and can be resumed.
 
     Args:
-        argv: the words after `estimator`; None: those of the process.
+        argv: the arguments after `estimator`. None: those of the process.
 
     Example:
         >>> main(["--version"])
@@ -86,7 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _at_home(words: Sequence[str]) -> list[str]:
-    """The words with `~` expanded, which shells leave in `--option=~/path`. What follows `--` is for others."""
+    """The arguments with `~` expanded, which shells do not expand in `--option=~/path`. Arguments after `--` are
+    unchanged.
+    """
     count = list(words).index("--") if "--" in words else len(words)
     found = (re.fullmatch(r"(--[a-z0-9-]+=|)(~/.*)", word, re.DOTALL) or word for word in words[:count])
     own = [one if isinstance(one, str) else one[1] + os.path.expanduser(one[2]) for one in found]
@@ -94,7 +96,7 @@ def _at_home(words: Sequence[str]) -> list[str]:
 
 
 def command_names() -> dict[str, str]:
-    """Every command with its summary: the core's own, then those of plugins.
+    """Every command with its summary: those of the core, then those of plugins.
 
     Example:
         >>> "plugins" in command_names()
@@ -111,10 +113,10 @@ def command_names() -> dict[str, str]:
 
 
 def command_parser(name: str = "") -> argparse.ArgumentParser:
-    """The parser of a command, for whoever reads or completes words of the command line.
+    """The parser of a command, for code that parses or completes command lines.
 
     Args:
-        name: of the command; "": the options that stand before it.
+        name: the name of the command. "": the options before the command.
 
     Raises:
         PluginLookupError: there is no such command.
@@ -129,10 +131,12 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
 
 
 def find_command(name: str) -> Command:
-    """The record of a command: the core's own by name alone, without loading any plugin; else a plugin's.
+    """The record of a command. A command of the core is found by name, without loading plugins. Otherwise plugins are
+    searched.
 
     Raises:
-        PluginLookupError: there is none, or several plugins give one; names the package that brings a known one.
+        PluginLookupError: there is no such command, or several plugins provide it. The message names the package of a
+            known command.
     """
     own = {command.name: command for command in COMMANDS}
     if name in own:
@@ -149,7 +153,7 @@ def find_command(name: str) -> Command:
 
 
 def _module(command: Command) -> Any:
-    """What defines a command: its module, or what a call of its target returns."""
+    """The definition of a command: its module, or the result of calling its target."""
     from estimator_core._plugins.plugin_code import import_target
 
     try:
@@ -198,7 +202,7 @@ def _guarded(given: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _quiet_without_reader() -> Generator[None]:
-    """Ends the block in silence where the reader of our output went away. The pipe of a worker or server is another."""
+    """Ends the block silently if the reader of the output is gone. Broken pipes of workers or servers stay errors."""
     try:
         yield
     except BrokenPipeError:
@@ -216,7 +220,7 @@ def _has_lost_its_reader(stream: TextIO | None) -> bool:
 
 
 def _flush() -> None:
-    """Writes what was printed, while an exit code can still say that it did not arrive."""
+    """Flushes the output, while a failure can still change the exit code."""
     try:
         if sys.stdout:  # None: it is closed
             sys.stdout.flush()
@@ -228,12 +232,14 @@ def _flush() -> None:
 
 
 def _heading(error: EstimatorError) -> str:
-    """Where docs/errors.md explains an error: the nearest of its public classes."""
+    """The heading in docs/errors.md for an error: the nearest of its public classes."""
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ in _CATALOGUE)
 
 
 def _with_json(given: argparse.Namespace) -> list[str]:
-    """`--json` where the command, or its sub-command, takes it: after its own words, before a command of the user."""
+    """Adds `--json` if the command or its sub-command accepts it: after its own arguments, before a command of the
+    user.
+    """
     words: list[str] = given.arguments
     end = words.index("--") if "--" in words else len(words)
     return [*words[:end], "--json", *words[end:]]
@@ -257,7 +263,7 @@ def _options() -> CommandParser:
     add_plugin_switches(parser, shown=True)
     parser.add_argument("-h", "--help", action="store_true", help="show this text")
     parser.add_argument("--version", action="store_true", help="show the version")
-    parser.add_argument("--json", action="store_true", help="print JSON, where the command can")
+    parser.add_argument("--json", action="store_true", help="print JSON, if the command supports it")
     return parser
 
 
@@ -269,7 +275,7 @@ def _command_list() -> str:
     width = max(map(len, rows))
     lines = [
         "",
-        "commands (estimator COMMAND --help says more):",
+        "commands (estimator COMMAND --help shows more):",
         *(f"  {name:<{width}}  {text}" for name, text in rows.items()),
     ]
     failed = [record.label for record in plugins.records() if record.status == "failed"]

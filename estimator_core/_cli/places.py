@@ -1,4 +1,4 @@
-"""Places of this machine that options of commands name."""
+"""Types of command-line options for paths on this machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from estimator_core._paths import is_url
 
 
 def local_path(text: str) -> str:
-    """The value of an option of a command that works with this machine alone: `add_argument(..., type=local_path)`.
+    """The type of an option that must be a local path: `add_argument(..., type=local_path)`.
 
     Raises:
-        ArgumentTypeError: it is empty, as where a variable of the shell is not set, or a URL. A command that took these
-            for paths would write to this directory, or to a folder named `s3:`.
+        ArgumentTypeError: the value is empty, for example from an unset shell variable, or a URL. As paths, these would
+            name the current directory, or a folder `s3:`.
 
     Example:
         >>> local_path("runs/one")
@@ -23,16 +23,16 @@ def local_path(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("must not be empty")
     if is_url(text):
-        raise argparse.ArgumentTypeError(f"{text} is a URL, and this command needs a place of this machine")
+        raise argparse.ArgumentTypeError(f"{text} is a URL, but this command needs a path on this machine")
     return text
 
 
 def page_path(text: str) -> str:
-    """The value of an option that names a page to write, `add_argument(..., type=page_path)`. The file is replaced.
+    """The type of an option for a page to write: `add_argument(..., type=page_path)`. The file is replaced.
 
     Raises:
-        ArgumentTypeError: it does not end in .html, so it may be a file with other content; it is a URL; or its
-            directory is a file or may not be written. A directory that is not there is made with the page.
+        ArgumentTypeError: the value does not end in .html, so it may be a file with other content. Or it is a URL, or
+            its directory is a file or cannot be written. A missing directory is created with the page.
 
     Example:
         >>> page_path("report.html")

@@ -23,7 +23,7 @@ def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> lis
 
     Args:
         records: the plugins.
-        kind: only components of this kind, and only plugins that provide or define one or that are broken or blocked;
+        kind: only components of this kind, and only plugins that provide or define one, or that are broken or blocked.
             None: all.
     """
     rows = [_row(record, kind) for record in records]
@@ -31,7 +31,7 @@ def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> lis
 
 
 def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as text: one line per plugin, and under it what it provides and what is wrong with it."""
+    """The rows as text: one line per plugin, followed by its components and faults."""
     head = ("name", "distribution", "version", "status", "contract", "load ms")
     table = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(head))]
@@ -114,7 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--kind", help="only plugins and components of this kind")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    # Every word after `doctor` is the doctor's own, --help too: no character begins an option here.
+    # Every argument after `doctor` belongs to the doctor, including --help, so no character begins an option here.
     doctor = actions.add_parser(
         "doctor",
         help=f"examine an installed plugin (with {known_distribution(COMMANDS, 'plugin-doctor')})",
@@ -128,14 +128,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         of_package = actions.add_parser(action, help=text, add_help=False, prefix_chars="\0")
         of_package.add_argument("words", nargs="*")
-    explain = actions.add_parser("explain", help="say where a component comes from, or why it is not found")
+    explain = actions.add_parser("explain", help="show where a component comes from, or why it is not found")
     explain.add_argument("of_kind", metavar="KIND")
     explain.add_argument("name", metavar="NAME")
     explain.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists the plugins, or does one of the actions."""
+    """Lists the plugins, or runs one of the actions."""
     if args.action in ("lock", "policy"):  # found without a look at plugins, which a stale lock would refuse
         module, distribution = _moved.POLICY_READER
         program = f"estimator plugins {args.action}"

@@ -1,4 +1,4 @@
-"""Runs a module that is a command: what it defines, and how it is called."""
+"""Runs a module that is a command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def module_parser(module: Any, program: str) -> CommandParser:
     """The parser of a command.
 
     Args:
-        module: has `configure(parser)`, `run(args)` and a docstring, which is the description.
-        program: what the user typed before the arguments, for the usage text.
+        module: a module with `configure(parser)`, `run(args)` and a docstring, which is the description.
+        program: the command line before the arguments, for the usage text.
     """
     parser = CommandParser(
         prog=program, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -25,18 +25,18 @@ def module_parser(module: Any, program: str) -> CommandParser:
 
 
 def run_module(module: object, program: str, arguments: Sequence[str]) -> int:
-    """Parses the arguments of a command and runs it; returns its exit code.
+    """Parses the arguments of a command, runs it and returns its exit code.
 
     Args:
         module: see `module_parser`.
-        program: what the user typed before the arguments.
-        arguments: the words after it.
+        program: the command line before the arguments.
+        arguments: the arguments.
     """
     return run_parsed(module, module_parser(module, program).parse_args(arguments))
 
 
 def run_parsed(module: Any, args: argparse.Namespace) -> int:
-    """Runs a command under the options of all commands that stand among its arguments; returns its exit code."""
+    """Runs a command with the options of all commands among its arguments, and returns its exit code."""
     with applied(args):
         show_lines_of(module)
         status = module.run(args)

@@ -70,8 +70,8 @@ def _refuse_conflict(found: Sequence[Processes]) -> None:
         if (other.count, other.index) != (first.count, first.index):
             raise ArgumentError(
                 f"{first.source} says that this is process {first.index} of {first.count}, {other.source} that it is "
-                f"process {other.index} of {other.count}. Unset the variables of the one that does not hold, or give "
-                "RunConfig(processes=ec.Processes(...)); JAX_NUM_PROCESSES=1 makes each process a run of its own."
+                f"process {other.index} of {other.count}. Unset the variables of the wrong one, or pass "
+                "RunConfig(processes=ec.Processes(...)); JAX_NUM_PROCESSES=1 makes each process a separate run."
             )
 
 
@@ -79,14 +79,14 @@ def _refuse_silence(environ: Mapping[str, str]) -> None:
     """Refuses variables that imply other processes but not their number: each would be a run in one model_dir."""
     if environ.get("JAX_COORDINATOR_ADDRESS"):
         raise ArgumentError(
-            "JAX_COORDINATOR_ADDRESS is set, but nothing tells how many processes there are and which this is. Set "
-            "JAX_NUM_PROCESSES and JAX_PROCESS_ID, or JAX_NUM_PROCESSES=1 for a process by itself."
+            "JAX_COORDINATOR_ADDRESS is set, but not the number of processes and the index of this one. Set "
+            "JAX_NUM_PROCESSES and JAX_PROCESS_ID, or JAX_NUM_PROCESSES=1 for a process that trains alone."
         )
     # On TPUs, GKE informs jax itself.
     if environ.get("JOB_COMPLETION_INDEX") and not environ.get("TPU_WORKER_HOSTNAMES"):
         raise ArgumentError(
-            "Kubernetes: JOB_COMPLETION_INDEX tells that this pod is one of an Indexed Job, but nothing tells how many "
+            "Kubernetes: JOB_COMPLETION_INDEX shows that this pod belongs to an Indexed Job, but not how many pods "
             "train together. Set JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID in the manifest, as "
-            "`estimator launch --on kubernetes --dry-run` writes it, or JAX_NUM_PROCESSES=1 where each pod is a run of "
-            "its own."
+            "`estimator launch --on kubernetes --dry-run` writes it, or JAX_NUM_PROCESSES=1 if each pod is a "
+            "separate run."
         )

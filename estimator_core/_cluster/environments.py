@@ -36,7 +36,7 @@ def from_variables(environ: _Environ) -> Processes | None:
         there, missing = names if index is None else names[::-1]
         raise ArgumentError(
             f"{there} is set, but {missing} is not: both belong to a process that trains with others. Set both and "
-            f"{_ADDRESS}, or JAX_NUM_PROCESSES=1 alone for a process by itself."
+            f"{_ADDRESS}, or only JAX_NUM_PROCESSES=1 for a process that trains alone."
         )
     return Processes(_told_address(environ, "JAX_NUM_PROCESSES"), count, index, "JAX_NUM_PROCESSES")
 
@@ -121,7 +121,7 @@ def from_mpi(environ: _Environ) -> Processes | None:
         if here == count:
             return Processes(f"127.0.0.1:{DEFAULT_PORT}", count, index, count_name, cards)
         raise ArgumentError(
-            f"{count_name} names {count} processes, but nothing tells where process 0 is. Install mpi4py, which "
+            f"{count_name} names {count} processes, but the address of process 0 is unknown. Install mpi4py, which "
             f"finds it, or set {_ADDRESS} to its host:port in all of them; RunConfig(processes=None) trains alone."
         )
     return None
@@ -183,7 +183,7 @@ def _told_address(environ: _Environ, source: str) -> str:
     if environ.get("MASTER_ADDR"):
         return f"{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', DEFAULT_PORT)}"
     raise ArgumentError(
-        f"{source} names several processes, but nothing says where process 0 is. Set {_ADDRESS} to its host:port "
+        f"{source} names several processes, but the address of process 0 is unknown. Set {_ADDRESS} to its host:port "
         "in all of them, give RunConfig(processes=ec.Processes(...)), or RunConfig(processes=None) to train alone."
     )
 

@@ -1,4 +1,4 @@
-"""The processes that train one model, and what they do together on any `Coordinator`."""
+"""The processes that train one model, and the decisions that they make together through a `Coordinator`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError,
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among those that train one model together; process 0 is the chief.
+    """This process, as one of those that train a model together. Process 0 is the chief.
 
     Args:
-        coordinator: `host:port` of process 0, which all others can reach; the port must be free there. "" where
-            `method` finds it, or where "jax.distributed", the source, has connected them already.
-        count: how many processes there are.
-        index: which of them this is, from 0.
-        source: what told so, for messages.
-        local_device_ids: the cards of this machine that this process uses; (): all. None: what JAX_LOCAL_DEVICE_IDS
-            says, else all, or by `method` one a process.
+        coordinator: `host:port` of process 0, which all others can reach. The port must be free there. "" if `method`
+            finds it, or if the source is "jax.distributed", which has already connected the processes.
+        count: the number of processes.
+        index: the index of this process, from 0.
+        source: the source of this information, for messages.
+        local_device_ids: the cards of this machine that this process uses. (): all. None: those in
+            JAX_LOCAL_DEVICE_IDS, or else all, or with some values of `method` one per process.
         method: the cluster environment of jax that finds the coordinator, such as "slurm".
 
     Raises:
-        ArgumentError: a count or an index that cannot be.
+        ArgumentError: the count or the index is invalid.
 
     Example:
         >>> Processes("10.0.0.1:7070", count=4, index=2).is_chief
@@ -47,7 +47,7 @@ class Processes:
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 <= self.index < self.count:
             raise ArgumentError(
-                f"{self.source}: process {self.index} of {self.count} cannot be: indices go from 0 to count - 1."
+                f"{self.source}: process {self.index} of {self.count} is not possible: indices go from 0 to count - 1."
             )
         if not self.coordinator and (self.method != "deactivate" or self.source == "jax.distributed"):
             return
@@ -87,10 +87,10 @@ class SaidByEach(Exception):  # noqa: N818 - what errors inherit
 
 
 def gather(processes: Coordinator, topic: str, value: object = None) -> list[Any]:
-    """The JSON values of all processes, in order of their index. The call waits as long as all are alive.
+    """Returns the JSON values of all processes, in order of their index. The call waits as long as all are alive.
 
     Raises:
-        ProcessLostError: one of them is gone.
+        ProcessLostError: a process is lost.
 
     Example:
         >>> from estimator_core.coordinator import ALONE
@@ -103,7 +103,7 @@ def gather(processes: Coordinator, topic: str, value: object = None) -> list[Any
 
 
 def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
-    """The JSON value of process 0. The values of the others do not matter.
+    """Returns the JSON value of process 0. The values of the others are ignored.
 
     Raises:
         ProcessLostError: a process is gone.
@@ -121,10 +121,10 @@ def announce(
     versions: Callable[[], Sequence[Mapping[str, str]]],
     **arguments: object,
 ) -> None:
-    """Returns when all processes have arrived at the same call.
+    """Waits until all processes have arrived at the same call.
 
     Args:
-        processes: those that compute together.
+        processes: the processes that compute together.
         call: what is called.
         hooks: the hooks of the call, without those that plugins add.
         versions: the packages in use, whose versions must be the same, as jax's must be.
@@ -145,9 +145,9 @@ def announce(
     for index, other in enumerate(told):
         if other != told[0]:
             raise ArgumentError(
-                f"Processes 0 and {index} of {processes.count} do not do the same: {_in_words(0, told[0], other)}; "
-                f"{_in_words(index, other, told[0])}. All processes run one program with the same arguments: what only "
-                "the first shall do belongs into a hook or an exporter."
+                f"Processes 0 and {index} of {processes.count} differ: {_in_words(0, told[0], other)}; "
+                f"{_in_words(index, other, told[0])}. All processes must run the same program with the same arguments. "
+                "Put work for process 0 alone into a hook or an exporter."
             )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core._export.receivers import Feature
 from estimator_core._metrics.base import Metric
 
-#: Signatures that clients call: host transforms and class names surround them.
+#: Methods of signatures that clients call, with host transforms and class names applied.
 SERVING_METHODS = ("predict", "classify", "regress")
 
 
@@ -25,7 +25,7 @@ class Exporter(Protocol):
 
     @property
     def name(self) -> str:
-        """The directory below `<model_dir>/export`."""
+        """The name of the exporter's directory below `<model_dir>/export`."""
         ...
 
     def export(
@@ -36,16 +36,16 @@ class Exporter(Protocol):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports or decides not to. Returns the path that was written, or None.
+        """Exports, or decides not to. Returns the path of the export, or None.
 
-        It may be called twice for one step, the second time with `is_the_final_export`. An exporter that has exported
-        the step skips the second call.
+        It may be called twice for one step, the second time with `is_the_final_export`. An exporter that has already
+        exported the step should do nothing in the second call.
 
         Args:
             estimator: the Estimator that has been evaluated.
             export_path: the directory of this exporter, `<model_dir>/export/<name>`.
             checkpoint_path: the checkpoint that has been evaluated.
-            eval_result: metrics by name, with "loss" and "global_step"; values may be NaN.
+            eval_result: metrics by name, with "loss" and "global_step". Values may be NaN.
             is_the_final_export: whether training has ended.
 
         Raises:
@@ -56,7 +56,7 @@ class Exporter(Protocol):
 
 @runtime_checkable
 class KnowsEvaluation(Protocol):
-    """An exporter that is told the name of the evaluation it is used in; optional."""
+    """An optional contract for an exporter that needs the name of its evaluation."""
 
     def used_in(self, eval_name: str | None) -> None:
         """Called once, before training."""
@@ -65,19 +65,19 @@ class KnowsEvaluation(Protocol):
 
 @runtime_checkable
 class ExportsInBackground(Protocol):
-    """An exporter whose `export` may return before the export is complete; optional."""
+    """An optional contract for an exporter whose `export` may return before the export is complete."""
 
     def wait(self) -> str | None:
-        """Waits, raises any error, and returns the path of the export that was being written, if there was one."""
+        """Waits for the export in progress, if there is one, and returns its path. Raises its error."""
         ...
 
 
 @runtime_checkable
 class RehearsesExports(Protocol):
-    """An exporter that says before training what it will export; optional."""
+    """An optional contract for an exporter that can check its exports before training."""
 
     def rehearse(self, check: Callable[..., None]) -> None:
-        """Calls `check` with the arguments of `Estimator.export_saved_model` but the directory, for each export."""
+        """Calls `check` once per export, with the arguments of `Estimator.export_saved_model` except the directory."""
         ...
 
 
@@ -88,13 +88,13 @@ class SignatureSpec:
     Attributes:
         name: the name of the signature.
         method: "predict", "classify", "regress", "eval" or "train".
-        inputs: what it takes, by name.
-        outputs: what it returns, by name.
-        function: `(variables, inputs) -> outputs`, pure and traceable; variables and both dicts by name.
-        class_names: the names of the class ids in the outputs "classes" and "all_classes"; a raw signature returns
-            them instead of the ids.
-        metrics: `(variables, inputs, outputs) -> metrics by name`: what an evaluation of a batch would measure if
-            these were the outputs; traceable. None if the mode measures nothing.
+        inputs: the inputs, by name.
+        outputs: the outputs, by name.
+        function: `(variables, inputs) -> outputs`: pure and traceable. All three are dicts by name.
+        class_names: the names of the class ids in the outputs "classes" and "all_classes". A raw signature returns the
+            names instead of the ids.
+        metrics: `(variables, inputs, outputs) -> metrics by name`, traceable: the metrics of a batch with these
+            outputs. None if the mode has no metrics.
     """
 
     name: str
@@ -108,17 +108,18 @@ class SignatureSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest:
-    """Everything a format writes.
+    """Everything that a format writes.
 
     Attributes:
         signatures: the signatures by name.
-        variables: all variables by path; arguments of the functions, never constants.
-        assets: files to add: name in the export to path.
-        input_transforms: `HostTransform`s from a raw request to the inputs; empty if clients send arrays.
-        output_transforms: `HostTransform`s from outputs to what clients see.
-        receiver: what a raw request carries, by name; without input transforms, the inputs of the model.
-        fixed_batch_sizes: the batch sizes to write, for a model that cannot be traced with a symbolic one; None: any.
-        global_step: the step of the state.
+        variables: all variables by path. They are arguments of the functions, never constants.
+        assets: paths of files to add, by their name in the export.
+        input_transforms: `HostTransform`s from a raw request to the inputs. Empty if clients send arrays.
+        output_transforms: `HostTransform`s from the outputs to the answer that clients receive.
+        receiver: the contents of a raw request, by name. Without input transforms, the inputs of the model.
+        fixed_batch_sizes: the batch sizes to write, for a model that cannot be traced with a symbolic batch size. None:
+            any size.
+        global_step: the global step of the state.
         provenance: JSON for the manifest: versions, plugins, checkpoint.
     """
 
@@ -134,29 +135,29 @@ class ExportRequest:
 
 
 class LoadedSignature(Protocol):
-    """A function of a loaded export: arrays by name in, numpy arrays by name out."""
+    """A function of a loaded export. It accepts arrays by name and returns numpy arrays by name."""
 
     @property
     def inputs(self) -> Mapping[str, Feature]:
-        """What it takes, by name."""
+        """The inputs, by name."""
         ...
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """What it returns, by name."""
+        """The outputs, by name."""
         ...
 
     def __call__(self, /, **arrays: Any) -> dict[str, np.ndarray]:
-        """The outputs for one batch."""
+        """Returns the outputs for one batch."""
         ...
 
 
 class LoadedExport(Protocol):
     """An export that was read back.
 
-    `signatures` take and return arrays of numbers, so they load anywhere. `raw_signatures` take what clients send and
-    return what clients see: host transforms run before and after, so their packages must be installed. Without
-    transforms both are the same.
+    `signatures` accept and return arrays of numbers, so they load anywhere. `raw_signatures` accept client requests and
+    return client answers. Host transforms run before and after, so their packages must be installed. Without
+    transforms, both are the same.
     """
 
     @property
@@ -171,20 +172,20 @@ class LoadedExport(Protocol):
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """What the export says about itself."""
+        """The manifest of the export."""
         ...
 
 
 @runtime_checkable
 class HoldsHostPart(Protocol):
-    """A `LoadedExport` whose file does the work of host transforms itself; optional.
+    """An optional contract for a `LoadedExport` whose file contains the host transforms.
 
     The core compares its signatures with the transforms before it publishes an export.
     """
 
     @property
     def own_signatures(self) -> Mapping[str, LoadedSignature]:
-        """What the file takes from clients and returns to them, by signature, with the names of raw signatures."""
+        """The signatures of the file as clients call them, with the names of raw signatures."""
         ...
 
 
@@ -193,11 +194,12 @@ class ExportCheck(Protocol):
     """Compares an output of an export with the estimator's; a plugin component of kind "export_check"."""
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """What is wrong with an output, as the end of a sentence that begins with its name; None if it is accepted.
+        """The fault of an output, as the end of a sentence that begins with the name of the output; None if it is
+        accepted.
 
         Args:
-            expected: what the estimator returns for random inputs.
-            found: what the export that was read back returns for them, of any shape and dtype.
+            expected: the output of the estimator for random inputs.
+            found: the output of the loaded export for the same inputs, of any shape and dtype.
         """
         ...
 
@@ -206,24 +208,25 @@ class ExportCheck(Protocol):
 class ExportFormat(Protocol):
     """How an export is stored on disk; a plugin component of kind "format".
 
-    Only the core calls `write`, once per export. Before it publishes the directory, it reads it back with `load` and
-    compares the outputs, so a format need not check its own work.
+    Only the core calls `write`, once per export. Before the core publishes the directory, it reads the export with
+    `load` and compares the outputs. A format does not need to check its own result.
     """
 
     @property
     def name(self) -> str:
-        """The name users give in `export_saved_model(format=...)`."""
+        """The name that users pass to `export_saved_model(format=...)`."""
         ...
 
     def write(self, request: ExportRequest, directory: Path) -> None:
-        """Writes an export into an empty directory, which gets its name once it has been read back and checked.
+        """Writes an export into an empty directory. The core publishes the directory after it has read and checked the
+        export.
 
         Args:
-            request: signatures, variables and what else belongs to the export.
-            directory: where.
+            request: signatures, variables and everything else in the export.
+            directory: the empty directory.
 
         Raises:
-            ExportError: the format cannot hold the request.
+            ExportError: the format cannot represent the request.
         """
         ...
 
@@ -231,24 +234,24 @@ class ExportFormat(Protocol):
         """Reads an export back from the `directory` that holds it.
 
         Raises:
-            ExportError: it is damaged, or not of this format.
+            ExportError: the export is damaged or has another format.
         """
         ...
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether a directory holds an export of this format; looks at file names only."""
+        """Whether a directory contains an export of this format. Only file names are examined."""
         ...
 
 
 @runtime_checkable
 class ChecksRequest(Protocol):
-    """An `ExportFormat` that knows what it cannot hold before it writes; optional."""
+    """An optional contract for an `ExportFormat` that can refuse a request before it writes."""
 
     def check(self, request: ExportRequest) -> None:
-        """Refuses what the format or its readers cannot hold; writes nothing.
+        """Refuses a request that the format or its readers cannot represent. Writes nothing.
 
         Raises:
-            ExportError: the format cannot hold it. The message names the signature, transform or operation, and the
-                remedy.
+            ExportError: the format cannot represent the request. The message names the signature, transform or
+                operation, and the remedy.
         """
         ...

@@ -1,4 +1,4 @@
-"""Time-stamped export directories that appear whole or not at all, and where an export goes."""
+"""Time-stamped export directories, which appear whole or not at all, and the destination of an export."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from estimator_core.errors import ArgumentError
 
 
 def destination(base: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
-    """A function that takes what writes an export below a directory, and returns where the export lies in the end.
+    """A function that calls a writer of an export with a base directory, and returns the final path or URL of the
+    export.
 
     Args:
-        base: a path or a URL, in which the export gets its time-stamped name.
-        plugins: where the storage of a URL is looked up.
+        base: a path or a URL, below which the export gets its time-stamped name.
+        plugins: the registry that provides the storage of a URL.
 
     Raises:
-        ArgumentError: no installed package serves the scheme; nothing has been written.
+        ArgumentError: no installed package supports the scheme of the URL. Nothing has been written.
 
     Example:
         >>> place = destination("exports", Plugins())
@@ -44,7 +45,7 @@ _TEMPORARY = "temp-"
 def exports_in(base: str | os.PathLike[str]) -> list[Path]:
     """The complete exports of a directory, oldest first, with `~` expanded.
 
-    An export's name is ten digits: seconds since the epoch.
+    The name of an export is ten digits: seconds since the epoch.
     """
     base = Path(os.path.expanduser(base))
     try:
@@ -55,7 +56,7 @@ def exports_in(base: str | os.PathLike[str]) -> list[Path]:
 
 
 def latest_export(base: str | os.PathLike[str]) -> str | None:
-    """The newest export of a directory, or of the exporters' directories below it.
+    """The newest export in a directory, or in the directories of exporters below it.
 
     Example:
         >>> latest_export("no/such/directory") is None
@@ -74,12 +75,13 @@ def latest_export(base: str | os.PathLike[str]) -> str | None:
 
 @contextlib.contextmanager
 def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]]]:
-    """A directory to write into, and a list that holds the final path after the block: the rename is the commit.
+    """Yields a directory to write into, and a list that contains the final path after the block. The rename is the
+    commit.
 
-    Remains of killed writers of this machine are removed first.
+    First removes the remains of killed writers of this machine.
 
     Raises:
-        ArgumentError: there is a file where the directory, or one above it, should be.
+        ArgumentError: the directory, or one above it, is a file.
     """
     root = Path(base)
     try:
@@ -99,7 +101,7 @@ def new_export(base: str | os.PathLike[str]) -> Generator[tuple[Path, list[Path]
 
 
 def collect_garbage(base: str | os.PathLike[str], keep: int | None) -> list[Path]:
-    """Deletes all but the newest exports; returns what was deleted. None keeps all."""
+    """Deletes all but the newest exports and returns the deleted paths. None keeps all."""
     deleted: list[Path] = []
     if keep is not None:
         for path in exports_in(base)[:-keep]:
@@ -109,7 +111,7 @@ def collect_garbage(base: str | os.PathLike[str], keep: int | None) -> list[Path
 
 
 def remove_export(path: Path) -> None:
-    """Deletes an export: first its name, so that no reader opens half of it."""
+    """Deletes an export. It is renamed first, so that no reader opens half of it."""
     doomed = path.with_name(draft_name(_TEMPORARY))
     with contextlib.suppress(FileNotFoundError):
         path.rename(doomed)
@@ -117,7 +119,7 @@ def remove_export(path: Path) -> None:
 
 
 def _commit(root: Path, temporary: Path) -> Path:
-    """Gives the export its name: the second, or one more than the newest where that is ahead of the clock."""
+    """Renames the export to the current second, or to one more than the newest export if that is ahead of the clock."""
     stamp = int(time.time())
     while True:
         stamp = max([stamp, *(int(path.name) + 1 for path in exports_in(root)[-1:])])

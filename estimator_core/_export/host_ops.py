@@ -1,7 +1,8 @@
-"""What host transforms do, described so that an export format can write it into its own file.
+"""Descriptions of host transforms, so that an export format can write them into its own file.
 
 Values are dense arrays by name. The first axis is the example. A place of a feature without a value is *blank*: b"" in
-text and -1 in integers. The vocabulary is closed: a format lowers each of these records, or refuses it by its name.
+text and -1 in integers. The set of operations is closed. A format lowers each of these records, or refuses it by its
+name.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class ParsedFeature:
     Attributes:
         shape: the shape of one example; if `variable`, the number of places.
         dtype: the dtype of the array: "string", or a number type that fits the stored int64 or float32 values.
-        default: all values, flat, for records without the feature; None: such a record is refused. Not used if
-            `variable`.
-        variable: records hold any number of values up to the places; the other places are blank, or 0 for floats.
+        default: the flat values for records without the feature. None: such a record is refused. Ignored if `variable`.
+        variable: records contain any number of values, up to the number of places. The other places are blank, or 0 for
+            floats.
     """
 
     shape: tuple[int, ...]
@@ -34,7 +35,7 @@ class ParsedFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class ParseExamples:
-    """Serialized tf.Examples, string[batch], become their features, each under its own name."""
+    """Parses serialized tf.Examples, string[batch], into their features, each under its own name."""
 
     input: str
     features: Mapping[str, ParsedFeature]
@@ -42,7 +43,7 @@ class ParseExamples:
 
 @dataclass(frozen=True, kw_only=True)
 class Reshape:
-    """Every example gets another shape; `(-1,)` makes one axis of all."""
+    """Changes the shape of every example. `(-1,)` joins all axes into one."""
 
     input: str
     output: str
@@ -51,7 +52,7 @@ class Reshape:
 
 @dataclass(frozen=True, kw_only=True)
 class Cast:
-    """Numbers in another dtype, as numpy's `astype` converts them."""
+    """Converts numbers to another dtype, like numpy's `astype`."""
 
     input: str
     output: str
@@ -60,7 +61,7 @@ class Cast:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """[batch, any] becomes [batch, width], padded with `fill`. Beyond it, only `fill` is accepted."""
+    """Pads or cuts [batch, any] to [batch, width] with `fill`. Values beyond the width must be `fill`."""
 
     input: str
     output: str
@@ -70,7 +71,9 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Within:
-    """Integers in [0, count) and blank ones (-1) stay, others become `otherwise`. The result is int64, same shape."""
+    """Keeps integers in [0, count) and blank ones (-1), and replaces others by `otherwise`. Returns int64 of the same
+    shape.
+    """
 
     input: str
     output: str
@@ -80,7 +83,9 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class HashBucket:
-    """FarmHash `Fingerprint64(value) % buckets` as int64, with integers as decimal digits; -1 for blank values."""
+    """Computes FarmHash `Fingerprint64(value) % buckets` as int64, with integers as decimal digits; -1 for blank
+    values.
+    """
 
     input: str
     output: str
@@ -89,12 +94,12 @@ class HashBucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Lookup:
-    """The place of each value among `words`, as int64 of the same shape; -1 for blank values.
+    """Looks up the index of each value in `words`, as int64 of the same shape; -1 for blank values.
 
     Attributes:
-        words: all different; bytes for text, otherwise integers.
-        otherwise: what values that are not among the words become, without buckets.
-        buckets: if not 0, they become `len(words) + Fingerprint64(value) % buckets`.
+        words: the unique values: bytes for text, otherwise integers.
+        otherwise: the result for values that are not in `words`, if there are no buckets.
+        buckets: if not 0, values that are not in `words` become `len(words) + Fingerprint64(value) % buckets`.
     """
 
     input: str
@@ -106,7 +111,9 @@ class Lookup:
 
 @dataclass(frozen=True, kw_only=True)
 class Bucketize:
-    """float32[batch, places] as int64: how many boundaries are `<=` it, plus `place * (len(boundaries) + 1)`."""
+    """Converts float32[batch, places] to int64: the number of boundaries `<=` the value, plus `place * (len(boundaries)
+    + 1)`.
+    """
 
     input: str
     output: str
@@ -115,16 +122,18 @@ class Bucketize:
 
 @dataclass(frozen=True, kw_only=True)
 class Cross:
-    """Every combination of one place of each input, the last input changing fastest: int64[batch, combinations].
+    """Computes every combination of one place per input, with the last input changing fastest: int64[batch,
+    combinations].
 
-    A combination is `FingerprintCat64(...FingerprintCat64(key, first)..., last) % buckets`, where text enters by its
-    Fingerprint64 and integers as they are. It is -1 where a place of one of `blanks` is blank.
+    A combination is `FingerprintCat64(...FingerprintCat64(key, first)..., last) % buckets`, with Fingerprint64 for text
+    and integers unchanged. It is -1 if a place of one of `blanks` is blank.
 
     Attributes:
         inputs: string or int64 [batch, places] each.
         buckets: the number of buckets.
         key: uint64.
-        blanks: for each input the value of its shape whose blanks leave a combination out; None: none does.
+        blanks: for each input, a value of the same shape whose blanks exclude a combination; None: no combination is
+            excluded.
     """
 
     inputs: tuple[str, ...]
@@ -136,7 +145,7 @@ class Cross:
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """int32[batch]: one more than the place of the last value of [batch, places] that is not blank; 0 without one."""
+    """Computes int32[batch]: one more than the last place of [batch, places] that is not blank; 0 if all are blank."""
 
     input: str
     output: str
@@ -144,7 +153,7 @@ class Lengths:
 
 @dataclass(frozen=True, kw_only=True)
 class FullLengths:
-    """int32[batch]: `steps` for every example of the input."""
+    """Computes int32[batch]: `steps` for every example of the input."""
 
     input: str
     output: str
@@ -153,14 +162,14 @@ class FullLengths:
 
 @dataclass(frozen=True, kw_only=True)
 class EqualLengths:
-    """Changes nothing, but refuses a batch whose `inputs` (int32[batch] each) differ."""
+    """Refuses a batch whose `inputs` (int32[batch] each) differ, and changes nothing."""
 
     inputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameOf:
-    """Integers become the names at these places: strings, in the same shape."""
+    """Replaces integers by the names with these indices: strings of the same shape."""
 
     input: str
     output: str
@@ -187,11 +196,12 @@ HostOperation = (
 
 @dataclass(frozen=True, kw_only=True)
 class HostProgram:
-    """What one host transform does to a batch.
+    """The operations of one host transform on a batch.
 
     Attributes:
-        operations: in order; each reads arrays of the batch or results of earlier ones, and no two write one name.
-        outputs: the value of each array of the transformed batch, by the array's name; only these are returned.
+        operations: the operations in order. Each reads arrays of the batch or results of earlier operations. Each
+            writes a different name.
+        outputs: the value of each array of the transformed batch, by array name. Only these arrays are returned.
         features: the shape and dtype of each output.
 
     Example:
@@ -208,29 +218,32 @@ class HostProgram:
 
 @runtime_checkable
 class DescribesOperations(Protocol):
-    """A `HostTransform` that says what it does; optional. Formats that hold the host part need it."""
+    """An optional contract for a `HostTransform` that describes its operations. Formats that contain host transforms
+    require it.
+    """
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """What `apply` does to a batch of these features.
+        """The operations of `apply` on a batch of these features.
 
         Args:
             features: the arrays of a batch, by name.
 
         Raises:
-            ExportError: there are no operations for it. The message says why.
+            ExportError: the transform cannot be expressed as operations. The message states the reason.
         """
         ...
 
 
 def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) -> tuple[HostProgram, ...]:
-    """What each host transform does, in order.
+    """The program of each host transform, in order.
 
     Args:
         transforms: `HostTransform`s in order.
-        features: what the first one takes, by name.
+        features: the inputs of the first transform, by name.
 
     Raises:
-        ExportError: a transform does not describe its operations, or cannot for these features. The message names it.
+        ExportError: a transform does not describe its operations, or cannot describe them for these features. The
+            message names it.
 
     Example:
         >>> from estimator_core._export.raw import Rename
@@ -242,8 +255,8 @@ def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) ->
     for transform in transforms:
         if not isinstance(transform, DescribesOperations):
             raise ExportError(
-                f"The host transform {transform.name!r} does not say what its operations are (it has no method "
-                "`program`), so only the format 'stablehlo' holds it, for readers with its package."
+                f"The host transform {transform.name!r} does not describe its operations (it has no method "
+                "`program`), so only the format 'stablehlo' can contain it, and readers need its package."
             )
         programs.append(transform.program(programs[-1].features if programs else features))
     return tuple(programs)

@@ -1,4 +1,4 @@
-"""`ec.export.load`: an export, whatever its format."""
+"""`ec.export.load`: reads an export of any format."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     """Reads an export.
 
     Args:
-        path: an export directory, or one that holds exports (the newest is used); or the URL of an export, which is
-            copied to this machine until the process ends.
+        path: an export directory, or a directory that contains exports (the newest is used). Or the URL of an export,
+            which is copied to this machine until the process ends.
         plugins: the plugin registry; default: the installed plugins.
 
     Returns:
         An object whose `signatures[name](**arrays)` returns numpy arrays by name.
 
     Raises:
-        ExportError: there is no export, it is damaged, or no installed format knows it.
+        ExportError: there is no export, the export is damaged, or no installed format can read it.
     """
     registry = default_plugins() if plugins is None else plugins
     try:
@@ -55,21 +55,22 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
             f"{path} cannot be read: no export format is installed. {registry.explain('format', 'stablehlo')}"
         )
     raise ExportError(
-        f"{path} holds no export that an installed format knows ({', '.join(formats)}). "
+        f"{path} contains no export that an installed format can read ({', '.join(formats)}). "
         "Give the time-stamped directory that export_saved_model returned."
     )
 
 
 def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Plugins) -> Any:
-    """The format that reads an export; of several the one whose plugin declares "priority" or that the policy names.
+    """The format that reads an export. If several can, the one whose plugin declares "priority" or that the policy
+    names.
 
     Raises:
-        ExportError: nothing says which of several goes first.
+        ExportError: several formats can read it, and nothing decides between them.
     """
     first = [name for name in registry.automatic("format") if name in found] if len(found) > 1 else list(found)
     if len(first) != 1:
         raise ExportError(
-            f"{path} is taken by the formats {', '.join(found)}. Block the plugin of all but one by name."
+            f"{path} can be read by the formats {', '.join(found)}. Block the plugins of all but one by name."
         )
     if len(found) > 1:
         _log.info("export format %r reads %s, before %s", first[0], path, [name for name in found if name != first[0]])
@@ -77,7 +78,9 @@ def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Pl
 
 
 def _formats(registry: Plugins) -> tuple[dict[str, Any], list[str]]:
-    """The formats that work here, and why others do not. A broken format does not prevent reading other exports."""
+    """The formats that work here, and why others do not. A broken format does not prevent other exports from being
+    read.
+    """
     found: dict[str, Any] = {}
     broken: list[str] = []
     for name in registry.names("format"):

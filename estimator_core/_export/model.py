@@ -1,4 +1,4 @@
-"""A model with its values, as exports are made of it."""
+"""A model with its values, from which exports are made."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from estimator_core.specs import EstimatorSpec
 
 @dataclass(frozen=True, kw_only=True)
 class ModelToExport:
-    """What estimator-signatures gets of an Estimator.
+    """The parts of an Estimator that estimator-signatures receives.
 
     Attributes:
-        owner: lives as long as the functions of the model are of use; can be referenced weakly.
+        owner: an object that lives as long as the functions of the model are used. It can be referenced weakly.
         placement: the one device that signatures are traced for.
         on_device: enters that placement.
-        variables: what is trained, by path; only shapes matter for signatures.
+        variables: the trainable variables, by path. Signatures use only their shapes.
         model_state: all other variables, by path.
         step: the global step.
-        serve: returns the model in a mode, `(variables, model_state, features, labels) -> EstimatorSpec`: pure, to be
-            called under a trace, and the same at every step.
-        values: makes a host array of a variable.
+        serve: returns the model in a mode, `(variables, model_state, features, labels) -> EstimatorSpec`. It is pure,
+            may be traced, and is the same at every step.
+        values: copies a variable to a host array.
     """
 
     owner: object

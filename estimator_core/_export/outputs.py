@@ -1,4 +1,4 @@
-"""What a model_fn exports: the output of one signature, and how an export's outputs are compared."""
+"""The outputs of signatures that a model_fn exports, and the comparison of outputs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SINGLE_OUTPUT = "output"
 
 @dataclass(frozen=True)
 class PredictOutput:
-    """Any arrays by name.
+    """Any number of arrays by name.
 
     Args:
-        outputs: arrays by name, or one array, which is then named "output".
-        class_names: the names of the classes by id, which a raw signature returns instead of the ids in the outputs
-            "classes" and "all_classes".
+        outputs: arrays by name, or a single array, which is named "output".
+        class_names: the class names by id. A raw signature returns them instead of the ids in the outputs "classes" and
+            "all_classes".
 
     Raises:
-        ArgumentError: no output, a name that is not a string, or a value that is not an array.
+        ArgumentError: there is no output, a name is not a string, or a value is not an array.
 
     Example:
         >>> import numpy as np
@@ -55,10 +55,10 @@ class ClassificationOutput:
     Args:
         scores: float [batch, classes], or None.
         classes: class ids, integer [batch, classes], or None.
-        class_names: the names of the classes by id, which a raw signature returns instead of `classes`.
+        class_names: the class names by id. A raw signature returns them instead of `classes`.
 
     Raises:
-        ArgumentError: both are None, or one has the wrong dtype.
+        ArgumentError: both are None, or one of them has the wrong dtype.
 
     Example:
         >>> import numpy as np
@@ -116,7 +116,7 @@ class RegressionOutput:
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The array by its name."""
+        """The array, by its name."""
         return {"outputs": self.value}
 
 
@@ -137,7 +137,7 @@ class EvalOutput:
     metrics: Mapping[str, Any] | None = None
 
 
-#: What one signature of an export returns.
+#: The output of one signature of an export.
 ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOutput
 
 
@@ -154,11 +154,11 @@ _NARROW = MappingProxyType({"bfloat16": 2e-2, "float16": 5e-3})
 
 @dataclass(frozen=True, kw_only=True)
 class CloseOutputs:
-    """Takes an output for the same if no value differs by more than a share of the largest.
+    """Accepts an output if no value differs by more than a fraction of the largest value.
 
     Args:
-        tolerance: the share, of the largest finite entry or of 1 if that is smaller than 1.
-        narrow: the share for outputs of certain dtypes, by their name.
+        tolerance: the fraction of the largest finite value, or of 1 if that value is below 1.
+        narrow: the fraction for outputs of particular dtypes, by dtype name.
 
     Example:
         >>> check = CloseOutputs()
@@ -172,7 +172,7 @@ class CloseOutputs:
     narrow: Mapping[str, float] = field(default_factory=lambda: _NARROW)
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """Where the first value too far off is, and how far; None where all are close."""
+        """Describes the first value that differs too much; None if all are close."""
         if expected.shape != found.shape:
             return f"has shape {found.shape} instead of {expected.shape}."
         relative = self.narrow.get(str(expected.dtype), self.tolerance)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 
 class PendingExport:
-    """An export that is written in a thread, from values that were copied when it was started.
+    """An export that is written in a thread, from values that were copied at the start.
 
     Args:
-        write: writes it and returns its path.
+        write: writes the export and returns its path.
 
     Example:
         >>> PendingExport(lambda: "exports/1700000000").wait()
@@ -22,12 +22,13 @@ class PendingExport:
         self._write = write
         self._path: str | None = None
         self._error: BaseException | None = None
-        # Not a daemon: a process that ends finishes its export first, and jax never runs in a dying interpreter.
+        # Not a daemon: a process finishes its export before it ends, and jax never runs while the interpreter shuts
+        # down.
         self._thread = threading.Thread(target=contextvars.Context().run, args=(self._run,), name="export")
         self._thread.start()
 
     def wait(self) -> str:
-        """The path of the complete export; raises what went wrong."""
+        """Waits for the export and returns its path. Raises its error."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -35,7 +36,7 @@ class PendingExport:
         return self._path
 
     def done(self) -> bool:
-        """Whether it is complete or has failed."""
+        """Whether the export is complete or has failed."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:

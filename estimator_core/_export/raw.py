@@ -1,4 +1,4 @@
-"""Raw signatures: what clients send and see, with host transforms before and after an array signature."""
+"""Raw signatures: array signatures with host transforms before and after them, as clients call them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CLASSES = ("classes", "all_classes")  # outputs that hold class ids
 
 
 class Rename:
-    """A host transform that renames arrays. Arrays that it does not name keep their names.
+    """A host transform that renames arrays. All other arrays keep their names.
 
     Args:
-        names: the new name of each array by its old one.
+        names: the new name of each array, by its old name.
 
     Example:
         >>> Rename({"input": "x"}).apply({"input": np.zeros(1)})
@@ -44,24 +44,24 @@ class Rename:
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch under the new names."""
+        """Returns the batch under the new names."""
         return {self._names.get(name, name): array for name, array in batch.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """A program without operations, because only names differ."""
+        """A program without operations, because only names change."""
         outputs = {self._names.get(name, name): name for name in features}
         return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class RawSignature:
-    """An array signature between host transforms. It takes and returns arrays by name, strings among them.
+    """An array signature between host transforms. It accepts and returns arrays by name, including strings.
 
     Args:
         signature: the array signature.
-        inputs: what a client sends.
-        before: transforms from that to the inputs of `signature`.
-        after: transforms from the outputs of `signature` to what a client sees.
+        inputs: the inputs that a client sends.
+        before: transforms from these inputs to the inputs of `signature`.
+        after: transforms from the outputs of `signature` to the answer that a client receives.
         class_names: names of the ids in the outputs "classes" and "all_classes".
     """
 
@@ -73,7 +73,7 @@ class RawSignature:
 
     @property
     def outputs(self) -> Mapping[str, Feature]:
-        """What the array signature returns. Transforms may add to it, and class names are strings."""
+        """The outputs of the array signature. Transforms may add outputs, and class names are strings."""
         outputs = dict(self.signature.outputs)
         for name in _CLASSES:
             if self.class_names and name in outputs:
@@ -81,7 +81,7 @@ class RawSignature:
         return outputs
 
     def __call__(self, /, **arrays: object) -> dict[str, np.ndarray]:
-        """Runs transforms and signature on one batch.
+        """Runs the transforms and the signature on one batch.
 
         Raises:
             ArgumentError: inputs are missing, unknown or nested unevenly, or a transform refuses them.
@@ -99,7 +99,7 @@ class RawSignature:
         return self.show(found)
 
     def prepare(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What the array signature takes, from what a client sends."""
+        """Converts the inputs of a client to inputs of the array signature."""
         try:
             prepared = apply_transforms(self.before, arrays)
         except InputError as error:
@@ -110,7 +110,9 @@ class RawSignature:
         return {name: prepared[name] for name in self.signature.inputs if name in prepared}
 
     def _misfits(self, arrays: Mapping[str, np.ndarray], told: str) -> str:
-        """What a client sent in another shape, in words: transforms and the array signature have other names for it."""
+        """Describes client inputs of the wrong shape, by the client's names. Transforms and the array signature use
+        other names.
+        """
         found: list[str] = []
         for name, feature in self.inputs.items():
             misfit = feature.misfit(arrays[name].shape)
@@ -120,7 +122,7 @@ class RawSignature:
         return "".join(found)
 
     def show(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What a client sees, from what the array signature returns."""
+        """Converts outputs of the array signature to the answer for a client."""
         shown = apply_transforms(self.after, {name: np.asarray(value) for name, value in outputs.items()})
         for name in _CLASSES:
             if self.class_names and name in shown and np.issubdtype(shown[name].dtype, np.integer):

@@ -1,4 +1,4 @@
-"""What a served model receives, the shape and dtype of each input, and which part of it enters model_fn."""
+"""The contents of a request to a served model: shape and dtype of each input, and the part that model_fn receives."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 @dataclass(frozen=True)
 class Feature:
-    """An array that a signature takes or returns.
+    """The shape and dtype of an array that a signature accepts or returns.
 
     Args:
-        shape: sizes; None in the first place is the batch, of any size of at least 1.
-        dtype: a numpy dtype or its name, "bfloat16", or "string" for host-side text.
+        shape: the sizes of the axes. None as the first one stands for the batch, of any size of at least 1.
+        dtype: a numpy dtype or its name, "bfloat16", or "string" for text on the host.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for shapes and dtypes that cannot be used.
+        ArgumentError, ArgumentTypeError: the shape or dtype cannot be used.
 
     Example:
         >>> Feature((None, 16), "float32")
@@ -45,7 +45,7 @@ class Feature:
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
 
     def misfit(self, shape: Sequence[int]) -> str | None:
-        """What to do about an array of another shape; None if it fits.
+        """The remedy for an array of another shape; None if the shape fits.
 
         Example:
             >>> Feature((None, 16)).misfit((16,))
@@ -63,7 +63,7 @@ class Feature:
 
 
 def feature_of(value: Any) -> Feature:
-    """The Feature of an array (its first axis is the batch), or the given Feature."""
+    """The Feature of an array whose first axis is the batch, or the given Feature."""
     if isinstance(value, Feature):
         return value
     if hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -91,15 +91,15 @@ class ServingInputReceiver:
     """The features of a request.
 
     Args:
-        features: `Feature`s (or example arrays) that model_fn gets, by name; a single one is named "feature".
-        receiver_tensors: what the client sends, by name; default: the features. A single one is named "input". Without
-            transforms, the same `Feature` objects have other names here.
-        receiver_tensors_alternatives: checked and otherwise unused, because array signatures take the features
-            themselves with any receiver.
-        transforms: `HostTransform`s that make the features from what the client sends (raw signatures).
+        features: `Feature`s or example arrays that model_fn receives, by name. A single one is named "feature".
+        receiver_tensors: the inputs that the client sends, by name. Default: the features. A single one is named
+            "input". Without transforms, it contains the same `Feature` objects under the names that the client uses.
+        receiver_tensors_alternatives: checked but otherwise unused, because array signatures always accept the features
+            themselves.
+        transforms: `HostTransform`s from the client's inputs to the features (for raw signatures).
 
     Raises:
-        ArgumentError, ArgumentTypeError: for names and values that cannot be used.
+        ArgumentError, ArgumentTypeError: a name or value cannot be used.
 
     Example:
         >>> ServingInputReceiver({"x": Feature((None, 2))}).receiver_tensors
@@ -128,31 +128,33 @@ class ServingInputReceiver:
 
     @property
     def bare(self) -> bool:
-        """Whether model_fn gets the one feature itself instead of a dict."""
+        """Whether model_fn receives the single feature itself instead of a dict."""
         return False
 
     @property
     def labels(self) -> Mapping[str, Feature]:
-        """What model_fn gets as labels, by name; none in a serving receiver."""
+        """The labels that model_fn receives, by name. A serving receiver has no labels."""
         return {}
 
 
 @runtime_checkable
 class FitsTraining(Protocol):
-    """A `ServingInputReceiver` whose features have as many places as training saw values; optional."""
+    """An optional contract for a `ServingInputReceiver` whose features have as many places as there were values in
+    training.
+    """
 
     def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
-        """The receiver for a model whose training examples had this number of values, by feature."""
+        """The receiver for a model whose training examples had these numbers of values, by feature."""
         ...
 
 
 @dataclass(frozen=True)
 class TensorServingInputReceiver(ServingInputReceiver):
-    """A receiver for a model_fn whose features are one bare array."""
+    """A receiver for a model_fn whose features are a single array."""
 
     @property
     def bare(self) -> bool:
-        """True: model_fn gets the array itself."""
+        """True: model_fn receives the array itself."""
         return True
 
     def __post_init__(self) -> None:
@@ -169,11 +171,11 @@ class TensorServingInputReceiver(ServingInputReceiver):
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, object], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A serving_input_receiver_fn for requests that carry the features themselves.
+    """A serving_input_receiver_fn for requests that contain the features themselves.
 
     Args:
         features: `Feature`s, or example arrays whose first axis is the batch, by name.
-        default_batch_size: a fixed batch size; None: any.
+        default_batch_size: a fixed batch size. None: any size.
 
     Example:
         >>> build_raw_serving_input_receiver_fn({"x": Feature((None, 2))})().features
@@ -200,7 +202,7 @@ def with_batch_size(feature: Feature, batch_size: int | None) -> Feature:
 
 
 def check_batch_size(batch_size: object) -> None:
-    """Refuses what is neither None nor a positive int."""
+    """Refuses a value that is neither None nor a positive int."""
     if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
         raise ArgumentError(f"default_batch_size must be a positive int or None, given: {batch_size!r}.")
 

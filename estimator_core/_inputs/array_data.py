@@ -1,4 +1,4 @@
-"""Arrays given to `numpy_input_fn`: checked, narrowed once, and gathered row by row in a seeded order."""
+"""The arrays of `numpy_input_fn`: checked, narrowed once, and gathered by rows in a seeded order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ExampleOrder:
         return np.concatenate(parts)
 
     def contiguous(self, start: int, stop: int) -> slice | None:
-        """The same as one slice where the input is read in order and the range stays within an epoch, else None."""
+        """The same as one slice, if the input is read in order and the range is within one epoch; else None."""
         first = start % self._n
         last = first + stop - start
         return None if self._seed is not None or last > self._n else slice(first, last)
@@ -78,8 +78,8 @@ class ArrayData(NamedTuple):
         y: the same, or None.
         n: examples.
         summary: names, dtypes and shapes of one example, for the fingerprint.
-        too_wide: why devices cannot hold an array, by its place: 0 for x or 1 for y, and its name ("": it has none).
-            Such an array stays as it is, for a host transform.
+        too_wide: why devices cannot represent an array, by its place: 0 for x or 1 for y, and its name ("" without a
+            name). Such an array does not change, for use by a host transform.
     """
 
     x: Arrays
@@ -93,8 +93,8 @@ class ArrayData(NamedTuple):
         """Checks and narrows.
 
         Raises:
-            ArgumentError: x or y empty, lengths that differ, a key both in x and y.
-            ArgumentTypeError: neither an array nor a dict of arrays.
+            ArgumentError: x or y is empty, lengths differ, or a key is both in x and in y.
+            ArgumentTypeError: x or y is neither an array nor a dict of arrays.
             InputError: a table, or masked values.
         """
         x = _checked("x", x)
@@ -123,13 +123,13 @@ class ArrayData(NamedTuple):
     def gatherers(self) -> tuple[Callable[[np.ndarray], Any], Callable[[slice], Any]]:
         """Two functions that copy the rows of a batch: by row numbers, and by a slice.
 
-        They give `(features, labels)`, or features alone where there are no labels.
+        They return `(features, labels)`, or only features without labels.
         """
         return _gatherer(self.x, self.y, _take), _gatherer(self.x, self.y, _cut)
 
 
 def load_arrays(loader: Callable[[], Any]) -> ArrayData:
-    """What a lazy loader returns: `x` or `(x, y)`."""
+    """Calls a lazy loader, which returns `x` or `(x, y)`."""
     loaded = loader()
     if isinstance(loaded, tuple):
         pair: tuple[Any, ...] = loaded

@@ -1,4 +1,4 @@
-"""`numpy_input_fn`: batches of arrays in memory, vectorised, seeded, and repositionable at any example."""
+"""`numpy_input_fn`: seeded batches of arrays in memory, which can be repositioned at any example."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ def numpy_input_fn(
     drop_remainder: bool = False,
     ragged: Ragged = "exact",
 ) -> ArrayInput:
-    """An input_fn over arrays in memory. Every call of it returns a fresh iterator.
+    """An input_fn over arrays in memory. Each call returns a new iterator.
 
-    Batches have exactly `batch_size` examples and cross the borders of epochs. Only the last batch of the last epoch
-    may be shorter. Each epoch is a permutation that depends only on (seed, epoch). Several processes share one such
-    sequence of global batches, of `batch_size` examples per process. Each reads the rows that its devices hold. float64
-    and 64-bit integer arrays are narrowed to 32 bits once (a copy; memory-mapped arrays batch by batch). Integers that
-    do not fit stay as they are, for host transforms such as hashes; what none takes is refused at the first draw.
+    Batches have exactly `batch_size` examples and may span two epochs. Only the last batch of the last epoch may be
+    shorter. With `shuffle`, each epoch is a permutation that depends only on (seed, epoch). Several processes share one
+    sequence of global batches, with `batch_size` examples per process. Each process reads the rows that its devices
+    hold. float64 and 64-bit integer arrays are converted to 32 bits once, in a copy (memory-mapped arrays batch by
+    batch). Integers that do not fit keep their dtype, for host transforms such as hashes. If no transform consumes
+    them, the first draw raises an error.
 
     Args:
-        x: an array, or a dict of arrays, whose first axis is the example; or a function without arguments that returns
-            `x` or `(x, y)`, called at the first draw of each iterator, after the hooks' `begin`.
+        x: an array, or a dict of arrays, whose first axis is the example. Or a function without arguments that returns
+            `x` or `(x, y)`. It is called at the first draw of each iterator, after `begin` of the hooks.
         y: labels: an array or a dict of arrays; None without labels.
         batch_size: examples per batch, in each process.
-        num_epochs: passes over the data; None repeats for ever.
-        shuffle: must be given: True for training, False for evaluation and prediction.
-        seed: the seed of the permutations; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
-        drop_remainder: whether to leave out a short last batch.
+        num_epochs: passes over the data. None repeats forever.
+        shuffle: required: True for training, False for evaluation and prediction.
+        seed: the seed of the permutations. None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        drop_remainder: whether to drop a short last batch.
         ragged: "exact" yields the short last batch as it is; "pad" fills it up to `batch_size` and marks the rows in
             `Batch.weights`.
 
     Returns:
-        A re-callable input. `examples` of its position counts the examples of all processes, so the batch size and the
-        number of processes may change on a resume.
+        An input_fn. The `examples` of its position count over all processes, so a resumed run may use another batch
+        size or number of processes.
 
     Raises:
         ArgumentError: `shuffle` is not a bool, a size is below 1, x or y is empty, lengths differ, or a key is both in
@@ -91,7 +92,7 @@ def numpy_input_fn(
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuses what is not an integer of at least 1."""
+    """Refuses a value that is not an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ArgumentTypeError(f"{name} must be an integer, given: {value!r}.")
     if value < 1:
@@ -111,18 +112,18 @@ class _Plan:
 
 
 class ArrayInput:
-    """What `numpy_input_fn` returns. A call returns a fresh iterator."""
+    """The input_fn that `numpy_input_fn` returns. Each call returns a new iterator."""
 
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan) -> None:
         self._load = load
         self._plan = plan
 
     def __call__(self, *, config: object = None, input_context: InputContext | None = None) -> ArrayIterator:
-        """A fresh iterator over this process's rows.
+        """Returns a new iterator over the rows of this process.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` shuffles if no seed was given.
-            input_context: which rows; default: all rows.
+            config: the RunConfig. Its `tf_random_seed` is the seed if none was given.
+            input_context: selects the rows. Default: all rows.
         """
         seed = self._plan.seed
         if seed is None:
@@ -147,8 +148,8 @@ class ArrayIterator(Iterator[Any]):
 
     Attributes:
         input_options: what it declares.
-        global_rows: the rows of the last batch, in all processes together; None in a process that is alone. A short
-            last batch is whole in every process, and so are batches that say which of their rows are examples.
+        global_rows: the number of rows of the last batch over all processes; None in a single process. Every process
+            has all rows of a short last batch, and of batches that mark which of their rows are examples.
     """
 
     def __init__(self, load: Callable[[], ArrayData], plan: _Plan, seed: int, context: InputContext) -> None:

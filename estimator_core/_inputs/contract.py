@@ -1,4 +1,4 @@
-"""The contract of inputs: a batch, its position, the part of this process, and what an input declares."""
+"""The contract of inputs: batches, positions, the shard of a process, and the options that an input declares."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _BYTES_KEY = "base64"
 
 
 class InputPosition(NamedTuple):
-    """How far an input has been read. A tuple rather than a dataclass because one is made for every batch.
+    """How far an input has been read. It is a tuple rather than a dataclass because every batch creates one.
 
     Attributes:
-        fingerprint: which input this is: `"kind; name=value; ..."`. A position is restored only if it is equal.
+        fingerprint: identifies the input: `"kind; name=value; ..."`. A position is restored only if the fingerprints
+            are equal.
         examples: examples read since the input began.
         batches: batches read since the input began.
-        exhausted: whether the input has ended; the next call then starts it again.
-        source_state: what `get_state` of the iterator returned: JSON or bytes; None for inputs that are counted.
+        exhausted: whether the input has ended. If so, the next call starts it again.
+        source_state: the result of `get_state` of the iterator: JSON or bytes. None for inputs whose position is a
+            count.
 
     Example:
         >>> position = InputPosition("numpy; n=10", examples=8, batches=2)
@@ -37,7 +39,7 @@ class InputPosition(NamedTuple):
     source_state: Any = None
 
     def to_json(self) -> dict[str, Any]:
-        """The position as JSON values."""
+        """Returns the position as JSON values."""
         state = self.source_state
         if isinstance(state, bytes):
             state = {_BYTES_KEY: base64.b64encode(state).decode("ascii")}
@@ -51,7 +53,7 @@ class InputPosition(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InputPosition:
-        """The position that `to_json` wrote.
+        """Reads a position that `to_json` wrote.
 
         Raises:
             InputError: `value` is not an input position.
@@ -84,7 +86,7 @@ def fingerprint_of(kind: str, **facts: object) -> str:
 
 
 def difference(saved: str, current: str) -> str:
-    """What differs between two fingerprints, in words.
+    """Describes the difference between two fingerprints.
 
     Example:
         >>> difference("numpy; n=10; seed=1", "numpy; n=12; seed=1")
@@ -106,19 +108,20 @@ def _facts(fingerprint: str) -> tuple[str, dict[str, str]]:
 
 
 class Batch(NamedTuple):
-    """One batch, checked and split into what enters model_fn and what stays on the host.
+    """One checked batch, split into the arrays that model_fn receives and the values that stay on the host.
 
-    A tuple rather than a dataclass because one is made for every step (0.3 against 2 microseconds).
+    It is a tuple rather than a dataclass because every step creates one (0.3 against 2 microseconds).
 
     Attributes:
         features: a tree (nested dicts, tuples) of numpy arrays whose first axis is the example.
-        labels: the same for labels; None where there are none.
-        host: what never enters model_fn, by feature name (`"labels"` for labels): strings, bytes, objects, dates.
-        size: examples in the batch; rows that are padding do not count.
-        position: where the input stands after this batch.
-        weights: float32[rows], 1 for an example and 0 for padding; None when the input never pads.
-        total: rows of the global batch of which these are this process's own (`InputContext.rows`), `size` being that
-            of all; None where the batch is one of this process alone.
+        labels: the same for labels; None without labels.
+        host: values that model_fn never receives, by feature name (`"labels"` for labels): strings, bytes, objects,
+            dates.
+        size: number of examples in the batch, without padding.
+        position: the position of the input after this batch.
+        weights: float32[rows], 1 for an example and 0 for padding; None if the input never pads.
+        total: the number of rows of the global batch, of which this batch has those of this process
+            (`InputContext.rows`). `size` then counts all processes. None if the batch is not part of a global batch.
     """
 
     features: Any
@@ -132,17 +135,18 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class InputContext:
-    """Tells an input_fn which shard is its own, as tf.distribute.InputContext does.
+    """Describes the shard that an input_fn should read, like `tf.distribute.InputContext`.
 
     Args:
-        num_input_pipelines: how many processes read the input.
+        num_input_pipelines: the number of processes that read the input.
         input_pipeline_id: the index of this process among them, from 0.
-        num_replicas_in_sync: devices that share a global batch.
-        parts: which of `num_replicas_in_sync` equal parts of a global batch this process's devices hold, in ascending
-            order; empty: the part `input_pipeline_id` of `num_input_pipelines`.
+        num_replicas_in_sync: the number of devices that share a global batch.
+        parts: the parts of a global batch that the devices of this process hold, in ascending order, out of
+            `num_replicas_in_sync` equal parts. Empty: the part `input_pipeline_id` of `num_input_pipelines`.
 
     Raises:
-        ArgumentError: a count below 1, an id outside the pipelines, or parts outside the replicas.
+        ArgumentError: a count is below 1, the id is not below the number of pipelines, or a part is not below the
+            number of replicas.
 
     Example:
         >>> context = InputContext(num_input_pipelines=2, input_pipeline_id=1, num_replicas_in_sync=4)
@@ -172,7 +176,7 @@ class InputContext:
     def rows(self, total: int) -> np.ndarray:
         """The rows of a global batch that this process supplies: int64[rows], ascending.
 
-        If the batch does not divide by its parts, as may be the case for the last batch, every process has all rows.
+        If the batch does not divide evenly into the parts, as a last batch may not, every process has all rows.
 
         Args:
             total: rows of the global batch.
@@ -188,10 +192,10 @@ class InputContext:
         return rows if total % count else rows.reshape(count, -1)[list(parts)].reshape(-1)
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The part of a global batch that one replica gets.
+        """The number of rows of a global batch that one replica receives.
 
         Raises:
-            ArgumentError: the global batch does not divide by the replicas.
+            ArgumentError: the global batch does not divide evenly among the replicas.
         """
         if global_batch_size % self.num_replicas_in_sync:
             raise ArgumentError(
@@ -206,21 +210,20 @@ Ragged = Literal["exact", "pad"]
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """What an input declares; an iterator carries it as its attribute `input_options`.
+    """The properties that an input declares. An iterator has them as its attribute `input_options`.
 
     Args:
-        fresh_arrays: it never writes again into an array it yielded, so nothing needs to be copied.
-        replay: where it has no `get_state`/`set_state`, a position is reached by drawing and dropping batches.
-        ragged: "exact" runs a short last batch at its true shape; "pad" fills it up and marks the rows in the weights.
-        batch_size: rows a padded batch has; None: as many as the first batch.
-        endless: it never ends by itself; an evaluation of it needs a number of steps.
-        varying_shapes: sizes other than the batch may change from batch to batch, such as lengths padded to a few
-            buckets; every shape costs one more compiled program.
-        whole: with several processes, every one of them draws the same batches, which are those of all processes
-            together, and keeps its own rows.
+        fresh_arrays: the input never writes again into an array that it yielded, so arrays are not copied.
+        replay: if the iterator has no `get_state`/`set_state`, a position is reached by drawing and dropping batches.
+        ragged: "exact" runs a short last batch at its own shape. "pad" fills it up and marks the rows in the weights.
+        batch_size: the number of rows of a padded batch. None: the number in the first batch.
+        endless: the input never ends. An evaluation of it requires a number of steps.
+        varying_shapes: sizes other than the batch size may change from batch to batch, such as lengths padded to a few
+            buckets. Every shape costs one more compiled program.
+        whole: with several processes, every process draws the same global batches and keeps its own rows.
 
     Raises:
-        ArgumentError: an unknown `ragged`, or a batch size below 1.
+        ArgumentError: `ragged` is unknown, or the batch size is below 1.
     """
 
     fresh_arrays: bool = False

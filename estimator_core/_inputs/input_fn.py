@@ -1,6 +1,6 @@
-"""An input_fn: how it is called until it returns batches, and inputs inside other inputs.
+"""Calls an input_fn until it returns batches, and wraps inputs in other inputs.
 
-A result that is not batches is refused.
+Any other result is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def check_input_fn(input_fn: object) -> None:
-    """Refuses what cannot be called as an input_fn, without calling it.
+    """Refuses an argument that cannot be called as an input_fn, without calling it.
 
     Raises:
         ArgumentTypeError: it is not callable.
@@ -43,7 +43,7 @@ def check_input_fn(input_fn: object) -> None:
 
 
 def call_input_fn(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
-    """Calls `input_fn` with those of `arguments` that it names. Its errors pass through.
+    """Calls `input_fn` with the `arguments` that it accepts by name. Its errors are raised unchanged.
 
     Example:
         >>> call_input_fn(lambda mode: mode, {"mode": "train", "params": {}})
@@ -53,7 +53,7 @@ def call_input_fn(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
 
 
 def accepted_arguments(input_fn: InputFn) -> list[str]:
-    """The names in `ARGUMENTS` that an input_fn takes.
+    """The names in `ARGUMENTS` that an input_fn accepts.
 
     Raises:
         InputError: it requires another argument.
@@ -84,9 +84,10 @@ _ARRAYS_HELP = (
 
 
 def make_input(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
-    """Calls `input_fn`, and its result as long as that is a function, until an input is returned.
+    """Calls `input_fn`. If the result is a function, calls that too, until an input is returned.
 
-    Only the outermost function that names `input_context` gets the process's shard: what it returns is sharded already.
+    Only the outermost function that accepts `input_context` receives the shard of the process, because its result is
+    already sharded.
 
     Raises:
         InputError: its arguments cannot be filled, or it returns arrays, None, text or numbers.
@@ -150,9 +151,9 @@ class Wrapped:
 
     Args:
         source: an iterable of batches.
-        options: what is declared about it; None: nothing.
-        convert: the function for every element; None: elements stay as they are.
-        needed: whether `convert` is called; asked at the first draw.
+        options: what is declared about the source. None: nothing.
+        convert: a function for every element. None: elements stay unchanged.
+        needed: a function that decides at the first draw whether `convert` is called.
     """
 
     source: Any
@@ -164,20 +165,21 @@ class Wrapped:
         return self.converted(iter(self.source))
 
     def converted(self, elements: Iterator[PyTree]) -> Iterator[PyTree]:
-        """The elements of the source after `convert`."""
+        """Yields the elements of the source after `convert`."""
         return elements if self.convert is None or not self.needed() else map(self.convert, elements)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrappedInput:
-    """An input_fn around another one: takes what an input_fn may take, and passes on what the inner one names.
+    """An input_fn around another one. It accepts all arguments of an input_fn and passes on those that the inner one
+    accepts.
 
     Args:
         input_fn: the inner one.
         options: see `Wrapped`.
         convert: see `Wrapped`.
         needed: see `Wrapped`.
-        opened: gets what the inner one returned, and the mode; returns what is read instead, and its `convert`.
+        opened: a function of the inner result and the mode. It returns the iterable to read instead, and its `convert`.
     """
 
     input_fn: InputFn
@@ -206,7 +208,7 @@ class WrappedInput:
 
 
 def shown(input_fn: InputFn, hooks: Sequence[object]) -> InputFn:
-    """An input_fn whose elements hooks see as they are drawn; the input_fn itself if no hook does."""
+    """An input_fn whose elements are shown to hooks as they are drawn; the input_fn itself if no hook sees batches."""
     see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
         return input_fn
@@ -228,23 +230,24 @@ def from_iterable(
     batch_size: int | None = None,
     whole: bool = False,
 ) -> WrappedInput:
-    """An input_fn that reads `source` and declares how it behaves.
+    """An input_fn that reads `source` and declares its properties.
 
     Args:
         source: an input_fn, or an iterable of batches.
-        fresh_arrays: True promises that it never writes again into an array it yielded; nothing is copied then.
-        replay: True reaches a saved position by drawing and dropping batches if the source has no position of its
-            own; False starts again.
-        ragged: "exact" runs a short last batch at its true shape; "pad" fills it up with copies of its last example and
+        fresh_arrays: True promises that the source never writes again into an array that it yielded, so arrays are not
+            copied.
+        replay: if the source cannot restore a position itself, True reaches a saved position by drawing and dropping
+            batches, and False starts again.
+        ragged: "exact" runs a short last batch at its own shape. "pad" fills it with copies of its last example and
             marks the rows in `Batch.weights`.
-        batch_size: rows to fill up to; None: as many as the first batch.
+        batch_size: the number of rows of a padded batch. None: the number in the first batch.
         whole: True promises that every process draws the same batches. With several processes these are the global
-            batches, of which each process keeps its own rows, so the numbers are those of one process.
+            batches. Each process keeps its own rows, so the results are those of one process.
 
     Raises:
-        ArgumentTypeError: the source can be neither called nor iterated.
+        ArgumentTypeError: the source is neither callable nor iterable.
         ArgumentError: `ragged` is unknown, or the batch size is below 1.
-        InputError: an input_fn has arguments that cannot be filled.
+        InputError: an input_fn requires an unknown argument.
 
     Example:
         >>> import numpy as np

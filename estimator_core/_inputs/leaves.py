@@ -1,4 +1,4 @@
-"""Single arrays of a batch: which go to a device, which stay on the host, and how 64-bit numbers are narrowed."""
+"""Single arrays of a batch: which are sent to a device, which stay on the host, and how 64-bit numbers are narrowed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stays_on_host(dtype: np.dtype) -> bool:
 
 
 def device_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of these numbers on a device: in the order of its bytes, 32 bits wide unless jax_enable_x64 is set."""
+    """The dtype of these numbers on a device: in native byte order, 32 bits wide unless jax_enable_x64 is set."""
     wide: bool = cast(Any, jax.config).jax_enable_x64
     native = dtype if dtype.isnative else dtype.newbyteorder("=")
     return native if wide else _NARROW.get(native, native)
@@ -63,8 +63,8 @@ def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
         wrong = array[(array < limits.min) | (array > limits.max)]
         raise InputError(
             f"{name} holds {wrong.flat[0]}, outside the range of {dtype} ({limits.min} to {limits.max}), and JAX would "
-            "wrap it in silence. Cast a quantity to a float. Map ids to a smaller range (a vocabulary, a hash), pass "
-            "them as strings to keep them beside the batch, or set jax_enable_x64. A host transform may take them."
+            "silently wrap it. Cast a quantity to a float. Map ids to a smaller range (a vocabulary, a hash), pass "
+            "them as strings, which stay on the host, or set jax_enable_x64. A host transform may also consume them."
         )
     return narrowed
 
@@ -83,8 +83,8 @@ def as_array(leaf: object, name: str) -> np.ndarray:
     """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
 
     Raises:
-        InputError: it is not an array, or a table, or has masked values, or whole numbers beside missing ones that are
-            not exact as floats.
+        InputError: it is not an array, is a table, or has masked values. Or it has missing values, and floats cannot
+            represent its integers exactly.
     """
     if hasattr(leaf, "columns"):  # of pandas, polars and Arrow
         raise InputError(
@@ -119,7 +119,7 @@ _KNOWN = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_null"}
 
 
 def _check_whole_numbers(leaf: object, array: np.ndarray, name: str) -> None:
-    """Refuses a column whose whole numbers became other numbers, since missing ones beside them are NaN."""
+    """Refuses a column whose integers became different numbers, because missing values are NaN."""
     drop = getattr(leaf, _KNOWN.get(type(leaf).__module__.partition(".")[0], ""), None)
     if drop is None or array.dtype.kind != "f":
         return
@@ -131,8 +131,8 @@ def _check_whole_numbers(leaf: object, array: np.ndarray, name: str) -> None:
     wrong = next((number for number in large.tolist() if int(dtype.type(number)) != number), None)
     if wrong is not None:
         raise InputError(
-            f"{name} lacks values, which are NaN, so it becomes {dtype}, which does not hold {wrong} exactly: other "
-            "numbers would become the same. Fill the values, or make strings of them and hash these."
+            f"{name} has missing values (NaN), so it becomes {dtype}, which cannot represent {wrong} exactly: "
+            "different numbers would become equal. Fill the values, or convert the numbers to strings and hash these."
         )
 
 
@@ -175,7 +175,7 @@ def _named(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] |
 
 
 def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Callable[[PyTree], np.ndarray] | None:
-    """How leaves of this type and dtype become the framework's arrays; None if they already are.
+    """The function that converts leaves of this type and dtype to arrays of the framework; None if they already are.
 
     Args:
         array_type: the type of the leaf.

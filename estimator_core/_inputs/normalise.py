@@ -1,4 +1,4 @@
-"""Turns an element of an input into features, labels and host features, and checks every batch against the first."""
+"""Splits an element of an input into features, labels and host features, and checks every batch against the first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Parts(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """What every batch must have at one place of the tree."""
+    """The requirements on every batch at one place of the tree."""
 
     dtype: np.dtype
     trailing: tuple[int, ...] | None  # None: one value for the whole batch, without an example axis
@@ -44,7 +44,7 @@ class _Leaf(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """What to do with batches of one exact signature (array types, dtypes, shapes)."""
+    """How to process batches of one exact signature (array types, dtypes, shapes)."""
 
     signature: list[tuple[type, Any, Any]]
     rows: int
@@ -55,7 +55,7 @@ class _Recipe(NamedTuple):
 NO_HOST: Mapping[str, np.ndarray] = {}
 _Converters = Sequence[Callable[[PyTree], np.ndarray] | None] | None
 _Quick = Callable[[PyTree], tuple[PyTree, PyTree] | None]
-#: Returns what enters model_fn for a part like the one before, and `_OTHER` for any other part.
+#: Returns the model_fn argument for a part like the previous one, and `_OTHER` for any other part.
 _Take = Callable[[Any], Any]
 _OTHER = object()
 _new = tuple.__new__  # half the time of calling the class
@@ -64,14 +64,14 @@ _new = tuple.__new__  # half the time of calling the class
 class Normaliser:
     """Callable: an element of an input -> `Parts`.
 
-    The array types, dtypes and shapes of a batch are compared with those of the last batch. For arrays and dicts like
-    those before, that costs half a microsecond, beside the copies.
+    The array types, dtypes and shapes of a batch are compared with those of the last batch. If arrays and dicts are
+    alike, this costs half a microsecond, plus the copies.
 
     Args:
-        fresh_arrays: whether the input never writes again into an array it yielded; otherwise every array is copied,
-            because `jax.device_put` aliases aligned host memory on CPU.
-        with_labels: False drops labels (predict).
-        varying_shapes: whether sizes other than the batch may change; the number of axes may not.
+        fresh_arrays: whether the input never writes again into an array that it yielded. Otherwise every array is
+            copied, because `jax.device_put` aliases aligned host memory on CPU.
+        with_labels: whether to keep labels. False for predict.
+        varying_shapes: whether sizes other than the batch size may change. The number of axes may not.
 
     Example:
         >>> normalise = Normaliser(fresh_arrays=True)
@@ -99,7 +99,7 @@ class Normaliser:
         """Checks and splits one element.
 
         Raises:
-            InputError: it differs from the first one, or its contents are not allowed in a batch.
+            InputError: the element differs from the first one, or its contents are not allowed in a batch.
         """
         pair = None if self.quick is None else self.quick(element)
         if pair is not None:
@@ -209,7 +209,7 @@ class Normaliser:
 
 
 def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_labels: bool) -> _Quick | None:
-    """A function for elements of such parts; None if they are more than arrays and dicts. Two arrays are compared
+    """A function for elements with such parts; None if they contain more than arrays and dicts. Two arrays are compared
     without a call for each.
     """
     following = itertools.repeat(None) if converters is None else iter(converters)

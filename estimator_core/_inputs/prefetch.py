@@ -1,4 +1,4 @@
-"""Drawing and placing batches ahead, in a thread."""
+"""Draws and places batches ahead in a thread."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from estimator_core.errors import ArgumentError
 
 _log = logging.getLogger(__name__)
 
-#: How often a thread that waits for room looks whether the main thread still lives, in seconds.
+#: The seconds between two checks, by a thread that waits for room, whether the main thread is alive.
 _LOOK_SECONDS = 0.5
-#: After how many seconds of waiting for a draw `close` says so.
+#: The seconds of waiting for a draw after which `close` logs a warning.
 _SAY_SECONDS = 10.0
 
 
 def prefetch(source: BatchSource, place: Callable[[Batch], Batch], *, depth: int) -> PrefetchedSource:
     """Draws and places up to `depth` batches ahead of their use.
 
-    Each batch keeps the position it had when drawn, so what a checkpoint stores is the position of the last batch used,
-    not of the last one drawn.
+    Each batch keeps the position from when it was drawn, so a checkpoint stores the position of the last used batch and
+    not of the last drawn one.
 
     Args:
-        source: where batches are drawn from; the prefetched source owns it.
-        place: puts a batch on its devices; runs in the thread.
-        depth: batches ready at most, at least 1.
+        source: the source of the batches. The prefetched source owns it.
+        place: puts a batch on its devices. It runs in the thread.
+        depth: the largest number of ready batches, at least 1.
 
     Raises:
-        ArgumentError: depth below 1.
+        ArgumentError: depth is below 1.
 
     Example:
         >>> import numpy as np
@@ -49,14 +49,15 @@ def prefetch(source: BatchSource, place: Callable[[Batch], Batch], *, depth: int
 
 
 class _End:
-    """What the thread hands over last."""
+    """The last object from the thread."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class _Channel:
-    """What thread and consumer share. The thread knows nothing else, so it keeps no consumer alive.
+    """The objects that thread and consumer share. The thread has no other references, so it does not keep the consumer
+    alive.
 
     SimpleQueues because they are written in C: a hand-over through `queue.Queue` costs several times as much.
     """
@@ -73,7 +74,7 @@ class _Channel:
         self.room.put(None)  # wakes the thread where it waits for room
 
     def wait_for_room(self) -> bool:
-        """Whether there is room; False once nobody will read any more."""
+        """Whether there is room; False after the consumer has stopped reading."""
         main = threading.main_thread()
         while not self.stopped:
             try:
@@ -87,10 +88,10 @@ class _Channel:
 
 
 class PrefetchedSource(Iterator[Batch]):
-    """A `BatchSource` read ahead by a thread; the same interface.
+    """A `BatchSource` that a thread reads ahead, with the same interface.
 
-    The thread starts at the first `next`; it ends with the input, with `close`, when this object is dropped, or with
-    the main thread. What it raises is raised here, with its own traceback.
+    The thread starts at the first `next`. It ends with the input, with `close`, when this object is dropped, or with
+    the main thread. Its errors are raised here, with their own traceback.
     """
 
     fresh_arrays: bool = True
@@ -128,7 +129,7 @@ class PrefetchedSource(Iterator[Batch]):
         return item
 
     def close(self) -> None:
-        """Stops the thread, waits for it and closes the source. A draw under way is waited for."""
+        """Stops the thread, waits for it, including a draw in progress, and closes the source."""
         self._ended = True
         self._release()
         if self._thread.ident is not None:
@@ -140,7 +141,7 @@ class PrefetchedSource(Iterator[Batch]):
 
 
 def _draw(source: BatchSource, place: Callable[[Batch], Batch], channel: _Channel) -> None:
-    """The thread: draws and places until the end, an error, or nobody reads."""
+    """The thread: draws and places batches until the end, an error, or the consumer stops reading."""
     end = _End(None)
     try:
         while channel.wait_for_room():

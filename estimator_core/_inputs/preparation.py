@@ -1,4 +1,4 @@
-"""What batches go through on the host before the step: the contract with the data, then the host transforms."""
+"""Prepares batches on the host before the step: first the contract of the data, then the host transforms."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class DataContract(Protocol):
-    """Checks, converts and learns from data in train, evaluate, predict and, by its transforms, in exports.
+    """Checks data, converts it and learns from it in train, evaluate and predict. Its transforms do the same in
+    exports.
 
-    A model_fn carries one as its attribute `data_contract`, or an Estimator is given one. One that makes numbers of
-    labels may have a method `exported_labels(memory)`: the transforms that do so in exported TRAIN and EVAL signatures.
+    A contract is the attribute `data_contract` of a model_fn, or an argument of an Estimator. A contract that converts
+    labels to numbers may define `exported_labels(memory)`. It returns the transforms that convert the labels in
+    exported TRAIN and EVAL signatures.
     """
 
     def open(
@@ -30,32 +32,32 @@ class DataContract(Protocol):
         """Called once for each input, before its first batch is drawn.
 
         Args:
-            source: the iterable that input_fn returned. One over arrays in memory has `mapped`, which takes a function
-                of all features and all labels; one over files has `parts`, which reads them again and says where rows
-                lie.
+            source: the iterable that input_fn returned. An iterable over arrays in memory has `mapped`, which accepts a
+                function of all features and all labels. An iterable over files has `parts`, which reads the files again
+                and reports where rows are.
             mode: one of `ModeKeys`.
-            memory: the model_dir or the checkpoint whose variables hold what was learned before.
+            memory: the model_dir or the checkpoint whose variables contain what was learned before.
             check: `RunConfig.check_inputs`.
 
         Returns:
-            What is read in place of `source`, and what each of its elements goes through (None: nothing), in the input
-            thread, before host transforms.
+            The iterable to read instead of `source`, and a function for each of its elements (or None). The function
+            runs in the input thread, before host transforms.
 
         Raises:
-            InputError: data that the model cannot use.
+            InputError: the model cannot use the data.
         """
         ...
 
     def transforms(self, memory: Path) -> Sequence[HostTransform]:
-        """What the features of an export go through before the Estimator's own host transforms."""
+        """The transforms of exported features that run before the host transforms of the Estimator."""
         ...
 
 
 def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, check: bool) -> WrappedInput:
-    """An input_fn whose data keeps a contract.
+    """An input_fn whose data is checked and converted by a contract.
 
     Raises:
-        ArgumentTypeError: `contract` is none, or input_fn is not callable.
+        ArgumentTypeError: `contract` is not a DataContract, or input_fn is not callable.
     """
     if not isinstance(contract, DataContract):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentTypeError(f"data_contract needs the methods open and transforms, given: {contract!r}.")
@@ -68,12 +70,12 @@ def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, c
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """Of one Estimator.
+    """How one Estimator prepares its batches.
 
     Args:
         features: transforms of features.
         labels: transforms of labels.
-        contract: with the data.
+        contract: the contract of the data.
         check: whether the contract checks values.
     """
 
@@ -92,7 +94,7 @@ class Preparation:
         *,
         check: bool,
     ) -> Preparation:
-        """What model_fn carries as attributes comes first."""
+        """Combines the attributes of model_fn, which come first, with the arguments of an Estimator."""
         return cls(
             features=(*getattr(model_fn, "host_transforms", ()), *features),
             labels=(*getattr(model_fn, "label_transforms", ()), *labels),
@@ -105,8 +107,8 @@ class Preparation:
 
         Args:
             input_fn: the user's.
-            memory: the model_dir or checkpoint whose variables hold what the contract learned before.
-            before: transforms that see features before all others.
+            memory: the model_dir or checkpoint whose variables contain what the contract learned before.
+            before: transforms of features that run before all others.
         """
         if self.contract is not None:
             input_fn = under_contract(input_fn, self.contract, memory=Path(memory), check=self.check)
@@ -117,7 +119,9 @@ class Preparation:
         return with_transforms(input_fn, features=(*before, *self.features), labels=self.labels)
 
     def observing(self, model_dir: Path | None) -> contextlib.AbstractContextManager[tuple[Any, ...]]:
-        """Within, what is given notes what training sees of features; kept in model_dir, unless it is None."""
+        """Yields transforms that record the features of training inside the block. The record is stored in model_dir,
+        unless model_dir is None.
+        """
         if not self.features:
             return contextlib.nullcontext(())
         from estimator_core._inputs.seen import noting
@@ -125,11 +129,11 @@ class Preparation:
         return noting(model_dir)
 
     def exported(self, memory: str) -> tuple[Any, ...]:
-        """The transforms of features that an export carries."""
+        """The transforms of features in an export."""
         kept = () if self.contract is None else self.contract.transforms(Path(memory))
         return (*kept, *self.features)
 
     def exported_labels(self, memory: str) -> tuple[Any, ...]:
-        """What the labels of a request to a TRAIN or EVAL signature go through."""
+        """The transforms of the labels in a request to a TRAIN or EVAL signature."""
         of_contract = getattr(self.contract, "exported_labels", None)
         return (*(() if of_contract is None else of_contract(Path(memory))), *self.labels)

@@ -1,4 +1,4 @@
-"""What training saw of features before host transforms. It is kept with the checkpoints, for exports."""
+"""Records the features that training sees before host transforms. Checkpoints store the record, for exports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ FILE = "seen_features.json"
 
 @dataclass
 class SeenFeatures:
-    """Notes the most values that an example had, by feature. It runs before the host transforms of a training run.
+    """Records the largest number of values per example, by feature. It runs before the host transforms of a training
+    run.
 
     Attributes:
-        places: the most values of an example, by feature.
+        places: the largest number of values of an example, by feature.
         dtypes: "string" or the name of a numpy dtype, by feature.
 
     Example:
@@ -44,14 +45,14 @@ class SeenFeatures:
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """Returns the batch as it is."""
+        """Returns the batch unchanged."""
         for name, array in batch.items():
             self.places[name] = max(self.places.get(name, 0), _places(array))
             self.dtypes[name] = _dtype(array, self.dtypes.get(name))
         return batch
 
     def save(self, model_dir: Path) -> None:
-        """Adds what was seen to what earlier training runs of this model saw. May be called at any time."""
+        """Merges the record with that of earlier training runs of this model, and saves it, at any time."""
         places, dtypes = seen = dict(self.places), dict(self.dtypes)  # another thread may be adding to them
         if seen == self._kept:
             return
@@ -61,7 +62,7 @@ class SeenFeatures:
         self._kept = seen
 
     def with_earlier(self, model_dir: Path) -> dict[str, dict[str, Any]]:
-        """What was seen now and by earlier training runs of this model, as `seen_features` returns it."""
+        """The merged record of this and earlier training runs of this model, in the form of `seen_features`."""
         before = seen_features(model_dir)
         earlier = {name: facts["places"] for name, facts in before.items()}
         return before | {
@@ -72,7 +73,9 @@ class SeenFeatures:
 
 @contextlib.contextmanager
 def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
-    """Yields what runs before the host transforms of a training run. It is saved at the end if there is a directory."""
+    """Yields transforms that run before the host transforms of a training run. Their record is saved at the end if
+    there is a directory.
+    """
     seen = SeenFeatures()
     try:
         yield (seen,)
@@ -82,7 +85,7 @@ def noting(model_dir: Path | None) -> Generator[tuple[SeenFeatures]]:
 
 
 def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
-    """`{"places": ..., "dtype": ...}` by feature; empty if no training run has noted any."""
+    """`{"places": ..., "dtype": ...}` by feature; empty if no training run has recorded features."""
     try:
         return json.loads((model_dir / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -90,14 +93,14 @@ def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
 
 
 def _places(array: np.ndarray) -> int:
-    # A text is one value: np.size of each would cost more than a step.
+    # A text is one value. Calling np.size for each would cost more than a step.
     if array.dtype == object and array.ndim == 1 and not set(map(type, array.tolist())) <= {bytes, str, type(None)}:
         return max((np.size(row) for row in array.tolist() if row is not None), default=1)
     return prod(array.shape[1:])
 
 
 def _dtype(array: np.ndarray, before: str | None) -> str:
-    """The dtype of the values. Objects may be numbers or lists of them; those without any value change nothing."""
+    """The dtype of the values. Objects may be numbers or lists of them. Objects without values are ignored."""
     if array.dtype != object:
         return "string" if array.dtype.kind in "SU" else array.dtype.name
     if before == "string":
@@ -111,5 +114,5 @@ def _dtype(array: np.ndarray, before: str | None) -> str:
         return before or "string"
     if not all(dtype.kind in "biuf" for dtype in found):
         return "string"
-    # A batch of whole numbers alone says nothing against the fractions of an earlier one.
+    # A batch of only integers does not contradict the fractions of an earlier batch.
     return np.result_type(*found, *([np.dtype(before)] if before else [])).name

@@ -1,4 +1,4 @@
-"""`open_input`: opens an input_fn as a checked stream of batches with a position, padded and dealt out."""
+"""`open_input`: opens an input_fn as a checked stream of batches with a position, padded and split among processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core._types import Params, PyTree
 from estimator_core.errors import InputError
 from estimator_core.modes import ModeKeys
 
-#: A feature of this name marks the real rows of a batch that the input padded itself (BERT's convention).
+#: A feature with this name marks the real rows of a batch that the input padded itself (a convention of BERT).
 IS_REAL_EXAMPLE = "is_real_example"
 
 
@@ -26,8 +26,8 @@ class Mask(NamedTuple):
 
     Attributes:
         parts: the batch, padded.
-        weights: float32[rows], 1 for an example and 0 for padding; None where the input never pads.
-        size: examples, without padding.
+        weights: float32[rows], 1 for an example and 0 for padding; None if the input never pads.
+        size: number of examples, without padding.
     """
 
     parts: Parts
@@ -41,7 +41,7 @@ def unpadded(parts: Parts) -> Mask:
 
 
 def masking(options: InputOptions, first: Parts) -> Callable[[Parts], Mask]:
-    """How batches of the input with this first batch are padded and masked."""
+    """The function that pads and masks the batches of an input, chosen by its first batch."""
     if isinstance(first.features, Mapping) and IS_REAL_EXAMPLE in first.features:
         return _declared
     if options.ragged == "pad":
@@ -82,7 +82,7 @@ def _padded(parts: Parts, rows: int) -> Mask:
 
 
 class Dealt(NamedTuple):
-    """This process's rows of a global batch.
+    """The rows of this process in a global batch.
 
     Attributes:
         mask: the rows of this process; `size` counts the examples of all processes.
@@ -97,11 +97,11 @@ Deal: TypeAlias = Callable[[Parts, Callable[[Parts], Mask]], Dealt]
 
 
 def dealing(context: InputContext, opened: Walk) -> tuple[Walk, Deal | None]:
-    """The walk of one of several processes, and the function that selects its rows of each batch.
+    """The walk of one of several processes, and the function that selects its rows from each batch.
 
     The function takes a batch and a masking function. It pads a whole batch as one process would pad it, and then
-    selects this process's rows. It is None if the input has divided itself. The position then belongs to this process
-    and to this division.
+    selects this process's rows. It is None if the input divided itself. The position then is valid only for this
+    process and this division.
     """
     drawn = opened.global_rows
     if drawn is None and not opened.options.whole:
@@ -144,16 +144,16 @@ def open_input(
     input_context: InputContext | None = None,
     position: InputPosition | None = None,
 ) -> BatchSource:
-    """Calls `input_fn` and opens what it returns. Nothing is drawn before the first `next`.
+    """Calls `input_fn` and opens the result. Nothing is drawn before the first `next`.
 
     Args:
-        input_fn: takes any of `mode, params, config, input_context`, by name.
-        mode: one of `ModeKeys`; in PREDICT labels are dropped.
+        input_fn: accepts any of `mode, params, config, input_context`, by name.
+        mode: one of `ModeKeys`. In PREDICT, labels are dropped.
         params: passed to input_fn.
         config: passed to input_fn.
-        input_context: this process's shard; default: the only one.
-        position: where to continue. It is used at the first draw, because the input may not be ready earlier;
-            `restored` then says what was done.
+        input_context: the shard of this process. Default: all data.
+        position: where to continue. It is used at the first draw, because the input may not be ready earlier.
+            `restored` then reports the result.
 
     Raises:
         ArgumentTypeError: input_fn is not callable.
@@ -180,13 +180,13 @@ class BatchSource(Iterator[Batch]):
     """An iterator of `Batch`.
 
     Attributes:
-        restored: None, or a line for the log that says how the given position was used; set by the first draw.
-        position: the position after the last batch; `exhausted` once the input has ended. None before the first draw.
-        ended: whether the input has ended exactly at the given position, so that it has started again; set by the first
-            draw.
-        continues_at: the given position; None: it begins at its start.
-        endless: whether the input declares that it never ends; known after the first draw.
-        fresh_arrays: True: a batch's arrays are never written again (arrays of other inputs are copied).
+        restored: a log line about how the given position was used, or None; set by the first draw.
+        position: the position after the last batch; `exhausted` after the input has ended. None before the first draw.
+        ended: whether the input ended exactly at the given position and started again; set by the first draw.
+        continues_at: the given position. None: the start of the input.
+        endless: whether the input declares that it never ends; set by the first draw.
+        fresh_arrays: whether the input never writes again into the arrays of a batch. Arrays of other inputs are
+            copied.
     """
 
     fresh_arrays: bool = True
@@ -219,8 +219,8 @@ class BatchSource(Iterator[Batch]):
         return next(self._batches)
 
     def stay_ended(self) -> None:
-        """Notes that this part of an input has no more batches, since it has ended and other parts have not. Who calls
-        this draws none.
+        """Records that this part of an input has no more batches, because it has ended before the other parts. The
+        caller draws no more batches.
         """
         assert self.continues_at is not None
         self.ended = False
@@ -230,7 +230,7 @@ class BatchSource(Iterator[Batch]):
         )
 
     def close(self) -> None:
-        """Releases the input. An iterator that input_fn returned is not closed: it may be returned again."""
+        """Releases the input. An iterator that input_fn returned stays open, since input_fn may return it again."""
         self._batches.close()
         self._source = None
 

@@ -1,4 +1,4 @@
-"""`HostTransform`: work on batches on the host, the same in training and serving, and saved as files."""
+"""`HostTransform`: transforms batches on the host, identically in training and serving, and is saved as files."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ FEATURES, LABELS = "features", "labels"
 
 @runtime_checkable
 class HostTransform(Protocol):
-    """Turns batches of numpy arrays into batches of numpy arrays, on the host.
+    """Transforms batches of numpy arrays on the host.
 
-    It is data, not code: `config` and `files` are the arguments that make it again. Its class is found by `name`, a
-    plugin component of kind "transform". So it can be written into an export and read where its package is installed.
+    A transform is saved as data, not code. `config` and `files` are the arguments that recreate it. Its class is found
+    by `name`, as a plugin component of kind "transform". So an export can contain it, and any machine with its package
+    can load it.
 
     Example:
         >>> class Lower:
@@ -52,41 +53,45 @@ class HostTransform(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its component: lower-case words joined by underscores."""
+        """The name of the component: lower-case words joined by underscores."""
         ...
 
     @property
     def version(self) -> int:
-        """Counts changes to the meaning of `config` or the results of `apply`. Other versions refuse the saved data."""
+        """Increases when the meaning of `config` or the results of `apply` change. Other versions refuse the saved
+        data.
+        """
         ...
 
     def config(self) -> Mapping[str, Any]:
-        """The arguments that make it again, as JSON values."""
+        """The arguments that recreate the transform, as JSON values."""
         ...
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The arguments that are files (a vocabulary), by argument name."""
+        """The paths of arguments that are files, such as a vocabulary, by argument name."""
         ...
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """The transformed batch: arrays by name, first axis the example. Neither `batch` nor its arrays change."""
+        """Returns the transformed batch: arrays by name whose first axis is the example. `batch` and its arrays do not
+        change.
+        """
         ...
 
 
 def with_transforms(
     input_fn: InputFn, *, features: Sequence[HostTransform] = (), labels: Sequence[HostTransform] = ()
 ) -> WrappedInput:
-    """An input_fn whose batches go through host transforms, in the input thread.
+    """An input_fn whose batches are transformed on the host, in the input thread.
 
     Args:
-        input_fn: the input to transform; its position passes through.
-        features: applied in order to the features by name; an array that is not in a dict has the name "features".
-        labels: applied in order to the labels; an array that is not in a dict has the name "labels".
+        input_fn: the input to transform. The new input has its position.
+        features: transforms of the features, in order. An array that is not in a dict has the name "features".
+        labels: transforms of the labels, in order. An array that is not in a dict has the name "labels".
 
     Raises:
         ArgumentTypeError: input_fn is not callable, or an item is not a HostTransform.
-        InputError: input_fn has arguments that cannot be filled.
+        InputError: input_fn requires an unknown argument.
 
     Example:
         >>> from estimator_core._inputs.arrays import numpy_input_fn
@@ -112,10 +117,10 @@ def with_transforms(
 
 
 def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """`batch` after all `transforms`, in order.
+    """Applies all `transforms` to `batch`, in order.
 
     Raises:
-        InputError: a transform refuses the batch, fails, or returns something other than a dict of arrays.
+        InputError: a transform refuses the batch, fails, or does not return a dict of arrays.
     """
     result: Mapping[str, np.ndarray] = batch
     for transform in transforms:
@@ -129,7 +134,7 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
             ) from error
         if not isinstance(result, Mapping) or not all(isinstance(a, np.ndarray) for a in result.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(
-                f"The host transform '{transform.name}' must give a dict of numpy arrays, got: {result!r:.200}."
+                f"The host transform '{transform.name}' must return a dict of numpy arrays, got: {result!r:.200}."
             )
     return dict(result)
 
@@ -192,10 +197,11 @@ def load_transforms(
 
     Args:
         directory: where they were written.
-        lookup: from a transform's name to its class, such as `lambda name: plugins.get("transform", name)`.
+        lookup: a function from the name of a transform to its class, such as `lambda name: plugins.get("transform",
+            name)`.
 
     Raises:
-        ExportError: there is nothing to read, a file is damaged, or a class has another version.
+        ExportError: the directory has no transforms, a file is damaged, or a class has another version.
     """
     directory = Path(directory)
     try:

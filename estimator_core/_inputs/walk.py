@@ -23,9 +23,9 @@ from estimator_core.errors import InputError
 
 #: `tf.data.INFINITE_CARDINALITY`.
 _INFINITE = -1
-#: Iterators that a walk has drawn from. Given again, they continue at their current position.
+#: Iterators that a walk has drawn from. If they are returned again, they continue at their current position.
 _DRAWN: weakref.WeakSet[Any] = weakref.WeakSet()
-#: Who reads an iterator that an iterable made, until that generator ends or is closed.
+#: The reader of an iterator that an iterable created, until this generator ends or is closed.
 _READERS: weakref.WeakKeyDictionary[object, weakref.ref[Generator[Batch]]] = weakref.WeakKeyDictionary()
 
 
@@ -34,13 +34,14 @@ class Walk(NamedTuple):
 
     Attributes:
         elements: the iterator.
-        fingerprint: identifies the input; may load data, so it is not called before the first draw.
-        get_state, set_state: the iterator's own position (grain's contract, and ours); None without one.
+        fingerprint: identifies the input. It may load data, so it is not called before the first draw.
+        get_state, set_state: the position of the iterator itself (the contract of grain and of this framework); None
+            without one.
         at_start: whether nothing has been drawn from it, so that a position can be reached by drawing and dropping.
-        options: what it declares.
-        check_first: refuses the first element, after all that converts it, if devices cannot hold its numbers.
-        global_rows: returns the rows of the last batch in all processes together, if the iterator yields this process's
-            rows of it, or all of them; None: its batches are its own.
+        options: the options that it declares.
+        check_first: refuses the first element after all conversions, if devices cannot represent its numbers.
+        global_rows: returns the number of rows of the last batch over all processes, if the iterator yields rows of a
+            global batch; None if its batches belong to this process alone.
     """
 
     elements: Iterator[PyTree]
@@ -93,9 +94,10 @@ def walk(source: Any, reader: Generator[Batch]) -> Walk:
 
 
 def _watched(elements: Any) -> tuple[Iterator[PyTree], Callable[[PyTree], None]]:
-    """The iterator, and what refuses an array of its data that is too wide for devices, whichever row is.
+    """The iterator, and a function that refuses an array of its data that is too wide for devices, in any row.
 
-    It looks whether the first element still has the array that the iterator yielded: then no transform has taken it.
+    It checks whether the first element still has the array that the iterator yielded. Then no transform has consumed
+    it.
     """
     found = getattr(elements, "too_wide", None)
     if not isinstance(found, dict) or not found:
@@ -120,7 +122,7 @@ def _watched(elements: Any) -> tuple[Iterator[PyTree], Callable[[PyTree], None]]
 
 
 def _check_not_read(source: object, elements: object, reader: Generator[Batch]) -> None:
-    """Refuses a loader that has one iterator for all: whoever reads it would meet its end, or other batches."""
+    """Refuses a loader with a single iterator for all calls, whose readers would find its end or wrong batches."""
     try:
         other = _READERS.get(elements, lambda: None)()
         _READERS[elements] = weakref.ref(reader)
@@ -129,8 +131,8 @@ def _check_not_read(source: object, elements: object, reader: Generator[Batch]) 
     if other not in (None, reader) and inspect.getgeneratorstate(other) != inspect.GEN_CLOSED:
         raise InputError(
             f"A {type(source).__module__}.{type(source).__qualname__} has one iterator, which another call is still "
-            "reading, and it begins again for this call. Make a loader for each call, for example one for training and "
-            "one for evaluation (a torch DataLoader: or set persistent_workers=False)."
+            "reading, and this call would restart it. Use a loader for each call, for example one for training and one "
+            "for evaluation (a torch DataLoader: or set persistent_workers=False)."
         )
 
 
@@ -148,7 +150,7 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
 
 
 def _says_endless(source: object) -> bool:
-    """Whether an input says that it never ends: tf.data by its cardinality, a repeated grain data set by its length."""
+    """Whether an input reports that it never ends: tf.data by its cardinality, a repeated grain one by its length."""
     with contextlib.suppress(Exception):  # an error of this question must not end a working input
         if callable(cardinality := getattr(source, "cardinality", None)):
             return int(cast(Any, cardinality())) == _INFINITE
@@ -195,9 +197,9 @@ class TakenUp(NamedTuple):
 
     Attributes:
         walk: the walk to read.
-        elements: what is still to be drawn from it.
-        examples, batches: how many were read before.
-        note: a line for the log; None if there was no position.
+        elements: the remaining elements to draw.
+        examples, batches: the numbers that were read before.
+        note: a log line; None if there was no position.
         ended: whether the input has ended exactly at the position, so that the walk begins again.
     """
 
@@ -215,8 +217,8 @@ def take_up(
     """Opens a walk at `position`.
 
     Args:
-        position: where to continue; None: at the start.
-        open_walk: opens the input; called again if the first walk turns out to be at its end.
+        position: where to continue. None: at the start.
+        open_walk: opens the input. It is called again if the first walk is already at its end.
         size_of: counts the examples of one element.
     """
     opened = open_walk()

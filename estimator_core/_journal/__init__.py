@@ -1,4 +1,4 @@
-"""The journal of a model_dir: what happened to it, in one order, by one writer at a time."""
+"""The journal of a model_dir: an ordered history, written by one writer at a time."""
 
 from estimator_core._journal.entries import Ended, Entry, Evaluated, Exported, Removed, Retired, Saved, Segment, Took
 from estimator_core._journal.lineage import Lineage

@@ -1,4 +1,4 @@
-"""Removes data that is not needed: of retired checkpoints, and of those that no run can record any longer."""
+"""Removes the data of retired checkpoints, and of checkpoints that no run can record any more."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PLACE = re.compile(rf"({DATA}/[^/]+/e(\d+)-\d+-[0-9a-f]+)/")
 def new_place(journal: Journal, step: int) -> str:
     """A place for the data of a checkpoint that nothing else uses.
 
-    It names the model_dir and the epoch that may record it. So a collecting run knows what no run can record any
-    longer, and a run whose model_dir was replaced removes nothing of the other.
+    Its name contains the model_dir and the epoch that may record it. So a collecting run knows which data can no longer
+    be recorded, and a run whose model_dir was replaced does not remove data of the new one.
 
     Args:
         journal: the journal of the writer.
@@ -36,21 +36,21 @@ def new_place(journal: Journal, step: int) -> str:
 
 
 def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_SECONDS) -> list[str]:
-    """Removes data of retired checkpoints without a lease, and what earlier epochs wrote and did not record.
+    """Removes data of retired checkpoints without a lease, and unrecorded data of earlier epochs.
 
-    It may be interrupted at any place, and a superseded run may be in the middle of it: what it removes is never needed
-    again.
+    It may be interrupted at any point, and a superseded run may still execute it, because the removed data is never
+    needed again.
 
     Args:
         storage: the storage of the model_dir.
         journal: the journal of its writer.
-        lease_seconds: how long a lease counts, by the clock of the storage.
+        lease_seconds: the duration of a lease, by the clock of the storage.
 
     Returns:
-        The places of retired checkpoints that are gone.
+        The places of the removed retired checkpoints.
 
     Raises:
-        SupersededError, StorageError: as `Journal.publish`.
+        SupersededError, StorageError: see `Journal.publish`.
 
     Example:
         >>> import tempfile
@@ -87,7 +87,7 @@ def _leased(storage: Storage, lease_seconds: float) -> set[str]:
 
 
 def _remove_unrecorded(storage: Storage, journal: Journal) -> None:
-    """Removes what a writer of an earlier epoch has not recorded, because it can no longer do so."""
+    """Removes unrecorded data of writers of earlier epochs, because they can no longer record it."""
     identity = journal.lineage.identity
     found = [(entry.key, match) for entry in storage.list(f"{DATA}/{identity}") if (match := _PLACE.match(entry.key))]
     lineage = journal.lineage

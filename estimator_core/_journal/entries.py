@@ -1,4 +1,4 @@
-"""What can happen to a model_dir: the entries of its journal, and a record of entries as bytes.
+"""The entries of a journal, which are the events of a model_dir, and records of entries as bytes.
 
 A record is a line of JSON, followed by a line with its SHA-256.
 """
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from estimator_core.errors import EstimatorError
 
 FORMAT = 1
-#: A record is small: anything larger is not a record.
+#: The largest size of a record. Anything larger is not a record.
 MOST_BYTES = 16 << 20
 _MOST_ENTRIES = 100_000
 
@@ -27,8 +27,8 @@ class Took:
     Args:
         epoch: one more than that of the previous writer.
         writer: the identity of the writer, for people: host, process, start.
-        step: the step it continues from; what was recorded after it no longer counts.
-        time: Unix time, for people; nothing is ordered by it.
+        step: the step that the run continues from. Everything recorded after this step no longer counts.
+        time: Unix time, for people. Nothing is ordered by it.
     """
 
     epoch: int
@@ -43,8 +43,8 @@ class Saved:
 
     Args:
         step: the step of the checkpoint.
-        place: where its data is, relative to the root; no other checkpoint ever has this place.
-        digest: the digest of its manifest, which holds the digests of everything else.
+        place: the place of its data, relative to the root. No other checkpoint ever has this place.
+        digest: the digest of its manifest, which contains the digests of everything else.
     """
 
     step: int
@@ -57,11 +57,11 @@ class Evaluated:
     """An evaluation has a result.
 
     Args:
-        name: the name of the evaluation; "" for the one without a name.
+        name: the name of the evaluation; "" for the unnamed one.
         step: the step of the weights.
         metrics: the results, as JSON values.
-        checkpoint: the path of what was evaluated, relative to the root if inside; "" for variables in memory.
-        between: whether no checkpoint will ever hold what was evaluated.
+        checkpoint: the path of the evaluated checkpoint, relative to the root if inside; "" for variables in memory.
+        between: whether no checkpoint will ever contain the evaluated values.
         time: Unix time, for people.
     """
 
@@ -74,7 +74,7 @@ class Evaluated:
 
     @functools.cached_property
     def metrics_text(self) -> str:
-        """The metrics as JSON, made once: each call of a run compares all results with their files."""
+        """The metrics as JSON, created once, because each call of a run compares all results with their files."""
         return json.dumps(self.metrics)
 
 
@@ -85,7 +85,7 @@ class Segment:
     Args:
         directory: the directory relative to the root; "" is the root.
         name: the name of the file.
-        size: how many of its bytes count.
+        size: the number of bytes that count.
         step: the last step in these bytes.
     """
 
@@ -126,7 +126,7 @@ class Removed:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """The writer has ended by itself.
+    """The writer has ended without interruption.
 
     Args:
         step: the last step.
@@ -139,7 +139,7 @@ class Ended:
     failed: bool
 
 
-#: What a record of the journal holds.
+#: An entry of a record of the journal.
 Entry: TypeAlias = Took | Saved | Evaluated | Segment | Exported | Retired | Removed | Ended
 _KINDS: Mapping[str, type[Entry]] = {
     kind.__name__.lower(): kind for kind in (Took, Saved, Evaluated, Segment, Exported, Retired, Removed, Ended)
@@ -181,19 +181,19 @@ def entry_from_json(value: object) -> Entry:
 
 
 class JournalError(EstimatorError, RuntimeError):
-    """The journal of a model_dir is not as its writers wrote it."""
+    """The journal of a model_dir was altered after it was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What is published at once.
+    """Entries that are published together.
 
     Args:
         epoch: the epoch of the writer.
         before: digest of the previous record; "" for the first one.
         nonce: distinguishes two records with equal contents.
         observer: the process that wrote it, if it is not the writer of the epoch; otherwise "".
-        entries: what happened, in order.
+        entries: the entries, in order.
     """
 
     epoch: int
@@ -204,7 +204,8 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """The key of a record. It holds the identity, so a run never writes into another model_dir that replaced its own.
+    """The key of a record. It contains the identity, so a run never writes into another model_dir that replaced its
+    own.
 
     Example:
         >>> key_of("0f3a", 7)
@@ -222,7 +223,7 @@ def encode(record: Record) -> bytes:
     """The bytes of a record.
 
     Raises:
-        JournalError: it is too large to be read again.
+        JournalError: the record is too large to be read again.
     """
     value = {
         "format": FORMAT,

@@ -1,7 +1,7 @@
-"""Leases: a reader tells those who remove retired checkpoints what it reads.
+"""Leases: a reader announces what it reads to processes that remove retired checkpoints.
 
-A reader puts its lease first and reads the journal second; a remover records that a checkpoint is retired first and
-lists the leases second. So one of the two sees the other, whatever happens between.
+A reader first writes its lease and then reads the journal. A remover first records that a checkpoint is retired and
+then lists the leases. So at least one of the two always sees the other.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from estimator_core._journal.reading import refresh
 from estimator_core._storage.contract import Storage
 
 FOLDER = "leases"
-#: How long a lease keeps data from removal, by the clock of the storage.
+#: The duration of a lease, by the clock of the storage.
 LEASE_SECONDS = 600.0
 
 
 class Lease:
-    """Keeps the data of a checkpoint from removal until it is released. Made by `lease`.
+    """Protects the data of a checkpoint from removal until it is released. `lease` creates it.
 
     Args:
         storage: where the checkpoint is.
-        key: of the object that says so.
-        reader: who it is, for people.
+        key: the key of the lease object.
+        reader: the name of the reader, for people.
     """
 
     def __init__(self, storage: Storage, key: str, reader: str) -> None:
@@ -38,14 +38,14 @@ class Lease:
         self.release()
 
     def renew(self) -> None:
-        """Lets it count from now. A reader that takes long calls it every third of `LEASE_SECONDS`.
+        """Restarts the duration of the lease. A slow reader must call it every third of `LEASE_SECONDS`.
 
-        A lease that has run out may come too late: data that is missing then was removed by right.
+        If the lease has already expired, this may be too late, and the data may have been removed.
         """
         self._storage.put(self._key, self._reader.encode())
 
     def release(self) -> None:
-        """Ends it. A second call does nothing."""
+        """Ends the lease. A second call does nothing."""
         self._storage.delete([self._key])
 
 
@@ -54,15 +54,15 @@ def lease(storage: Storage, lineage: Lineage, place: str, reader: str) -> Lease 
 
     Args:
         storage: where it is.
-        lineage: what the journal came to; brought up to date.
-        place: of the checkpoint, as `Saved` says it.
-        reader: who reads, for people.
+        lineage: the sum of the journal, which is updated.
+        place: the place of the checkpoint, as in `Saved`.
+        reader: the name of the reader, for people.
 
     Returns:
-        The lease; None if the checkpoint is no longer kept: take another one of `lineage.saved`.
+        The lease; None if the checkpoint is no longer kept. Then use another one of `lineage.saved`.
 
     Raises:
-        JournalError, StorageError: as `refresh`; there is no lease.
+        JournalError, StorageError: see `refresh`. No lease is created.
 
     Example:
         >>> import tempfile

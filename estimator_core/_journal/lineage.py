@@ -102,7 +102,7 @@ def check_follows(lineage: Lineage, record: Record) -> None:
     takes = [entry for entry in record.entries if isinstance(entry, Took)]
     expected = lineage.epoch + len(takes)
     if len(takes) > 1 or record.epoch != expected or any(took.epoch != expected for took in takes):
-        raise JournalError(f"Record {number} is of epoch {record.epoch}; epoch {expected} was due.")
+        raise JournalError(f"Record {number} has epoch {record.epoch} instead of {expected}.")
     if record.observer and any(not isinstance(entry, Evaluated | Segment | Exported) for entry in record.entries):
         raise JournalError(f"Record {number} is by {record.observer}, which is not the writer.")
 

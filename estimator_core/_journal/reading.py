@@ -1,6 +1,6 @@
 """Reads a journal: the newest snapshot, and every record after it.
 
-A snapshot is the sum of the records before it. Whoever writes it writes the same, and a reader need not read those.
+A snapshot is the sum of the records before it. Every process would write the same one. Readers can skip these records.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from estimator_core._storage.contract import ObjectMissingError, Storage, Storag
 from estimator_core._storage.local import LocalStorage
 
 FORMAT = 1
-#: A snapshot is written after so many records, and by a run that takes over after so many.
+#: The number of records after which a snapshot is written, and after which a run that takes over writes one.
 EVERY, EVERY_START = 64, 16
 _FOLDER = "snapshots"
 _MOST_BYTES = 64 << 20
 
 
 def write_snapshot(storage: Storage, lineage: Lineage) -> None:
-    """Keeps the sum so far; one that is there already stays. Without it readers only read more records."""
+    """Stores the current sum, unless it exists already. Without it, readers only read more records."""
     line = json.dumps(_to_json(lineage), separators=(",", ":")).encode()
     data = line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
     with contextlib.suppress(StorageError):  # the record before it is made: its writer must not be told otherwise
@@ -46,12 +46,12 @@ def write_snapshot(storage: Storage, lineage: Lineage) -> None:
 
 
 def key_of_snapshot(lineage: Lineage) -> str:
-    """Where the sum of so many records lies."""
+    """The key of the snapshot after this number of records."""
     return f"{_FOLDER}/{lineage.identity}/{lineage.number:010d}"
 
 
 def newest_snapshot(storage: Storage, identity: str, key: str | None = None) -> Lineage:
-    """The sum in the newest snapshot that is whole; without one, that of no records.
+    """The sum in the newest intact snapshot; without a snapshot, the empty sum.
 
     Args:
         storage: where they lie.
@@ -82,7 +82,7 @@ def _to_json(lineage: Lineage) -> dict[str, Any]:
 
 
 def _from_json(value: Any) -> Lineage:
-    """The sum itself, not the records: entries go where they belong, without the rules of `add`."""
+    """Reads a sum directly, without the rules of `add`."""
     if value["format"] != FORMAT:
         raise ValueError(f"format {value['format']!r}")
     lineage = Lineage(
@@ -113,18 +113,18 @@ def _from_json(value: Any) -> Lineage:
 
 
 IDENTITY = "identity"
-#: What journals of this machine came to when they were read last, by directory.
+#: The last known sums of journals of this machine, by directory.
 _read: dict[str, Lineage] = {}
 _reading = threading.Lock()
 _MOST_READ = 16
 
 
 def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
-    """What a journal comes to; without one, that of no records.
+    """Returns the sum of a journal; without a journal, the empty sum.
 
     Args:
         storage: where it is.
-        whole: reads every record, so that each link of the chain is checked, and no snapshot.
+        whole: whether to read every record instead of a snapshot, so that the whole chain is checked.
 
     Raises:
         JournalError: a record is damaged or does not follow the previous one, or the journal has lost its beginning.
@@ -147,7 +147,7 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
 
 
 def _identity(storage: Storage) -> str:
-    """Of the model_dir; "" where no run has begun one."""
+    """The identity of the model_dir; "" if no run has begun."""
     for has_journal in (False, True):
         try:
             return storage.get(IDENTITY).decode("ascii", "replace")
@@ -162,9 +162,9 @@ def _identity(storage: Storage) -> str:
 
 
 def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
-    """What the journal of a directory of this machine comes to now; None where nobody has begun one.
+    """Returns the current sum of the journal in a directory of this machine; None without a journal.
 
-    Only what is new since the last call in this process is read.
+    Only new records since the last call in this process are read.
 
     Raises:
         JournalError, StorageError: as `read_lineage`.
@@ -192,7 +192,7 @@ def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
 
 
 def is_kept(storage: Storage, lineage: Lineage) -> bool:
-    """Whether a journal holds what was read of it."""
+    """Whether a journal still contains the records that were read."""
     try:
         identity, last = storage.get(IDENTITY), storage.get(key_of(lineage.identity, lineage.number))
     except ObjectMissingError:
@@ -201,9 +201,9 @@ def is_kept(storage: Storage, lineage: Lineage) -> bool:
 
 
 def ended_since(storage: Storage, lineage: Lineage, step: int) -> bool | None:
-    """Whether a run has ended by itself, and well, at a step since its checkpoint was recorded; None: nothing says so.
+    """Whether a run has ended successfully at a step since its checkpoint was recorded; None if this is unknown.
 
-    The sum forgets an end when the next run begins, so the records are read backwards.
+    The sum drops an end when the next run begins, so the records are read backwards.
 
     Args:
         storage: where the journal is.
@@ -235,7 +235,7 @@ def refresh(storage: Storage, lineage: Lineage) -> int:
         lineage: changed in place.
 
     Returns:
-        How many there were.
+        The number of added records.
 
     Raises:
         JournalError: a record is damaged or does not follow the previous one.

@@ -1,9 +1,9 @@
 """Writes a journal: a run takes the next epoch, and every publish proves that no later one exists.
 
-The journal is the fence. One conditional write makes record n+1, so only one of several writers succeeds. The others
-read whose record it is. A superseded run learns this from its next publish, which is refused.
+The journal is the fence. One conditional write creates record n+1, so only one of several writers succeeds. The others
+then read which run wrote it. The next publish of a superseded run is refused.
 
-A run takes its epoch with the first thing that it writes, so a call that is refused before leaves no trace.
+A run takes its epoch with its first write, so a call that is refused earlier leaves no trace.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from estimator_core._storage.contract import (
 )
 from estimator_core.errors import SupersededError
 
-#: How long a write whose outcome is unknown is made again; at least once, since one that never ends takes minutes.
+#: How long a write with an unknown outcome is repeated, but at least once, because a write that hangs takes minutes.
 _TRIED_SECS = 120.0
 
 
 class Journal:
-    """The journal of the current writer. Made by `take_over`.
+    """The journal of the current writer. `take_over` creates it.
 
     Args:
         storage: where it is stored.
@@ -53,14 +53,14 @@ class Journal:
         return self._epoch
 
     def publish(self, *entries: Entry) -> int:
-        """Records what happened: all entries or none.
+        """Records entries: all of them or none.
 
         Returns:
             The number of the record. It is durable.
 
         Raises:
-            SupersededError: another run has taken over; nothing is recorded. The message names it.
-            StorageGoneError: the model_dir was removed, moved or replaced; nothing is recorded.
+            SupersededError: another run has taken over. Nothing is recorded. The message names the other run.
+            StorageGoneError: the model_dir was removed, moved or replaced. Nothing is recorded.
             JournalError: the journal was changed by hand.
             StorageError: the storage does not answer; whether the record exists may be unknown, see `publish` again.
         """
@@ -73,7 +73,7 @@ class Journal:
                     return number
 
     def check(self) -> None:
-        """Makes sure that this run is the writer, as of now.
+        """Checks that this run is the current writer.
 
         Raises:
             SupersededError, StorageGoneError, JournalError: as `publish`.
@@ -84,11 +84,11 @@ class Journal:
             self._refuse_if_superseded()
 
     def once_taken(self, then: Callable[[], None]) -> None:
-        """Calls a function at once, because this run is the writer already."""
+        """Calls a function at once, because this run is already the writer."""
         then()
 
     def superseded_by(self) -> str | None:
-        """The run that has taken over, as of now; None while this run is the writer."""
+        """The run that has taken over; None while this run is the writer."""
         with self._lock:
             refresh(self._storage, self.lineage)
         return self.lineage.writer if self.lineage.epoch != self._epoch else None
@@ -97,7 +97,7 @@ class Journal:
         if self.lineage.epoch != self._epoch:
             raise SupersededError(
                 f"Another run has taken over {self._storage.url}: {self.lineage.writer} (epoch {self.lineage.epoch}, "
-                f"after epoch {self._epoch} of this run). This run stops; what it has not recorded is not kept."
+                f"after epoch {self._epoch} of this run). This run stops. Work that it has not recorded is lost."
             )
 
 
@@ -113,9 +113,10 @@ def take_over(
     Args:
         storage: the storage of the model_dir.
         writer: the identity of the run, for people.
-        step: returns the step to continue from, given the sum of the journal; called again if another run is faster.
-        first: what is recorded before it, for a model_dir that older releases have written.
-        known: what this process has read of the journal; only what follows is read, as long as that exists.
+        step: returns the step to continue from, given the sum of the journal. It is called again if another run is
+            faster.
+        first: entries to record first, for a model_dir that an older release wrote.
+        known: the part of the journal that this process has read. If it still exists, only later records are read.
 
     Raises:
         JournalError, StorageError: as `read_lineage`.
@@ -151,7 +152,7 @@ def observe(storage: Storage, observer: str, *entries: Entry, known: Lineage | N
         storage: the storage of the model_dir.
         observer: the identity of the process, for people.
         entries: what happened.
-        known: what this process has just read of the journal; changed. By default it is read here.
+        known: the sum that this process has just read. It is changed. Default: it is read here.
 
     Returns:
         The number of the record.
@@ -171,7 +172,7 @@ def observe(storage: Storage, observer: str, *entries: Entry, known: Lineage | N
 def _append(
     storage: Storage, lineage: Lineage, entries: Sequence[Entry], *, epoch: int, observer: str = ""
 ) -> int | None:
-    """Makes the next record and returns its number. Returns None if another process was first; its record is read."""
+    """Creates the next record and returns its number; None if another process was first, whose record is then read."""
     number = lineage.number + 1
     nonce = uuid.uuid4().hex
     record = Record(epoch=epoch, before=lineage.head, nonce=nonce, observer=observer, entries=entries)
@@ -188,7 +189,7 @@ def _append(
 
 
 def _made(storage: Storage, key: str, data: bytes) -> bool:
-    """Creates the object of this key, and returns whether it is ours."""
+    """Creates the object of this key, and returns whether this process created it."""
     began = time.monotonic()
     for attempt in itertools.count():
         try:
@@ -206,7 +207,7 @@ def _made(storage: Storage, key: str, data: bytes) -> bool:
 
 
 def _begun(storage: Storage) -> Lineage:
-    """The sum of the journal. If there is no journal, the model_dir gets its identity."""
+    """The sum of the journal. Without a journal, the model_dir gets its identity."""
     lineage = read_lineage(storage)
     if not lineage.identity:
         identity = uuid.uuid4().hex
@@ -216,7 +217,7 @@ def _begun(storage: Storage) -> Lineage:
 
 
 def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
-    """Makes sure that the last record still exists and that the directory was not removed, moved or replaced."""
+    """Checks that the last record still exists and that the directory was not removed, moved or replaced."""
     key = key_of(lineage.identity, lineage.number)
     try:
         identity = storage.get(IDENTITY).decode("ascii", "replace")
@@ -230,7 +231,7 @@ def _require_unchanged(storage: Storage, lineage: Lineage) -> None:
 
 
 class RunJournal(Protocol):
-    """What a run needs from its journal."""
+    """The part of a journal that a run uses."""
 
     @property
     def lineage(self) -> Lineage:
@@ -255,12 +256,12 @@ class RunJournal(Protocol):
         ...
 
     def once_taken(self, then: Callable[[], None]) -> None:
-        """Calls a function once this run is the writer: now, if it is."""
+        """Calls a function when this run becomes the writer, or now if it already is."""
         ...
 
 
 class PendingJournal:
-    """Takes the next epoch when it is first needed, so a call that is refused before leaves no trace.
+    """Takes the next epoch when it is first needed, so a call that is refused earlier leaves no trace.
 
     Args:
         take: makes the run the writer.
@@ -310,7 +311,7 @@ class PendingJournal:
         return self.taken().superseded_by()
 
     def once_taken(self, then: Callable[[], None]) -> None:
-        """Calls a function once this run is the writer: now, if it is."""
+        """Calls a function when this run becomes the writer, or now if it already is."""
         with self._lock:
             if self._journal is None:
                 self._then.append(then)

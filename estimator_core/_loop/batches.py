@@ -14,7 +14,7 @@ from estimator_core._inputs import Batch
 from estimator_core._loop.dispatch import Dispatch, Stacking, shapes_of, single, stacked
 from estimator_core._loop.time_spent import TimeSpent
 
-#: Drawing a batch takes no longer than this if the device, not the input, sets the pace.
+#: If drawing a batch takes no longer than this, the device is the bottleneck and not the input.
 QUICK_DRAW_SECS = 0.001
 _new = tuple.__new__  # half the time of calling the class: one is made for every step
 
@@ -36,7 +36,7 @@ class Ways(Protocol):
 
 
 class Tuner(Protocol):
-    """Decides how many batches a dispatch gets while a call runs."""
+    """Decides during a call how many batches a dispatch contains."""
 
     def begin(self, batches: Batches, first: Batch) -> bool:
         """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
@@ -47,11 +47,11 @@ class Tuner(Protocol):
         ...
 
     def wait(self) -> float:
-        """For how many seconds `look` would do nothing."""
+        """The number of seconds in which `look` would do nothing."""
         ...
 
     def away(self) -> AbstractContextManager[None]:
-        """Within, the call does nothing, because its caller does."""
+        """Inside the block, the call does nothing, because its caller acts instead."""
         ...
 
     def close(self) -> None:
@@ -60,14 +60,14 @@ class Tuner(Protocol):
 
 
 class Batches:
-    """Supplies batches one by one, or `k` of one shape at once. Looking ahead consumes no batch.
+    """Supplies batches one by one, or `k` batches of one shape at once. Looking ahead does not consume batches.
 
     Args:
         source: iterator of Batch; once it has ended or failed, it is not called again.
         stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
-        account: gets the seconds of drawing.
-        alone: whether the batches concern only this process. Otherwise none is drawn ahead of time, and an error of the
-            input is raised at once, because the other processes stop there.
+        account: receives the seconds of drawing.
+        alone: whether the batches belong to this process alone. Otherwise no batch is drawn ahead, and an input error
+            is raised at once, because the other processes stop at the same place.
         tuner: changes `k` while the call runs.
 
     Attributes:
@@ -110,10 +110,10 @@ class Batches:
         self._over = False
 
     def group(self, k: int, *, only: object = None, patience: float = math.inf) -> None:
-        """From now on `k` batches make a dispatch.
+        """Makes dispatches of `k` batches from now on.
 
         Args:
-            k: how many.
+            k: the number of batches.
             only: what `shapes_of` returns for the batches that may be grouped; None: any.
             patience: seconds that drawing a group may take; after a group that took longer, batches come one by one.
         """
@@ -138,7 +138,7 @@ class Batches:
         return batches[0] if batches else None
 
     def singles(self) -> Iterator[Batch] | None:
-        """The batches themselves, where they come one by one and none is ahead; otherwise None."""
+        """The source of batches if they come one by one and none has been drawn ahead; otherwise None."""
         return self._source if self.k == 1 and not self._ahead else None
 
     def used(self, newest: Batch, count: int) -> None:
@@ -201,11 +201,11 @@ class Batches:
             self._tuner.look(self, self._newest, ways, room, dispatches)
 
     def until_tuned(self) -> float:
-        """For how many seconds `tune` would do nothing."""
+        """The number of seconds in which `tune` would do nothing."""
         return math.inf if self._tuner is None else self._tuner.wait()
 
     def away(self) -> AbstractContextManager[None]:
-        """Within, the call does nothing, because its caller does."""
+        """Inside the block, the call does nothing, because its caller acts instead."""
         return nullcontext() if self._tuner is None else self._tuner.away()
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ class Batches:
         return single(self._ahead.popleft()) if self.peek() else None
 
     def _stacked(self) -> Dispatch | None:
-        """The next `k` batches as one dispatch; None if they are too few, or not of one shape."""
+        """The next `k` batches as one dispatch; None if there are too few, or their shapes differ."""
         began, ahead = perf_counter(), self._ahead
         if not self.peek() or (self._only is not None and shapes_of(ahead[0]) != self._only):
             return None

@@ -1,4 +1,4 @@
-"""Steps that nobody wants to see, which are most of them, made with as few calls and objects as possible."""
+"""Runs the steps that no hook needs to see, which are most steps, with as few calls and objects as possible."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ def calm_steps(
     limiter: InFlightLimiter,
     decisions: Decisions,
 ) -> bool:
-    """Does what the training loop does, until a hook, a clock, the platform or the end of the input needs the loop.
+    """Works like the training loop, until a hook, a clock, the platform or the end of the input needs the loop.
 
-    Beside the kernels of a step, which empty the caches of a processor, each call of Python takes several times as long
-    as by itself.
+    The kernels of a step evict the caches of the processor, so each Python call takes several times longer than usual.
 
     Args:
-        run: what the hooks see.
+        run: the run that hooks see.
         state: the state to advance.
-        batches: used only while they come one by one.
+        batches: the batches, used only while they come one by one.
         step: the compiled function for one step.
-        hooks: say how long they want no control.
+        hooks: the hooks, which report how long they do not need control.
         limiter: waits for earlier dispatches.
-        decisions: looked at before each step.
+        decisions: checked before each step.
 
     Returns:
-        Whether it made a step.
+        Whether it ran a step.
     """
     source, platform, account, first = batches.singles(), decisions.platform, run.time_spent, run.step
     if source is None:

@@ -1,4 +1,4 @@
-"""Batches of an evaluation that nobody wants to see, added with as few calls as possible; see `calm`."""
+"""Adds the batches of an evaluation that no hook needs to see, with as few calls as possible. See `calm`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from estimator_core._loop.total import Total
 
 
 def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Breaks) -> bool:
-    """Does what the evaluation loop does, until a hook, a clock, the tuner or the end of the input needs the loop.
+    """Works like the evaluation loop, until a hook, a clock, the tuner or the end of the input needs the loop.
 
     Args:
-        run: what the hooks see.
-        batches: used only while they come one by one.
-        total: adds up the metrics; used only while all of them are on the device.
-        hooks: say how long they want no control.
-        decisions: looked at before each batch is used.
+        run: the run that hooks see.
+        batches: the batches, used only while they come one by one.
+        total: accumulates the metrics; used only while all of them are on the device.
+        hooks: the hooks, which report how long they do not need control.
+        decisions: checked before each batch is used.
 
     Returns:
         Whether it added a batch.

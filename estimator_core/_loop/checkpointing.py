@@ -1,4 +1,4 @@
-"""Which policy decides when a training call saves, and what happens around its checkpoints with any policy."""
+"""Chooses the policy that decides when a training call saves, and runs everything around its checkpoints."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def has_policy(config: RunConfig) -> bool:
 
 
 def checkpoint_policy(config: RunConfig, plugins: Plugins, hooks: Sequence[Hook]) -> CheckpointPolicy | None:
-    """The policy of a call: the first among its hooks, otherwise that of the config; None if nothing is saved.
+    """The policy of a call: the first one among its hooks, otherwise that of the config; None if nothing is saved.
 
     Args:
         config: names the component, which is made with its cadence: `save_steps` and `save_secs`.
-        plugins: where the component is looked up.
+        plugins: the registry that provides the component.
         hooks: the hooks of the call.
 
     Raises:
@@ -63,20 +63,20 @@ _CADENCE = "CheckpointSaverHook"
 
 
 class Checkpointer:
-    """Evaluates, calls listeners and saves when a policy wants it, at the end, and on interruption.
+    """Evaluates, calls listeners and saves when the policy requests it, at the end, and on interruption.
 
     The hook in `last` saves after every other hook has seen the step. The hooks in `first` run the evaluations of the
-    save before the other hooks. An evaluation or export that the platform interrupted is owed: the checkpoint of its
-    step says so, and `make_up` makes up for it in the resumed run.
+    save before the other hooks. If the platform interrupts an evaluation or export, it is owed: the checkpoint of its
+    step records this, and `make_up` runs it in the resumed run.
 
     Args:
         run: the run of the call.
         policy: decides when to save.
-        listeners: called around each save, in order; one given twice is called once.
+        listeners: called around each save, in order. A listener that occurs twice is called once.
         checkpoints: saves.
         evaluations: those of train_and_evaluate, before each save and at steps without one.
         existing: the step of the checkpoint that the run starts from.
-        ending: how the call had ended of which this run does what comes after the last save; None: it trains.
+        ending: how an earlier call ended, if this run only completes it after its last save. None: this run trains.
         before_last_save: called before the last save; returns whether it replaced the state.
         stops_here: returns whether the run stops at this step, once all processes know what their hooks have requested.
 
@@ -116,20 +116,20 @@ class Checkpointer:
             self.first.append(EvaluationHook(evaluations.next_step, self._evaluate_unless_at_end))
 
     def begin(self) -> None:
-        """Tells the listeners that training begins."""
+        """Informs the listeners that training begins."""
         for listener in self._listeners:
             self._tell(listener, "begin", self._run)
         if self._evaluations is not None:
             self._evaluations.begin(self._run)
 
     def start(self) -> None:
-        """Saves the state that the run starts from, if the policy wants it."""
+        """Saves the initial state of the run, if the policy requests it."""
         self._created = True
         if self._ask("at_start", self._run) and self._saved_step != self._run.step:
             self._commit(may_stop=True)
 
     def make_up(self) -> None:
-        """Makes up for the interrupted evaluation and exports of the step that the run starts from."""
+        """Runs the owed evaluation and exports of the step that the run starts from."""
         owed, self.owed_step = self.owed_step == self._run.step, None
         replaced = self._ending is not None and self._ending.replaced  # after what was recorded
         if self._run.resumed and not owed and not replaced and self._evaluations is not None:
@@ -163,7 +163,7 @@ class Checkpointer:
         return self._wanted
 
     def wanted(self) -> int | Wake | None:
-        """What the policy answered last."""
+        """The last answer of the policy."""
         return self._wanted
 
     def prepare(self, step: int) -> None:
@@ -178,7 +178,7 @@ class Checkpointer:
             self._commit(may_stop=True)
 
     def end(self) -> None:
-        """Saves the last step, if the run did not fail, and tells the listeners."""
+        """Saves the last step if the run did not fail, and informs the listeners."""
         run = self._run
         if self._created and not run.failed:
             if run.interrupted:
@@ -275,7 +275,7 @@ class Checkpointer:
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
 
     def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
-        _log.info("%s It is made up for when the run continues from step %d.", broken_off, self._run.step)
+        _log.info("%s This work is repeated when the run continues from step %d.", broken_off, self._run.step)
         self.owed_step, self._owed_between, self._evaluated_step = self._run.step, between, None
 
     def _ask(self, method: str, *arguments: object) -> Any:
@@ -298,7 +298,7 @@ class Checkpointer:
 
 
 class _Ahead(Hook):
-    """Has control when the policy wants it, before all other hooks. Its state is that of the Checkpointer."""
+    """Gets control at the steps of the policy, before all other hooks. Its state is that of the Checkpointer."""
 
     name = _CADENCE  # the name in checkpoints from the time when only one policy existed
 
@@ -335,7 +335,7 @@ class _Ahead(Hook):
 
 
 class _Behind(Hook):
-    """Has control when the policy wants it, after all other hooks."""
+    """Gets control at the steps of the policy, after all other hooks."""
 
     def __init__(self, checkpointer: Checkpointer) -> None:
         self._checkpointer = checkpointer

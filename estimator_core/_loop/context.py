@@ -1,4 +1,4 @@
-"""What one train, evaluate or predict call is given, and the contexts of calls by users, hooks and exporters."""
+"""The context of a train, evaluate or predict call, and the contexts of calls by users, hooks and exporters."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from estimator_core.modes import ModeKeys
 
 
 class Owner(Protocol):
-    """The Estimator, as its calls see it: they lie below it and cannot import it. Hooks get the Estimator itself."""
+    """The Estimator, as its calls see it. They are on a lower floor and cannot import it. Hooks receive the Estimator
+    itself.
+    """
 
     @property
     def config(self) -> RunConfig:
-        """Its configuration."""
+        """The configuration."""
         ...
 
     @property
@@ -46,24 +48,25 @@ class Owner(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunContext:
-    """What one call is given. Nothing in it changes. `within` makes the context of a call inside it.
+    """The context of one call. It never changes. `within` makes the context of a call inside it.
 
     Attributes:
         mode: the mode of the call.
         name: the name of the evaluation.
         estimator: the Estimator.
-        config: the resolved RunConfig, which says which process this is.
+        config: the resolved RunConfig, which identifies this process.
         params: the params of the Estimator.
-        directory: what the call writes to: model_dir, or the directory of the evaluation.
-        first_step, last_step: the global step a training call starts from, and the one it stops at by itself.
-        resumed: whether it continues an interrupted call.
+        directory: the directory of the call: model_dir, or the directory of the evaluation.
+        first_step, last_step: the global step at which a training call starts, and the one at which it ends without a
+            stop request.
+        resumed: whether the call resumes an interrupted call.
         devices: backend, placement, processes; `devices.alone()` are this process's own.
         plugins: the plugin registry.
         summaries: the event file of the call.
-        account: where the outermost call spends its seconds.
+        account: the account of the time of the outermost call.
         decisions: signals, clocks, other processes.
-        results: the results of evaluations; the outermost call closes them.
-        replaces: whether an evaluation replaces one that is recorded for its step.
+        results: the results of evaluations. The outermost call closes them.
+        replaces: whether an evaluation replaces a recorded one of the same step.
         checkpoint: the path of the evaluated state, which may not be saved yet; None: looked up.
         outer: the call around this one.
     """
@@ -98,7 +101,9 @@ class RunContext:
 
 
 class CallUnderWay(threading.local):
-    """The context of the call that other calls of the same thread are made in. Calls of other threads are not in it."""
+    """The context of the call in progress, for other calls of the same thread. Calls of other threads are not part of
+    it.
+    """
 
     context: RunContext | None = None
 
@@ -110,8 +115,8 @@ class CallOf:
     Attributes:
         mode: the mode of the call.
         name: the name of the evaluation.
-        directory: what the call writes to.
-        checkpoint: what it works on; None: the newest state.
+        directory: the directory that the call writes to.
+        checkpoint: the checkpoint that it uses. None: the newest state.
     """
 
     mode: str

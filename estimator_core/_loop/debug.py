@@ -1,4 +1,4 @@
-"""`RunConfig(debug=True)`: steps without compilation, every value checked."""
+"""`RunConfig(debug=True)`: runs steps without compilation and checks every value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
                 given = _not_finite({"features": features, "labels": labels, "weights": weights})
                 raise NanLossDuringTrainingError(
                     f"NaN loss during training: {kind} {found} after step {number}, the first such value of the run. "
-                    f"In the batch of this step {given or 'all values are finite: the model has made it'}.",
+                    f"In the batch of this step {given or 'all values are finite, so the model produced it'}.",
                     step=number,
                 )
         return state, outputs
@@ -42,7 +42,7 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
 
 
 def _not_finite(tree: object) -> str:
-    """The name, the shape and the place of the first value that is not finite; "" if there is none."""
+    """The name, shape and index of the first value that is not finite; "" if all values are finite."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
         if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -1,4 +1,4 @@
-"""What an Estimator holds between and during its calls: the state on the device, and the position of its input."""
+"""The state on the device and the position of the input, which an Estimator keeps between and during its calls."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class DeviceState:
     """The newest state of a run. An Estimator has one, which its calls fill, train and drop.
 
     Args:
-        state: the state on the device; donated to the next training step, so nothing else may keep it.
+        state: the state on the device. The next training step donates it, so nothing else may keep it.
         step: the global step, known on the host without waiting for the device.
         checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
 
     Attributes:
-        carried: the state as the training program takes it: packed where that is cheaper, otherwise `state` itself.
+        carried: the state in the form of the training program: packed if that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
         version: changes each time another state replaces this one. Training steps do not count: `(step, version)`
             identifies the values of the variables.
@@ -88,8 +88,8 @@ class DeviceState:
 
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:
-        """Within, this thread trains the state. If another one still reads its arrays, steps take copies of them."""
-        # Before the look at readers: who comes later finds it, and reads a checkpoint.
+        """Inside the block, this thread trains the state. While another thread reads its arrays, steps use copies."""
+        # Set before readers are checked: a later reader sees it and reads a checkpoint.
         before, self._trainer = self._trainer, threading.get_ident()
         try:
             if before is None and self._readers:
@@ -100,7 +100,7 @@ class DeviceState:
 
     @contextlib.contextmanager
     def read_here(self) -> Generator[None]:
-        """Within, this thread may read arrays of the state, whatever another thread begins meanwhile."""
+        """Inside the block, this thread may read arrays of the state, even if another thread begins to train."""
         own = threading.get_ident()
         self._readers.append(own)
         try:
@@ -114,7 +114,7 @@ class DeviceState:
         return self._trainer not in (None, threading.get_ident())
 
     def forget(self) -> None:
-        """Drops the state after a failure: its buffers may be gone, and the newest checkpoint counts."""
+        """Drops the state after a failure, because its buffers may be gone. The newest checkpoint then counts."""
         self.start(None)
 
     @property
@@ -146,7 +146,7 @@ class DeviceState:
         return self.state
 
     def advance(self, programs: Mapping[int, Program], dispatch: Dispatch) -> dict[str, Any]:
-        """Takes the steps of a dispatch. Returns its outputs, which the device still computes.
+        """Runs the steps of a dispatch. Returns its outputs, which the device may still compute.
 
         Args:
             programs: the compiled functions by number of steps; they donate the state.
@@ -159,7 +159,7 @@ class DeviceState:
         return values
 
     def note_end_of_input(self) -> str:
-        """Notes that the input has ended. Returns that as a reason to stop."""
+        """Records that the input has ended. Returns this as the reason to stop."""
         self.position = None if self.position is None else self.position._replace(exhausted=True)
         return INPUT_ENDED
 
@@ -184,13 +184,13 @@ class DeviceState:
         )
 
     def land(self, state: TrainState, step: int, position: InputPosition | None) -> None:
-        """Takes a state of the same form that was trained elsewhere, up to a step and a position of the input."""
+        """Replaces the state by one of the same form that was trained elsewhere, with its step and input position."""
         self.state = jax.tree.map(_like, self.ready, state)
         self.step, self.position = step, position
 
     @contextlib.contextmanager
     def swapped(self, values: Mapping[str, object]) -> Generator[None]:
-        """Within, some variables have other values. After it, the state and its version are the previous ones."""
+        """Inside the block, some variables have other values. Then the previous state and version are restored."""
         state, version = self.ready, self.version
         self.state = _with(state, values)
         try:
@@ -209,7 +209,7 @@ class DeviceState:
         return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])
 
     def snapshot(self) -> TrainState:
-        """A copy of what prediction needs, which later training steps do not touch."""
+        """A copy of the state for prediction, which later training steps do not change."""
         state = self.ready
         return state._replace(
             **jax.tree.map(

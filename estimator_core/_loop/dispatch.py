@@ -1,4 +1,4 @@
-"""A dispatch: the batches that it runs on, its outputs, and how many of them the host is ahead."""
+"""A dispatch: its batches, its outputs, and the limit of dispatches that the host is ahead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Stacking = Callable[[Sequence[Any]], Any]
 
 
 class Dispatch(NamedTuple):
-    """Batches for one call: one batch as it is, or several of one shape stacked along a new leading axis."""
+    """Batches for one call: a single batch, or several batches of one shape, stacked along a new leading axis."""
 
     features: PyTree
     labels: PyTree
@@ -38,7 +38,7 @@ def single(batch: Batch) -> Dispatch:
 
 
 def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None:
-    """Batches as one dispatch; None where they are not of one shape."""
+    """Batches as one dispatch; None if their shapes differ."""
     trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
     leaves, structure = tree_flatten(trees)  # one call for all batches: a call for each takes three times as long
     first, of_one = tree_flatten(trees[0])
@@ -51,20 +51,20 @@ def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None
 
 
 def shapes_of(batch: Batch) -> Any:
-    """What batches must have in common to be stacked; can be a key."""
+    """The properties that batches must share to be stacked; hashable."""
     leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-#: Dispatches in flight: two keep the device busy; more only where they are short, since each wait costs the host a
-#: sleep and a wake-up.
+#: Dispatches in flight. Two keep the device busy. More are allowed only if they are short, because each wait costs the
+#: host a sleep and a wake-up.
 LEAST, MOST = 2, 32
 #: The host is ahead by no more than this many seconds, or by two dispatches.
 AHEAD_SECS = 0.004
 
 
 class InFlightLimiter:
-    """Waits for earlier dispatches, so that clocks on the host say something about the device.
+    """Waits for earlier dispatches, so that times on the host reflect the work of the device.
 
     Example:
         >>> import jax.numpy as jnp
@@ -86,7 +86,7 @@ class InFlightLimiter:
         return len(self._values)
 
     def add(self, value: object) -> None:
-        """Notes a dispatch by one of its outputs; waits until few enough are under way."""
+        """Records a dispatch by one of its outputs, and waits until few enough are in flight."""
         values = self._values
         values.append(value)
         if len(values) > self._limit:
@@ -109,7 +109,7 @@ _SMALL_BYTES = 4096
 
 
 class LazyOutputs(Mapping[str, Any]):
-    """What one dispatch computed. A value is copied from the device when it is first requested.
+    """The outputs of one dispatch. A value is copied from the device when it is first requested.
 
     Args:
         values: outputs by name; with a leading axis of steps if `stacked`.
@@ -177,13 +177,13 @@ class LazyOutputs(Mapping[str, Any]):
         )
 
     def shapes(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The shape of each value of one step, of those there are; () for one that is computed on the host."""
+        """The shape of each existing value of one step; () for a value that is computed on the host."""
         values, axes = self._values, int(self._stacked)
         return {name: getattr(values[name], "shape", ())[axes:] for name in names if name in values}
 
     @property
     def nbytes(self) -> int:
-        """What the outputs occupy."""
+        """The size of the outputs in bytes."""
         return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(self._values))
 
     def __contains__(self, name: object) -> bool:
@@ -205,7 +205,7 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
     """Refuses outputs that were declared with `run.fetch` and that no step produces.
 
     Raises:
-        HookError: there is such an output. The message names the first, with near matches.
+        HookError: there is such an output. The message names the first one, with near matches.
     """
     known = set(available)
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""What an evaluation writes: a log line, scalars in its event file, and a line of metrics."""
+"""Writes the results of an evaluation: a log line, scalars in its event file, and a line of metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("estimator_core")
 
 
 def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
-    """Logs the metrics of an evaluation, "global_step" among them."""
+    """Logs the metrics of an evaluation, including "global_step"."""
     _log.info(
         "Saving dict for global step %d%s: %s",
         metrics["global_step"],
@@ -35,11 +35,11 @@ def report(context: RunContext, metrics: Mapping[str, Any]) -> None:
 
 
 def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
-    """Writes the metrics of an evaluation, "global_step" among them, to its directory."""
+    """Writes the metrics of an evaluation, including "global_step", to its directory."""
     step, directory = metrics["global_step"], context.directory
     values = {name: value for name, value in metrics.items() if name != "global_step"}
     if (context.training or context.replaces) and context.results.newest(directory) >= step:
-        # This one replaces one that is recorded already.
+        # This evaluation replaces a recorded one.
         open_summary_writer(directory, resume_step=step - 1)
     for name, value in values.items():
         if np.ndim(value) == 0:
@@ -69,6 +69,6 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
 
 
 def _checkpoint_of(step: int, model_dir: Path) -> str | None:
-    """The newest checkpoint, if it holds the state that was evaluated."""
+    """The newest checkpoint, if it contains the evaluated state."""
     newest = latest_checkpoint(model_dir)
     return newest if newest is not None and checkpoint_step(newest) == step else None

@@ -15,20 +15,21 @@ from estimator_core._loop.total import Total
 def evaluate_loop(
     run: LoopRun, batches: Batches, total: Total, hooks: HookSchedule, decisions: Breaks, *, steps: int | None
 ) -> dict[str, Any]:
-    """Evaluates up to `steps` batches, None: the whole input; metrics are read from the device once, at the end.
+    """Evaluates up to `steps` batches (None: the whole input). Metrics are read from the device once, at the end.
 
-    Hooks count batches here: `next_step` and `after_step` speak of the number of batches done.
+    Hooks count batches here: the step in `next_step` and `after_step` is the number of finished batches.
 
     Args:
-        run: what the hooks see.
-        batches: at least one; several at a time where neither hooks nor host metrics want each by itself.
+        run: the run that hooks see.
+        batches: supplies at least one batch; several at a time if neither hooks nor host metrics need each batch
+            separately.
         total: adds up the metrics.
-        hooks: which have been created.
+        hooks: the hooks, after `after_create`.
         steps: number of batches.
-        decisions: looked at before each batch is used.
+        decisions: checked before each batch is used.
 
     Raises:
-        PreemptedError: broken off, because the platform wants a stop.
+        PreemptedError: the platform requested a stop during the evaluation.
     """
     while steps is None or run.step < steps:
         if not calm_batches(run, batches, total, hooks, decisions):

@@ -43,13 +43,13 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateCall:
-    """The checked arguments of an evaluation, and what the Estimator lends it.
+    """The checked arguments of an evaluation, and the parts of the Estimator that it uses.
 
     Attributes:
         context: the context of the call, still without its event file.
         programs: the programs of the Estimator.
         states: returns the state to evaluate, once the first batch is known.
-        history: where the result is added.
+        history: the history to which the result is added.
     """
 
     context: RunContext
@@ -66,7 +66,7 @@ class EvaluateCall:
 
         Raises:
             InputError: the input is empty, or never ends.
-            PreemptedError: the evaluation was interrupted, because the platform wants a stop.
+            PreemptedError: the evaluation was interrupted, because the platform has requested a stop.
         """
         config, processes = self.context.config, self.context.devices.processes
         writes = processes.index == 0 and (config.is_chief or config.task_type == "evaluator")
@@ -106,7 +106,7 @@ class EvaluateCall:
     def _run_to_end(
         self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
     ) -> dict[str, Any]:
-        """Begins, loops and ends. `end` runs whatever happens."""
+        """Begins, loops and ends. `end` always runs."""
         source = open_input(
             run.transformed(self.input_fn),
             mode=ModeKeys.EVAL,
@@ -153,7 +153,7 @@ class EvaluateCall:
         first: Batch | None = batches.first()
         if self.steps is None and source.endless:
             raise InputError(
-                "evaluate: this input never ends (num_epochs=None), so an evaluation of all of it would not either. "
+                "evaluate: this input never ends (num_epochs=None), so the evaluation would not end either. "
                 "Give the input num_epochs=1, or the evaluation a number of steps."
             )
         first = _checked(run, first)
@@ -176,14 +176,14 @@ class EvaluateCall:
 def batches_of(
     context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
 ) -> Batches:
-    """The batches of an evaluation or of predictions, one by one or in groups. Several processes go batch by batch,
-    since their decisions travel with the batches.
+    """The batches of an evaluation or of predictions, one by one or in groups. Several processes run batch by batch,
+    because their decisions are sent with the batches.
 
     Args:
         context: the context of the call.
         source: yields the batches.
         run: the run that accounts for the time of drawing.
-        trials: returns what is known of the program, once hooks have said what they fetch.
+        trials: returns the trials of the program, after hooks have declared what they fetch.
     """
     placement = context.devices.placement
     asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
@@ -194,12 +194,12 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
     """The first batch.
 
     Raises:
-        InputError: there is none, or a hook requested a stop before it.
+        InputError: there is no batch, or a hook requested a stop before it.
     """
     which = "" if run.name is None else f" {run.name!r}"
     if run.stop_reason is not None:
         raise InputError(
-            f"evaluate{which}: a hook asked for a stop before the first batch ({run.stop_reason}), so there is nothing "
+            f"evaluate{which}: a hook requested a stop before the first batch ({run.stop_reason}), so there is nothing "
             "to compute metrics from."
         )
     if first is None:
@@ -211,7 +211,7 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
 
 
 def _run_of(context: RunContext, steps: int | None) -> LoopRun:
-    """What hooks see of the evaluation."""
+    """The run of the evaluation that hooks see."""
     run = LoopRun(
         mode=ModeKeys.EVAL,
         estimator=context.estimator,

@@ -46,11 +46,12 @@ def start_export(
     host_transforms: Sequence[Any],
     label_transforms: Sequence[Any],
 ) -> PendingExport:
-    """Starts an export: its contents are copied now, and written in a thread.
+    """Starts an export. Its contents are copied now, and written in a thread.
 
     Raises:
-        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported; nothing is left on disk. `wait` of
-            the returned object raises ExportError if the format failed, or if its outputs are not the estimator's.
+        ArgumentError, ArgumentTypeError, ExportError: something cannot be exported. Nothing is left on disk. `wait` of
+            the returned object raises ExportError if the format failed, or if its outputs differ from those of the
+            estimator.
     """
     place = destination(export_dir_base, context.plugins)
     check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
@@ -96,15 +97,15 @@ def export_request(
     host_transforms: Sequence[Any],
     label_transforms: Sequence[Any],
 ) -> tuple[ExportRequest, ExportFormat]:
-    """What an export holds, checked by its format, and the format.
+    """The contents of an export, checked by its format, and the format.
 
     Args:
         context: of the call.
         programs: of the Estimator.
-        state: returns what is exported.
-        values: makes a host array of a variable.
+        state: returns the state to export.
+        values: copies a variable to a host array.
         receivers: by mode.
-        seen: what training saw of features, as `seen_features` returns it.
+        seen: the record of features seen in training, from `seen_features`.
         assets_extra: files to add.
         source: the checkpoint of the state.
         format_name: of the format.
@@ -152,7 +153,7 @@ def _signatures(context: RunContext) -> Any:
 def _model(
     devices: Devices, programs: Programs, state: TrainState, values: Callable[[Any], np.ndarray]
 ) -> ModelToExport:
-    """A model as an export is made of it. What is exported runs on one device, whatever the mesh of the run."""
+    """A model, as exports are made from it. An export runs on one device, whatever the mesh of the run."""
     model_fn, specs = programs.model_fn(devices), programs.specs
     clock = np.array(state.clock)
     step, clock[STEP] = int(clock[STEP]), 0  # so that the program is the same at every step
@@ -174,7 +175,7 @@ def _model(
 
 
 def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:
-    """The state on the device if the requested checkpoint is its own, so that nothing need be read."""
+    """The state on the device if the requested checkpoint contains it, so that nothing must be read."""
     if context.devices.apart or live.trained_elsewhere or live.state is None:
         return None  # spread over processes that take no part, taken by steps, or absent
     if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():

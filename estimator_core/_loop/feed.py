@@ -1,4 +1,4 @@
-"""Batches on their way from an input to the step: placement, and drawing ahead."""
+"""Passes batches from an input to the step: draws ahead, and places them on the devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = itertools.count()
 
 
 class Feed(Iterator[Any]):
-    """An iterator of placed batches, which can be closed.
+    """An iterator of placed batches that can be closed.
 
     With "auto", the first batches are drawn inline and timed. A thread that draws ahead costs about 150 microseconds
     per batch, so it is started only when drawing takes longer than a millisecond.
@@ -48,7 +48,7 @@ class Feed(Iterator[Any]):
         self._source.close()
 
     def _parts(self, *, measure: bool) -> Iterator[Iterator[Any]]:
-        """Yields iterators of all batches, one after another. A method, or a generator, would cost a call a batch."""
+        """Yields iterators of all batches, one after another. A method or a generator would cost one call per batch."""
         if measure:
             yield self._measured()
         yield iter(self._source) if self._place is None else map(self._place, self._source)
@@ -65,7 +65,7 @@ class Feed(Iterator[Any]):
             batch = place(batch)
             times.append(time.perf_counter() - began)
             yield batch
-        # The first draw opens the input, so it says nothing about the others.
+        # The first draw opens the input, so its time is not representative.
         seconds = statistics.median(times[1:])
         if seconds > _SLOW_SECONDS:
             _log.info(

@@ -1,4 +1,4 @@
-"""The hooks of one call: who they are, how they are called, and the values of every step they follow."""
+"""The hooks of one call, how they are called, and the values that they follow at every step."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class HookCalls:
 
     Args:
         hooks: in call order.
-        run: what they see; has `followed`, the names that `run.follow` has noted, and `hook_seconds`, which is filled.
+        run: the run that hooks see. Its `followed` has the names that `run.follow` recorded, and its `hook_seconds` is
+            filled here.
 
     Attributes:
-        hooks: in call order; `add` and `arrange` change it until the first batch is known.
+        hooks: the hooks in call order. `add` and `arrange` change it until the first batch is known.
     """
 
     def __init__(self, hooks: Sequence[Hook], run: Any) -> None:
@@ -44,7 +45,7 @@ class HookCalls:
         self.hooks.extend(hook for hook in hooks if not _has(self.hooks, hook))
 
     def arrange(self, hooks: Sequence[Hook]) -> None:
-        """Takes these hooks, in this order, in place of those before."""
+        """Replaces the hooks by these, in this order."""
         self.hooks = list(hooks)
 
     def begin(self) -> None:
@@ -62,10 +63,10 @@ class HookCalls:
                 self.ask(hook, "restore", states[name])
 
     def after_create(self) -> list[tuple[Hook, list[str]]]:
-        """Calls `after_create` of every hook; returns which hook follows the values of which outputs.
+        """Calls `after_create` of every hook. Returns the outputs that each hook follows.
 
         Raises:
-            HookError: an output that the step does not give.
+            HookError: the step does not produce an output.
         """
         for hook in self.hooks:
             self._noting(hook, "after_create")
@@ -93,12 +94,12 @@ class HookCalls:
         return {name: state for name, state in states.items() if state}
 
     def end(self, error: BaseException | None, first: Sequence[Callable[[], None]] = ()) -> None:
-        """Calls `end` of every hook that has begun, whatever the others do; raises the first error unless one is under
-        way.
+        """Calls `end` of every hook that has begun, even if others fail. Raises the first error, unless an error
+        already ended the call.
 
         Args:
             error: what ended the call.
-            first: what is to be called before.
+            first: a function to call first.
         """
         failures: list[BaseException] = []
         begun = [hook for hook in self.hooks if _has(self._begun, hook)]
@@ -113,7 +114,7 @@ class HookCalls:
             raise failures[0]
 
     def tell(self, hook: Hook, method: str, *arguments: Any) -> Any:
-        """Calls a method that gets the run."""
+        """Calls a method that receives the run."""
         return self.ask(hook, method, self._run, *arguments)
 
     def ask(self, hook: Hook, method: str, *arguments: Any) -> Any:
@@ -130,7 +131,7 @@ class HookCalls:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - began
 
     def _noting(self, hook: Hook, method: str) -> None:
-        """Calls a method in which the hook may say what it follows."""
+        """Calls a method in which the hook may declare what it follows."""
         known = len(self._run.followed)
         self.tell(hook, method)
         new = self._run.followed[known:]
@@ -151,7 +152,7 @@ class HookCalls:
 
 
 def note_origin(error: BaseException, where: str) -> None:
-    """Notes where an error comes from, unless that is known more closely."""
+    """Records the origin of an error, unless a more precise one is known."""
     if not getattr(error, "_estimator_hook_noted", False):
         error.add_note(where)
         error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
@@ -168,7 +169,7 @@ def noting_origin(where: str) -> Generator[None]:
 
 
 def describe(hook: object, what: str = "hook") -> str:
-    """A hook, or what else it is, by class and package, for messages."""
+    """Describes a hook or a similar object by class and package, for messages."""
     kind = type(hook)
     return f"{what} {kind.__qualname__} from {_package(kind.__module__)}"
 
@@ -201,7 +202,7 @@ _BUFFER, _BYTES = 256, 1 << 26
 
 
 class Streams:
-    """Keeps the outputs that hooks follow, and delivers them in bulk, in order.
+    """Stores the outputs that hooks follow, and delivers them in bulk and in order.
 
     Args:
         followers: hooks and the names of the outputs they follow.
@@ -246,7 +247,7 @@ class Streams:
                     self._calls.tell(hook, "on_values", steps, values)
 
     def _warn_of_gap(self, hook: Any, missing: Sequence[str], step: int) -> None:
-        """Warns once per hook: a model_fn may return other outputs for another batch shape."""
+        """Warns once per hook, because a model_fn may return other outputs for another batch shape."""
         if not any(hook is warned for warned in self._warned):
             self._warned.append(hook)
             _log.warning(

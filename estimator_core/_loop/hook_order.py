@@ -1,4 +1,4 @@
-"""The hooks of a training call: the default hooks, made by name, and all hooks in the order of tf.estimator."""
+"""The hooks of a training call: the default hooks, created by name, and all hooks in the order of tf.estimator."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class DefaultHooks:
 
 
 def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> DefaultHooks:
-    """Makes the default hooks of one training call.
+    """Creates the default hooks of one training call.
 
     Args:
-        config: says which component fills each role (`components`), and at which cadence; a cadence of None or 0 leaves
-            the role empty.
-        plugins: where components are looked up.
+        config: names the component for each role (`components`), and the cadence. A cadence of None or 0 leaves the
+            role empty.
+        plugins: the registry that provides components.
         history: filled at the cadence of the log.
 
     Raises:
@@ -55,7 +55,7 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
 
 @dataclass(frozen=True, kw_only=True)
 class HookOrder:
-    """The hooks of one call, made once. Those of the EstimatorSpec join them after discovery.
+    """The hooks of one call, created once. Those of the EstimatorSpec are added after discovery.
 
     Attributes:
         first: evaluations of a save, and those between saves.
@@ -72,7 +72,7 @@ class HookOrder:
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
-        """All hooks, with those that the EstimatorSpec has for the chief and for every process."""
+        """All hooks, including those of the EstimatorSpec for the chief and for every process."""
         return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *self.last]
 
 
@@ -90,7 +90,7 @@ def hook_order(
         first: those of the Checkpointer before all others.
         plugin_hooks: those of plugins.
         user_hooks: those of the call; a CheckpointPolicy among them has its place in `first` and `last`.
-        default: those that take part in every call.
+        default: the default hooks of every call.
         last: those of the Checkpointer after all others.
     """
     given = in_order([*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointPolicy))])

@@ -1,4 +1,4 @@
-"""When hooks have control."""
+"""Decides when hooks get control."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FirstBadStep(Protocol):
         ...
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """The same as of now, to be called later."""
+        """The same value as of now, as a function to call later."""
         ...
 
 
@@ -83,21 +83,21 @@ class _Held(NamedTuple):
 
 
 class HookSchedule:
-    """Calls hooks when they want control. Between these steps they cost a comparison or two.
+    """Calls hooks when they want control. Between these steps, they cost one or two comparisons.
 
-    After a dispatch, only the number `attention` is compared: before that step nothing is to be done. It is the step of
-    the next hook, or minus infinity while outputs are followed or hooks are held. The clock is compared, too, while
-    written summaries wait.
+    After a dispatch, only the number `attention` is compared, because nothing happens before that step. It is the step
+    of the next hook, or minus infinity while outputs are followed or hooks are held. While written summaries wait, the
+    clock is also compared.
 
     Args:
         calls: the hooks, which have begun.
         run: what they see.
         batches: the batches of the loop.
-        account: gets the seconds of hooks.
+        account: receives the seconds of hooks.
         agreement: decides for all processes.
         alone_at_wake: whether a dispatch that a hook wants to see has one batch, as in evaluation and prediction.
-        look_after: handles waiting summaries and commits; called after each dispatch, at the start and after hooks had
-            control, until it returns that nothing waits.
+        look_after: handles waiting summaries and commits. It is called at the start, after hooks had control, and then
+            after each dispatch until it returns that nothing is waiting.
         is_there: whether the device has computed the values of a dispatch.
     """
 
@@ -124,7 +124,7 @@ class HookSchedule:
         self._may_hold = batches.alone and not alone_at_wake
         self._hooks: list[Hook] = []
         self._streams = Streams((), calls)
-        # By the hooks' places in the order: the step and the time at which each wants control, and how.
+        # For each hook, by its place in the order: the step and time at which it wants control, and how.
         self._due: list[float] = []
         self._times: list[float] = []
         self._within: list[int] = []
@@ -158,11 +158,11 @@ class HookSchedule:
     # What the loops call
 
     def agree(self) -> None:
-        """Turns one process's request to stop into a request of all."""
+        """Makes a stop request of one process apply to all."""
         self._agreement.agree(self._run, self._wake, self._waker)
 
     def stops(self) -> bool:
-        """Whether a hook has requested a stop, of which all processes know."""
+        """Returns whether a hook has requested a stop, of which all processes know."""
         return self._agreement.stops(self._run)
 
     def room(self) -> float:
@@ -193,13 +193,15 @@ class HookSchedule:
             self._attend(dispatch[3], values)
 
     def look(self) -> None:
-        """Handles what hooks have begun, but not at each step: that would cost fast training more than the loop."""
+        """Handles work that hooks have begun, but not at each step, because that would cost fast training more than the
+        loop.
+        """
         if self._written and (now := time.monotonic()) >= self._next_look:
             self._next_look = now + _LOOK_SECS
             self._written = not (self._look_after is None or self._look_after())
 
     def calm(self) -> tuple[float, float]:
-        """Up to which step, and before which time of `time.monotonic`, nothing here has to be called."""
+        """The step and the time of `time.monotonic` before which nothing here must be called."""
         if self._attention == -NEVER or self._agreement.shared:
             return -NEVER, NEVER
         return min(self._wake - 1, self._until), min(self._alarm, self._next_look if self._written else NEVER)
@@ -271,7 +273,7 @@ class HookSchedule:
         return [place for place, due in enumerate(self._due) if due <= step or self._joins[place]]
 
     def _slack(self, due: Sequence[int]) -> float:
-        """For how many further steps `after_step` of the hooks due now may wait.
+        """The number of further steps for which `after_step` of the due hooks may wait.
 
         They wait at most until the next hook wants control. They do not wait until the last step, because a hook may
         request it in its `after_step`.
@@ -284,7 +286,7 @@ class HookSchedule:
         return max(0, min(rest - step - 1, left, *(self._within[place] for place in due)))
 
     def _hold(self, outputs: LazyOutputs, values: Any, hooks: list[int], slack: float) -> None:
-        """Notes what the hooks due now will see. Until `_release` they are not due again."""
+        """Records what the due hooks will see. They are not due again until `_release`."""
         self._held_until = self._run.step + slack
         self._held.append(_Held(self._run.step, outputs, values, hooks))
         for place in hooks:
@@ -367,8 +369,8 @@ class HookSchedule:
         enough = max(2 * k, (step - self._run.first_step) / 2)
         if known < enough <= self._ungrouped:
             _log.info(
-                "steps_per_dispatch=%d has little effect: %s wants control again after %d steps. Let it look less "
-                "often; values of every step can be had without a boundary, see Run.follow.",
+                "steps_per_dispatch=%d has little effect: %s wants control again after %d steps. Let it run less "
+                "often, or use Run.follow, which delivers the values of every step without interrupting a dispatch.",
                 k,
                 describe(self._hooks[self._due.index(self._wake)]),
                 self._wake - step,
@@ -381,8 +383,8 @@ def _loss_is_there(values: Mapping[str, Any]) -> bool:
 
 
 def _defines_its_lateness(kind: type[Any]) -> bool:
-    """Whether a class itself says how late it may be called. The answer for its own `after_step` does not apply to one
-    that a subclass defines.
+    """Whether a class itself defines how late it may be called. Its answer does not apply to an `after_step` of a
+    subclass.
     """
     for ancestor in kind.__mro__:
         if "next_step" in vars(ancestor):

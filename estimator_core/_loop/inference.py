@@ -1,4 +1,4 @@
-"""The state evaluate, predict and export work on."""
+"""The state that evaluate, predict and export use."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _ITEMS = ("variables", "model_state")
 
 
 class InferenceStates:
-    """Gives the states of one Estimator. That of a checkpoint is kept until another one is asked for.
+    """Provides the states of one Estimator. The state of a checkpoint is kept until another one is requested.
 
     Args:
-        programs: of the Estimator; variables they know are compared with a checkpoint's.
+        programs: the programs of the Estimator. Their variables are compared with those of a checkpoint.
         live: the newest state.
-        model_dir: where checkpoints are looked for.
-        fresh: makes a state of initial values; None: those were not requested.
-        agree: brings the chief's newest checkpoint to all processes.
+        model_dir: the directory of the checkpoints.
+        fresh: makes a state of initial values. None: they were not requested.
+        agree: sends the newest checkpoint of the chief to all processes.
     """
 
     def __init__(
@@ -51,18 +51,19 @@ class InferenceStates:
         self._kept: tuple[str, Placement, TrainState] | None = None
 
     def reading(self) -> contextlib.AbstractContextManager[None]:
-        """Within, live arrays that `get` returns stay, even if another thread begins to train."""
+        """Inside the block, live arrays from `get` remain valid, even if another thread begins to train."""
         return self._live.read_here()
 
     def get(self, context: RunContext, batch: Batch | None, checkpoint_path: str | None) -> TrainState:
-        """A state for a call: of the checkpoint asked for, the live one, the newest checkpoint, or initial values.
+        """Returns a state for a call: the requested checkpoint, the live state, the newest checkpoint, or initial
+        values.
 
-        EVAL gets the live arrays themselves, to be read within `reading`; PREDICT a snapshot. While another thread
-        trains, the newest checkpoint counts.
+        EVAL receives the live arrays, to be read inside `reading`. PREDICT receives a snapshot. While another thread
+        trains, the newest checkpoint is used.
 
         Args:
             context: of the call.
-            batch: the first batch, needed to discover a model that has no state yet; None where there is none.
+            batch: the first batch, required to discover a model without a state; None if there is no batch.
             checkpoint_path: the requested checkpoint.
 
         Raises:
@@ -99,8 +100,8 @@ class InferenceStates:
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
     def at_hand(self, context: RunContext) -> TrainState:
-        """As `get` without a batch, but one of several processes may ask: it waits for no other. Not to be kept: live
-        arrays are given to the next step.
+        """Like `get` without a batch, but one of several processes may call it alone, because it does not wait for the
+        others. Do not keep the result: live arrays are donated to the next step.
         """
         alone = context.devices.processes.count == 1
         newest = None if context.training else latest_checkpoint(self._model_dir)
@@ -109,7 +110,7 @@ class InferenceStates:
         return self.get(context if alone else context.within(devices=context.devices.alone()), None, None)
 
     def _is_live(self, context: RunContext, newest: str | None) -> bool:
-        """Whether the live state is there, counts, and can be read without asking other processes."""
+        """Whether the live state exists, is the newest, and can be read without other processes."""
         live = self._live
         if live.trained_elsewhere or live.state is None:
             return False
@@ -148,11 +149,11 @@ class InferenceStates:
         return found.items
 
     def _check(self, path: str, context: RunContext) -> None:
-        """Says how the plugins in use differ from those the checkpoint was made with; refuses other shapes and dtypes
-        than those of the variables this Estimator knows. Further variables may differ.
+        """Reports how the plugins in use differ from those of the checkpoint. Refuses shapes and dtypes that differ
+        from the known variables of this Estimator. Further variables may differ.
 
         Raises:
-            CheckpointMismatchError: says in what.
+            CheckpointMismatchError: something differs. The message lists the differences.
         """
         known, manifest = self._programs.specs, read_manifest(Path(path))
         context.plugins.require_made_with(manifest.extras.get("plugins", ()))

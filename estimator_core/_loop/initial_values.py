@@ -1,4 +1,4 @@
-"""Initial values from elsewhere: warm start, requests of model_fn, Scaffold. Each overrides the previous ones."""
+"""Replaces initial values: warm start, requests of model_fn, Scaffold. Each overrides the previous ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _INIT_FN = "Scaffold(init_fn=...)"
 
 
 def initial_overrides(warm_start: InitialValues | None, plugins: Plugins) -> Overrides:
-    """The function that returns the values to replace in a fresh run, and logs the origin of each.
+    """Returns the function that replaces values in a fresh run and logs the origin of each.
 
-    Sources look up with these plugins what a URL or a path needs.
+    Sources use these plugins to read a URL or a path.
     """
 
     def overrides(
@@ -62,7 +62,7 @@ def replaced_values(
         specs: the variables, by path.
         seed: the seed of the run.
         sources: those of `warm_start_from` and of model_fn, in that order.
-        init_fn: the function of the `Scaffold`, None without one.
+        init_fn: the function of the `Scaffold`; None without one.
 
     Returns:
         The new values, by path, with the shapes and dtypes of `specs`.

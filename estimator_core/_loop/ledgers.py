@@ -1,6 +1,6 @@
-"""Where results of evaluations and event files of a call are recorded: with the next checkpoint, or at once.
+"""Records the evaluation results and event files of a call, with the next checkpoint or at once.
 
-The ledger writes to the journal. The log of an outermost call keeps the event files of its evaluations open meanwhile.
+The ledger writes to the journal. The log of an outermost call keeps the event files of its evaluations open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from estimator_core._summaries import EventFile, append_line, event_files_below,
 
 
 class Ledger(Protocol):
-    """Takes results of evaluations."""
+    """Records results of evaluations."""
 
     @property
     def epoch(self) -> int:
@@ -50,7 +50,7 @@ class WriterLedger:
         journal: the journal of the run.
         model_dir: its directory.
         step: the step at which the call starts.
-        live: the state of the call, whose version says which values a result is of.
+        live: the state of the call. Its version identifies the values that a result belongs to.
     """
 
     def __init__(self, journal: RunJournal, model_dir: Path, step: int, live: DeviceState) -> None:
@@ -70,7 +70,7 @@ class WriterLedger:
         self._journal.check()
 
     def may_be_saved(self, step: int) -> bool:
-        """Only steps up to the last save are: since the start, later checkpoints no longer count."""
+        """Only steps up to the last save may be, because checkpoints that are later than the start no longer count."""
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:
@@ -86,7 +86,7 @@ class WriterLedger:
             self._publish_late(result)
 
     def for_save(self, step: int) -> Sequence[Entry]:
-        """What is to be recorded with the checkpoint of a step: results, and event files up to here.
+        """The entries to record with the checkpoint of a step: results, and event files up to here.
 
         Raises:
             SupersededError, StorageGoneError: the run may not continue.
@@ -100,7 +100,7 @@ class WriterLedger:
         return [*late, *told, *segments(self._model_dir, self._model_dir, step)]
 
     def committed(self, step: int) -> None:
-        """Writes the lines of results that are those of a checkpoint, now that it is there, and records late ones."""
+        """Writes the result lines of a checkpoint that now exists, and records late ones."""
         self._under_way.discard(step)
         there = [result for result in self._uncommitted if result.step <= step]
         self._uncommitted = [result for result in self._uncommitted if result.step > step]
@@ -117,12 +117,12 @@ class WriterLedger:
         self._publish(*waiting, *segments(self._model_dir, self._model_dir, step), ended)
 
     def broken_off(self, step: int) -> None:
-        """Records what event files hold beyond the last save of a call that was interrupted."""
+        """Records the contents of event files after the last save of an interrupted call."""
         if told := segments(self._model_dir, self._model_dir, step):
             self._publish(*told)
 
     def _held(self, result: Evaluated) -> Evaluated:
-        """A result of the very values that a checkpoint holds is a result of it, whoever asked for the evaluation."""
+        """A result of the exact values in a checkpoint belongs to the checkpoint, whoever requested the evaluation."""
         if result.between:
             where = relative_to(self._model_dir, checkpoint_path(self._model_dir, result.step))
             result = replace(result, between=False, checkpoint=where)
@@ -187,7 +187,7 @@ class ObserverLedger:
 
 
 def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
-    """What this process has written to event files since the last call.
+    """The parts of event files that this process has written since the last call.
 
     Args:
         model_dir: the root.
@@ -213,7 +213,7 @@ def this_process() -> str:
 
 
 def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
-    """A path as the journal keeps it: relative to the model_dir, if it is inside."""
+    """A path as the journal stores it: relative to the model_dir if it is inside."""
     if path is None:
         return ""
     inside = os.path.relpath(path, model_dir)
@@ -221,7 +221,8 @@ def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
 
 
 class ResultLog:
-    """Made by the outermost call, which closes it. Evaluations inside share its event files, one per directory.
+    """The log of results. The outermost call creates and closes it. Evaluations inside share its event files, one per
+    directory.
 
     Args:
         ledger: where results are recorded.
@@ -244,7 +245,7 @@ class ResultLog:
         """The event file of an evaluation, open until `close`.
 
         Raises:
-            SupersededError, StorageGoneError: the run around it may not continue; nothing is created.
+            SupersededError, StorageGoneError: the run around it may not continue. Nothing is created.
         """
         self._ledger.check()
         file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
@@ -253,7 +254,7 @@ class ResultLog:
         return file
 
     def newest(self, directory: Path) -> int:
-        """The newest step with a result, -1 if there is none. A directory is read until a result is recorded."""
+        """The newest step with a result; -1 without results. A directory is read until a result is recorded."""
         known = self._newest.get(directory)
         return max(read_eval_metrics(directory), default=-1) if known is None else known
 

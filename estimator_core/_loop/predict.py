@@ -12,7 +12,7 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
 
-#: Dispatches that the device works on while the caller has the predictions before them.
+#: Number of dispatches that the device computes ahead of the caller.
 AHEAD = 2
 
 
@@ -23,14 +23,14 @@ def predict_loop(
     hooks: HookSchedule,
     on_host: Callable[[Dispatch, Any], Iterator[Any]],
 ) -> Iterator[Any]:
-    """Predictions of each batch on the host, in order; the device works up to two dispatches ahead.
+    """Yields the predictions of each batch on the host, in order. The device works up to two dispatches ahead.
 
     Args:
-        run: what the hooks see.
-        batches: several at a time where no hook wants each by itself.
-        program: what the device computes of one dispatch.
-        hooks: which have been created.
-        on_host: the predictions of the batches of a dispatch, as the caller gets them.
+        run: the run that hooks see.
+        batches: supplies batches; several at a time if no hook needs each batch separately.
+        program: the function that the device computes for one dispatch.
+        hooks: the hooks, after `after_create`.
+        on_host: converts the predictions of one dispatch to those that the caller receives.
     """
     waiting: deque[tuple[Dispatch, Any]] = deque()
     while (dispatch := batches.draw(hooks.room())) is not None:

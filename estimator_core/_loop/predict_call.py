@@ -35,14 +35,14 @@ from estimator_core.modes import ModeKeys
 
 @dataclass(frozen=True, kw_only=True)
 class PredictCall:
-    """The checked arguments of a prediction, and what the Estimator lends it.
+    """The checked arguments of a prediction, and the parts of the Estimator that it uses.
 
     Attributes:
         context: the context of the call.
         programs: the programs of the Estimator.
         states: returns the state to predict with, once the first batch is known.
         input_fn: returns batches.
-        predict_keys: keys of a dict of predictions to compute; None or empty: all.
+        predict_keys: keys to compute of a dict of predictions. None or empty: all.
         hooks: the hooks of the call.
         checkpoint_path: a checkpoint to predict with instead of the newest state.
         single: whether to yield one example at a time instead of whole batches.
@@ -61,7 +61,7 @@ class PredictCall:
         """Yields the predictions. `close()` releases what the call opened.
 
         Raises:
-            ArgumentError: the processes do not make the same call.
+            ArgumentError: the processes make different calls.
         """
         processes, versions = self.context.devices.processes, self.context.plugins.versions
         with ending_together(processes):
@@ -76,7 +76,7 @@ class PredictCall:
             yield from self._run_to_end()
 
     def _run_to_end(self) -> Iterator[Any]:
-        """Begins, loops and ends. `end` runs whatever happens."""
+        """Begins, loops and ends. `end` always runs."""
         context = self.context
         devices, config = context.devices, context.config
         error: BaseException | None = None

@@ -1,4 +1,4 @@
-"""Predictions: how the device computes them, and how the caller gets them."""
+"""Predictions: how the device computes them, and how the caller receives them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Predictions:
     """Computes predictions, of batches one by one or together, see `Ways`.
 
     Args:
-        compute: what the device computes for one dispatch.
+        compute: the function that the device computes for one dispatch.
         has_effects: whether predicting calls back to the host.
         first: the predictions of the first batch, if they are computed already.
-        keys: the requested predictions; None: all.
+        keys: the requested predictions. None: all.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ def single_examples(batch: Any, rows: int) -> Iterable[Any]:
 
     Args:
         batch: the predictions of one batch.
-        rows: its examples.
+        rows: the number of its examples.
 
     Raises:
         ModelFnError: there are no predictions, or their leading sizes differ, or they are not the number of examples.
@@ -68,7 +68,7 @@ def single_examples(batch: Any, rows: int) -> Iterable[Any]:
     outputs = batch if isinstance(batch, Mapping) else {"predictions": batch}
     if not outputs:
         raise ModelFnError(
-            "Missing predictions. model_fn returned an empty dict of them. Name one: predictions={'y': y}."
+            "Missing predictions. model_fn returned an empty dict of predictions. Name one: predictions={'y': y}."
         )
     sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in outputs.items()}
     leave_out = "Leave such predictions out with predict_keys, or use" if outputs is batch else "Use"
@@ -88,7 +88,7 @@ def single_examples(batch: Any, rows: int) -> Iterable[Any]:
 
 
 def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any) -> tuple[Hashable, ...] | None:
-    """The keys to compute, None for all.
+    """The keys to compute; None for all.
 
     Raises:
         ArgumentError: a key does not exist, or the predictions are not a dict.
@@ -134,7 +134,9 @@ def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
 
 
 def ended_at_exit(predictions: Generator[Any, None, None]) -> Generator[Any, None, None]:
-    """The same generator. If it is unfinished when the program ends, it is closed while modules can still be used."""
+    """Returns the same generator. If it is unfinished when the program ends, it is closed while modules can still be
+    used.
+    """
     _UNFINISHED.add(predictions)
     return predictions
 
@@ -146,4 +148,4 @@ def _end_all() -> None:
             if inspect.getgeneratorstate(predictions) != inspect.GEN_RUNNING:
                 predictions.close()
         except Exception:  # the others end all the same
-            _log.exception("Predictions that the program did not read to their end have not ended well.")
+            _log.exception("Unfinished predictions could not be closed when the program ended.")

@@ -1,4 +1,4 @@
-"""What one Estimator has discovered and compiled."""
+"""The discoveries and compiled programs of one Estimator."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Carrying: TypeAlias = "Packing | CarriedTables | None"
 
 
 class Programs:
-    """Discoveries, compiled steps, packings and what tuning found. Each is made when first needed, and lives as long as
-    the Estimator; its key is all that it depends on, the placement included.
+    """Discoveries, compiled steps, packings and tuning results. Each is made when first needed, and lives as long as
+    the Estimator. Its key contains everything that it depends on, including the placement.
 
     Args:
         bound: the bound model_fn.
@@ -57,7 +57,7 @@ class Programs:
         self._packings: dict[Any, Carrying] = {}
 
     def model_fn(self, devices: Devices) -> BoundModelFn:
-        """The model_fn, bound to the config that these devices have."""
+        """The model_fn, bound to the config of these devices."""
         if self._bound.config is not devices.config:
             self._bound = replace(self._bound, config=devices.config)
         return self._bound
@@ -74,7 +74,7 @@ class Programs:
         return self._predict_steps[key]
 
     def eval_step(self, devices: Devices, fetches: frozenset[str], form: Hashable) -> EvalStep:
-        """The evaluation program for a set of fetched outputs and batches of a form: another one may have others."""
+        """The evaluation program for a set of fetched outputs and a batch form. Another form may have other outputs."""
         from estimator_core._step.eval_step import EvalStep
 
         key = fetches, form, devices.placement
@@ -115,7 +115,7 @@ class Programs:
         return self._train_steps[key]
 
     def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Carrying:
-        """How the training program carries a state; None: as it is."""
+        """How the training program carries a state; None if it uses the state unchanged."""
         plain = devices.placement.plain(discovery.specs)
         forms = forms_of(discovery.tables) if isinstance(discovery.train_op, Group) else {}
         if devices.config.debug or not (plain or forms):
@@ -131,14 +131,14 @@ class Programs:
         return self._packings[key]
 
     def group_trials(self, devices: Devices, mode: str, fetches: Iterable[str] = ()) -> GroupTrials:
-        """What is known of several batches a dispatch of a program; read and added to by the calls that run it."""
+        """The trials of grouped batches of a program. Calls that run the program read and extend them."""
         return self._trials[mode, frozenset(fetches), devices.placement]
 
     def discovery(self, devices: Devices, mode: str, batch: Batch, *, fresh: bool = False) -> Discovery:
         """The discovery of a mode, made with the first batch that needs it.
 
         Args:
-            devices: those the mode runs on.
+            devices: the devices that the mode runs on.
             mode: the mode.
             batch: the batch.
             fresh: whether first values will be computed for the variables.
@@ -161,14 +161,14 @@ class Programs:
         return self._discoveries[key]
 
     def adopt(self, variables: Mapping[str, np.ndarray], *, trainable: bool) -> None:
-        """Learns the variables a checkpoint holds; those that model_fn declared stay as declared."""
+        """Adds the variables of a checkpoint. Declarations of model_fn take precedence."""
         for name, value in variables.items():
             if name not in self.specs:
                 self.specs[name] = VariableSpec(name, tuple(value.shape), value.dtype, _never_initialised, trainable)
 
 
 def state_shardings(placement: Placement, discovery: Discovery) -> TrainState | None:
-    """The sharding of every leaf of the state; None where none needs one."""
+    """The sharding of every leaf of the state; None if no leaf needs one."""
     if placement.plain(discovery.specs):
         return None
     shardings = placement.variables(discovery.specs) or {}

@@ -1,4 +1,6 @@
-"""A run without values: inputs opened, model_fn traced, exports checked. Nothing is compiled, computed or written."""
+"""Tries a run without values: opens inputs, traces model_fn, checks exports. It does not compile, compute or write
+anything.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from estimator_core.modes import ModeKeys
 
 
 def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any], mode: str) -> BatchSource:
-    """An input as a call of this mode opens it, at its beginning.
+    """Opens an input at its beginning, like a call of this mode.
 
     Args:
         estimator: has the params and the config.
@@ -62,16 +64,16 @@ def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """The inputs, the model and the exports of an Estimator, tried with nothing but shapes.
+    """Tries the inputs, the model and the exports of an Estimator with shapes only.
 
-    What is found stays here: the Estimator itself traces later as if there had been no rehearsal.
+    The results stay here. The Estimator itself traces later as if there had been no rehearsal.
 
     Args:
-        context: of a call that trains nothing.
+        context: the context of a call that does not train.
         bound: the model_fn.
-        preparation: what batches go through.
-        programs: knows the variables that were found so far.
-        seeing: what the batches of the training input had of features, for receivers that fit it.
+        preparation: the preparation of batches.
+        programs: the programs with the variables found so far.
+        seeing: the features seen in the training input, for receivers that are fitted to them.
     """
 
     context: RunContext
@@ -81,12 +83,12 @@ class Rehearsal:
     seeing: SeenFeatures = field(default_factory=SeenFeatures)
 
     def open(self, input_fn: Callable[..., object], mode: str, hooks: Sequence[Hook] = ()) -> BatchSource:
-        """The batches of an input as a call of this mode draws them; `close` it.
+        """The batches of an input, as a call of this mode draws them. Call `close` on the result.
 
         Args:
             input_fn: returns batches.
             mode: one of `ModeKeys`.
-            hooks: those whose `begin` the input needs.
+            hooks: the hooks whose `begin` the input needs.
         """
         estimator = self.context.estimator
         before = (self.seeing,) if mode == ModeKeys.TRAIN else ()
@@ -96,10 +98,10 @@ class Rehearsal:
         """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.
 
         Returns:
-            Shapes and dtypes of the predictions; None: the mode has none.
+            Shapes and dtypes of the predictions; None if the mode has no predictions.
 
         Raises:
-            ModelFnError, VariableError: model_fn breaks its contract, or declares a variable otherwise than before.
+            ModelFnError, VariableError: model_fn breaks its contract, or declares a variable differently than before.
         """
         labels = None if mode == ModeKeys.PREDICT else batch.labels
         specs, placement = self.programs.specs, self.context.devices.placement
@@ -116,7 +118,7 @@ class Rehearsal:
         *,
         format: str = "stablehlo",
     ) -> None:
-        """Makes what `Estimator.export_saved_model` would write, and lets the format check it.
+        """Makes the export request of `Estimator.export_saved_model`, and lets the format check it.
 
         Raises:
             ArgumentError, ArgumentTypeError, ExportError: it cannot be exported.

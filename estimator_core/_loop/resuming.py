@@ -1,7 +1,8 @@
-"""Where a training call starts: its state, its input, and what a killed call before it still owes.
+"""Determines where a training call starts: its state, its input, and the owed work of a previous killed call.
 
-A checkpoint says whether it is the last one of its call, and why that call ended. The journal says whether the call has
-ended since. The next call that is the same makes no step: it runs what comes after the last save, and records the end.
+A checkpoint records whether it is the last one of its call, and why that call ended. The journal records whether the
+call has ended since. If the same call runs again, it runs no steps. It only does the work after the last save, and
+records the end.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _PARTS = "parts"
 def positions_json(
     position: InputPosition | None, processes: Coordinator, pipelines: Sequence[Sequence[int]]
 ) -> dict[str, Any] | None:
-    """The position of a checkpoint: the chief's, and with several processes that of every part of the input."""
+    """The position in a checkpoint: that of the chief, and with several processes that of every part of the input."""
     own = None if position is None else position.to_json()
     if processes.count == 1:
         return own
@@ -63,8 +64,9 @@ def positions_json(
 def position_of(saved: Mapping[str, Any], context: InputContext) -> InputPosition:
     """The position of one share of the input.
 
-    The position of all processes together serves any number of them. An input that divides itself continues with the
-    same number of processes. With another number it finds the position of another share, starts again and says why.
+    A position of all processes together is valid for any number of processes. An input that divides itself continues
+    only with the same number of processes. With another number, its position is that of another share, so it starts
+    again and logs the reason.
     """
     parts: list[InputPosition] = [InputPosition.from_json(part) for part in saved.get(_PARTS) or [saved]]
     return parts[context.input_pipeline_id] if len(parts) == context.num_input_pipelines else parts[0]
@@ -78,8 +80,8 @@ class Ending:
     """How a call ended.
 
     Args:
-        reason: why.
-        last_step: the step up to which it trained at most; None: there was none.
+        reason: the reason.
+        last_step: the last step allowed in the call. None: no limit.
         replaced: whether a hook replaced variables for the last save.
         prepared: whether `before_last_save` of the hooks was called.
     """
@@ -90,20 +92,21 @@ class Ending:
     prepared: bool = True
 
     def in_manifest(self) -> dict[str, Any]:
-        """What the manifest of the last checkpoint holds."""
+        """The entry in the manifest of the last checkpoint."""
         return {_KEY: asdict(self)}
 
 
 def owed_ending(
     processes: Coordinator, checkpoint: str, *, model_dir: str, steps: int | None, max_steps: int | None
 ) -> Ending | None:
-    """How the call ended that wrote the newest checkpoint, if it was killed before its end and this call is the same.
+    """The ending of the call that wrote the newest checkpoint, if it was killed before its end and this call is the
+    same.
 
     Args:
-        processes: those that start together; the first one decides.
+        processes: the processes that start together. The first one decides.
         checkpoint: the newest one.
         model_dir: its directory.
-        steps: of the call that starts; with it, each call makes steps of its own.
+        steps: the argument of the call that starts. With it, each call runs new steps.
         max_steps: of the call that starts.
 
     Example:
@@ -117,12 +120,12 @@ def owed_ending(
     if told is None or told["last_step"] != max_steps:
         return None
     ended = call_ended(model_dir, checkpoint_step(checkpoint))
-    # Where nothing says so, it is a copy of checkpoints, for another call.
+    # If nothing is recorded, the directory is a copy of checkpoints for another call.
     return None if chief_says(processes, "ended-since", ended is not False) else Ending(**told)
 
 
 def call_ended(model_dir: str, step: int) -> bool | None:
-    """Whether the call that saved a step, or one that began there, has ended well at it; None if nothing says so.
+    """Whether the call that saved a step, or one that began there, ended successfully at it; None if this is unknown.
 
     Args:
         model_dir: of the run.
@@ -137,13 +140,13 @@ def call_ended(model_dir: str, step: int) -> bool | None:
 
 
 def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:
-    """Whether a call up to a step has nothing to do, not even to end what a killed one has left.
+    """Whether a call up to a step has nothing to do, not even the remaining work of a killed call.
 
     Args:
         devices: of the Estimator.
         state: the state in memory.
         model_dir: of the run.
-        max_steps: the step; None: there is always something to do.
+        max_steps: the step. None: there is always something to do.
     """
     if max_steps is None:
         return False
@@ -167,12 +170,12 @@ class Start:
     Attributes:
         step: the global step.
         checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
-        items: what the checkpoint holds; None if the state is in memory already, or fresh.
+        items: the contents of the checkpoint; None if the state is already in memory, or fresh.
         position: the position of the input.
         hook_states: the states of hooks by name; empty if a new call begins.
         unfinished: whether this continues an interrupted call.
         cut_short: whether that call is known to have been interrupted, or to have failed.
-        ending: how that call had ended, if it was interrupted after its last save: only its end is left.
+        ending: how that call ended, if it was interrupted after its last save and only its end remains.
     """
 
     step: int = 0
@@ -192,17 +195,17 @@ def find_start(
     plugins: Plugins,
     owed: Callable[[str], Ending | None] = lambda checkpoint: None,
 ) -> Start:
-    """Decides where to start. A checkpoint that is newer than the state in memory wins.
+    """Decides where to start. A checkpoint that is newer than the state in memory takes precedence.
 
     Args:
         devices: of the Estimator.
         state: the state in memory.
         model_dir: of the run.
-        plugins: know checkpoints of others.
-        owed: how the call had ended that wrote the newest checkpoint, if only its end is left.
+        plugins: the registry of readers of other frameworks' checkpoints.
+        owed: how the call that wrote the newest checkpoint ended, if only its end remains.
 
     Raises:
-        CheckpointError: there is a checkpoint of another framework, and none of ours.
+        CheckpointError: there is a checkpoint of another framework and none of this one.
         CheckpointNotFoundError: the only checkpoints were deleted while being read.
     """
     processes = devices.processes
@@ -246,7 +249,7 @@ def restored_state(
     """The state of a checkpoint, from which training continues.
 
     Raises:
-        CheckpointMismatchError: the checkpoint does not fit the model. The message says how.
+        CheckpointMismatchError: the checkpoint does not fit the model. The message lists the differences.
     """
     from estimator_core._checkpoint.restore import check_fits
 

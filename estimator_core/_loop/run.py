@@ -1,4 +1,4 @@
-"""The run that a hook sees: `estimator_core.hooks.Run`, made by the loops."""
+"""The run that a hook sees: an `estimator_core.hooks.Run`, which the loops create."""
 
 from __future__ import annotations
 
@@ -79,24 +79,24 @@ class LoopRun:
         self.results: dict[str, Any] = {}
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
-        #: Why the run stops, once a stop is requested. An attribute, because it is read at every step.
+        #: The reason of the requested stop. An attribute, because it is read at every step.
         self.stop_reason: str | None = None
         self._drawn = False
 
     def advance(self, dispatch: Dispatch) -> None:
-        """Counts a dispatch that was passed to the device."""
+        """Counts a dispatch that was sent to the device."""
         self.step += dispatch[3]
         self.batch_size = dispatch[4].size
 
     def request_stop(self, reason: str = "requested by a hook") -> None:
-        """Ends the loop after the dispatch under way. The first reason is kept."""
+        """Ends the loop after the current dispatch. The first reason is kept."""
         if self.stop_reason is None:
             self.stop_reason = reason
             if self.mode == ModeKeys.TRAIN:
                 _log.info("Stop requested at step %d: %s", self.step, reason)
 
     def stopped(self, reason: str) -> None:
-        """Notes why the loop ended by itself."""
+        """Records why the loop ended without a request."""
         if self.stop_reason is None:
             self.stop_reason = reason
 
@@ -111,8 +111,8 @@ class LoopRun:
         self.fetches.add(name)
 
     def seal_fetches(self, processes: Coordinator = ALONE) -> frozenset[str]:
-        """Ends the time for `fetch`, and returns the names that were requested, and those that hooks follow, in any of
-        these processes: all of them run one program.
+        """Ends the time for `fetch`. Returns the names that hooks requested or follow in any of these processes,
+        because all run the same program.
         """
         self._may_fetch = False
         own = self.fetches.union(self.output_names.intersection(self.followed))
@@ -131,7 +131,7 @@ class LoopRun:
         self._batch_functions.append(function)
 
     def transformed(self, input_fn: InputFn) -> InputFn:
-        """An input_fn whose elements go through the functions that hooks declare with `transform_batches`."""
+        """An input_fn whose elements are transformed by the functions that hooks declare with `transform_batches`."""
         functions = self._batch_functions
 
         def convert(element: object) -> Any:
@@ -154,7 +154,7 @@ class LoopRun:
 
     @property
     def activity(self) -> str:
-        """The activity whose time is counted at the moment."""
+        """The current activity."""
         return self.time_spent.entry
 
     def step_flops(self) -> float | None:
@@ -175,7 +175,7 @@ class LoopRun:
         self.live.assign(values)
 
     def swapped(self, values: Mapping[str, object]) -> AbstractContextManager[None]:
-        """Within, evaluations see other values of some trainable variables."""
+        """Inside the block, evaluations use other values of some trainable variables."""
         return self.live.swapped(values)
 
 
@@ -184,4 +184,4 @@ def _unknown() -> float | None:
 
 
 def _no_metrics(state: object, features: object, labels: object, weights: object) -> dict[str, Metric]:
-    raise HookError("batch_metrics is of evaluations, from `after_create` on.")
+    raise HookError("batch_metrics exists only in evaluations, from `after_create` on.")

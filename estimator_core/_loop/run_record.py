@@ -1,4 +1,4 @@
-"""`run.json`: what a run was started with, for later reference. Secrets are masked."""
+"""`run.json`: the arguments and versions that a run was started with. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_run_record(
 
 
 def _directory() -> str | None:
-    """Where the process runs, to which its arguments are relative; None if that directory was removed."""
+    """The working directory of the process, to which its arguments are relative; None if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -67,14 +67,14 @@ def _lines(record: Mapping[str, object]) -> str:
 
 
 def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, owed: bool = False) -> None:
-    """Adds to the record that the newest call ended by itself, at which step and why.
+    """Records that the newest call ended without interruption, with its step and reason.
 
     Args:
         model_dir: the directory of the run.
-        step: the last step; of a failure, the first one whose values are not finite, if it says so.
-        reason: why.
-        failed: whether with an error.
-        owed: whether its last evaluations and exports are still to be made. Until they are, it has not ended.
+        step: the last step. For a failure, the first step whose values are not finite, if known.
+        reason: the reason.
+        failed: whether the call ended with an error.
+        owed: whether its last evaluations and exports are still owed. Until they are complete, it has not ended.
     """
     path, more = model_dir / FILE, {"owed": True} if owed else {}
     if record := _read(path):
@@ -82,7 +82,7 @@ def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, o
 
 
 def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
-    """The step at which the newest call ended by itself; None while it runs or if it was interrupted.
+    """The step at which the newest call ended; None while it runs or if it was interrupted.
 
     Args:
         model_dir: the directory of the run.
@@ -100,7 +100,7 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The record; empty if there is none, or if the file holds something else."""
+    """The record; empty if the file does not exist or has other contents."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return {}
@@ -167,7 +167,7 @@ def is_secret(name: str) -> bool:
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """Command-line arguments with the values of secrets masked: from the first one on, the rest of its word.
+    """Command-line arguments with masked secrets. In each word, everything from the first secret value on is masked.
 
     Example:
         >>> without_secrets(["train.py", "--api-key=abc", "--password", "abc", "--url", "https://me:abc@host/"])
@@ -187,7 +187,9 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
 
 
 def _cut_at_secret(word: str) -> str:
-    """A word up to the value of its first secret. What ends a value is not known: a password may hold a comma."""
+    """A word up to the value of its first secret. The end of a value is unknown, because a password may contain a
+    comma.
+    """
     places = [found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1])]
     return word[: places[0]] + MASK if places else word
 

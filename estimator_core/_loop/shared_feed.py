@@ -1,6 +1,6 @@
-"""Batches that several processes draw together, and the numbers that they agree on with each.
+"""Batches that several processes draw together, and the numbers that they exchange with each batch.
 
-None of this passes through the coordinator, and its size does not depend on the number of processes.
+These numbers do not pass through the coordinator, and their size does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from estimator_core._inputs import BatchSource
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
-#: How many numbers a process contributes. Their negatives are sent too, so that one maximum also yields the minimum.
+#: The count of numbers from each process. Their negatives are sent too, so that one maximum also yields the minimum.
 WIDTH = 4
 
 
@@ -33,7 +33,7 @@ class Range(NamedTuple):
     high: tuple[int, ...]
 
 
-#: Sends this process's numbers now. The returned function waits for those of all.
+#: Sends the numbers of this process now. The returned function waits for those of all processes.
 Flags = Callable[[Sequence[int]], Callable[[], Range]]
 
 
@@ -61,7 +61,7 @@ def step_flags(mesh: Mesh) -> Flags:
         array = reduced(on_devices((*numbers, *[0] * (WIDTH - len(numbers)))))
 
         def of_all() -> Range:
-            # Wait first: an error of the network is then jax's own, and not a ValueError of numpy.
+            # Wait first, so that a network error is raised by jax and not as a ValueError of numpy.
             told = np.asarray(array.addressable_data(0).block_until_ready()).tolist()
             return Range(low=tuple(-number for number in told[WIDTH:]), high=tuple(told[:WIDTH]))
 
@@ -80,11 +80,11 @@ def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
 def agreed_batches(
     flags: Flags, processes: Coordinator, topic: str
 ) -> Callable[[Mapping[str, Any]], Callable[[], list[Mapping[str, Any]]]]:
-    """Exchanges facts about each batch: `rows`, `size`, other facts that must be equal, and the mapping `flags`.
+    """Exchanges data about each batch: `rows`, `size`, other values that must be equal, and the mapping `flags`.
 
     The values of `flags` are empty while nothing is requested. If all batches are alike and nothing is requested, the
-    numbers on the devices suffice. Otherwise the coordinator gathers the facts: at the end of an input, and for each
-    request.
+    numbers on the devices suffice. Otherwise, at the end of an input and for each request, the coordinator gathers the
+    data.
     """
 
     def tell(told: Mapping[str, Any]) -> Callable[[], list[Mapping[str, Any]]]:
@@ -108,18 +108,18 @@ AHEAD = 2
 
 
 class SharedFeed(Iterator[Any]):
-    """Global batches, made of the inputs of all processes. The feed ends when all inputs have ended.
+    """Global batches, assembled from the inputs of all processes. The feed ends when all inputs have ended.
 
-    Rows that the core divides (`Batch.total`) are put on the devices as they are. So are an input's own parts of equal
-    size. At the end of the input the parts may differ or be missing. Then every process gets all of them, so that each
-    example counts once with any number of processes.
+    Rows that the core divides (`Batch.total`), and an input's own parts of equal size, are put on the devices
+    unchanged. At the end of the input, the parts may differ or be missing. Then every process receives all parts, so
+    that each example counts once with any number of processes.
 
     Args:
-        source: this process's batches, on the host; has `close()`.
+        source: the batches of this process on the host; has `close()`.
         placement: the mesh.
         processes: those that draw together.
         name: the name of the feed, the same in all processes.
-        part: what `source` reads, this process's part of the input.
+        part: the part of the input that this process reads with `source`.
     """
 
     def __init__(self, source: Any, placement: Placement, processes: Coordinator, name: str, part: BatchSource) -> None:
@@ -158,9 +158,9 @@ class SharedFeed(Iterator[Any]):
         totals = {part["total"] for part in parts}
         if len(totals) > 1:
             raise InputError(
-                f"The processes' inputs have another number of examples each: their batches have "
-                f"{[part['total'] for part in parts]} rows in all. All processes must run the same input_fn on the "
-                "same data; one that divides its data itself takes `input_context`."
+                f"The inputs of the processes differ in their number of examples: their batches have "
+                f"{[part['total'] for part in parts]} rows in total. All processes must run the same input_fn on the "
+                "same data; an input_fn that divides its data itself must accept `input_context`."
             )
         if totals != {None}:
             return self._dealt(batch)
@@ -188,7 +188,7 @@ class SharedFeed(Iterator[Any]):
         self._ahead.append((batch, self._tell(told)))
 
     def _unless_over(self, first: Any) -> Any:
-        """The first batch; None if this part has ended at its saved position, and another one has not."""
+        """The first batch; None if this part has ended at its saved position and another part has not."""
         part = self._part
         if part.continues_at is None or all(gather(self._processes, f"{self._name}-ended", part.ended)):
             return first
@@ -231,7 +231,7 @@ class SharedFeed(Iterator[Any]):
         return like._replace(features=features, labels=labels, weights=weights)
 
     def _gathered(self, trees: Any, sizes: list[int], *, absent: bool) -> Any:
-        """Gathers all parts in every process, and then splits them like any batch of one process."""
+        """Gathers all parts in every process, and then splits them like a batch of one process."""
         from jax.experimental import multihost_utils
 
         most = max(sizes)

@@ -1,4 +1,6 @@
-"""Host arrays put where variables belong; states of a run that has no checkpoint; what a state lacks for training."""
+"""Places host arrays on the devices, creates the state of a run without a checkpoint, and completes a state for
+training.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,15 @@ from estimator_core.errors import ArgumentTypeError
 
 
 def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
-    """The initial values that an Estimator's argument `warm_start_from` means.
+    """The initial values for the argument `warm_start_from` of an Estimator.
 
     Args:
         warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
-        plugins: where that component is looked up.
+        plugins: the registry that provides this component.
 
     Raises:
-        ArgumentTypeError: it is something else.
-        PluginLookupError: it is a path, and no installed package reads it. The message names the package that does.
+        ArgumentTypeError: it is of another type.
+        PluginLookupError: it is a path, and no installed package reads it. The message names a package that can.
     """
     if warm_start_from is None:
         return None
@@ -49,7 +51,7 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
 
 
 def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
-    """A copy on the devices of an array that others may hold and change."""
+    """A copy on the devices of an array that other code may keep and change."""
     where = placement.variables({spec.name: spec})
     if where is None and not _lies_in_packs(value):
         return jnp.array(value, dtype=spec.dtype, copy=True)
@@ -59,13 +61,13 @@ def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Ar
 def put_all(
     placement: Placement, values: Mapping[str, Any], shardings: Mapping[str, Any] | None, dtypes: Mapping[str, Any]
 ) -> dict[str, jax.Array]:
-    """Puts on the devices what was read: host arrays, or arrays in packs, of which each process reads its part alone.
+    """Puts arrays on the devices: host arrays, or arrays in packs, of which each process reads only its own part.
 
     Args:
-        placement: where to.
-        values: by name; a CPU device may use the memory of host arrays, so nobody else holds them.
-        shardings: by name; None with one device.
-        dtypes: by name; what has another one is converted.
+        placement: the placement on the devices.
+        values: the arrays by name. A CPU device may use the memory of host arrays, so no other code may keep them.
+        shardings: shardings by name; None with one device.
+        dtypes: dtypes by name. Arrays of another dtype are converted.
     """
     stored = {name: value for name, value in values.items() if _lies_in_packs(value)}
     found: dict[str, jax.Array] = {}
@@ -102,13 +104,13 @@ def clock_on_device(placement: Placement, clock: object) -> jax.Array:
 
 
 def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt_state: object = ()) -> TrainState:
-    """The state that a checkpoint holds, on the devices.
+    """The state of a checkpoint, on the devices.
 
     Args:
-        placement: where to.
-        programs: learns the variables it does not know.
+        placement: the placement on the devices.
+        programs: receives the variables that it does not know.
         items: of the checkpoint, compared with the declared variables.
-        opt_state: the optimizer's state, placed already.
+        opt_state: the optimizer state, already on the devices.
     """
     programs.adopt(items.variables, trainable=True)
     programs.adopt(items.model_state, trainable=False)
@@ -139,12 +141,13 @@ def fresh_state(
     """A state of initial values, without optimizer slots.
 
     Args:
-        devices: where it lives.
-        programs: of the Estimator; every variable they know gets a value.
+        devices: the devices of the state.
+        programs: the programs of the Estimator. Every variable that they know gets a value.
         discovery: of the mode that needs the state.
-        warm_start: initial values from elsewhere; those that model_fn asks for come after them.
-        plugins: with which a source looks up what a URL or a path needs.
-        seed: of the run; of several processes, that of process 0 counts: each may have drawn its own.
+        warm_start: the source of initial values. Requests of model_fn override it.
+        plugins: the registry that a source uses to read a URL or a path.
+        seed: the seed of the run. With several processes, the seed of process 0 counts, because each may have drawn its
+            own.
     """
     placement, specs = devices.placement, programs.specs
     seed = chief_says(devices.processes, "seed", seed)
@@ -160,10 +163,10 @@ def fresh_state(
 def completed(
     devices: Devices, programs: Programs, discovery: Discovery, state: TrainState, *, has_slots: bool
 ) -> TrainState:
-    """The state with what training needs and earlier modes did not declare: further variables, and optimizer slots.
+    """Adds variables that earlier modes did not declare, and optimizer slots, to the state for training.
 
     Returns:
-        The very same state where nothing is missing.
+        The same object if nothing is missing.
     """
     placement, specs = devices.placement, programs.specs
     missing = {

@@ -1,4 +1,4 @@
-"""Where the seconds of a training call go."""
+"""Accounts for the seconds of a training call."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _WORDS = {
 
 
 def in_words(entry: str) -> str:
-    """What a run does while an entry counts."""
+    """The activity of a run while an entry counts, in words."""
     return _WORDS.get(entry, entry)
 
 
 class TimeSpent:
     """An account of seconds in which every moment belongs to one entry: nothing is counted twice.
 
-    "step" is what nothing else claims: dispatching steps and waiting for the device.
+    "step" is all time that no other entry counts: dispatching steps and waiting for the device.
 
     Attributes:
         seconds: by entry, up to the last change of entry.
-        drawn: seconds of the entry under way that belong to "input"; whoever draws adds to them, at every step, and the
-            next change of entry books them.
+        drawn: seconds of the current entry that belong to "input". Drawing adds to them at every step, and the next
+            change of entry books them.
 
     Example:
         >>> spent = TimeSpent()
@@ -48,12 +48,12 @@ class TimeSpent:
 
     @property
     def entry(self) -> str:
-        """The entry that counts at the moment."""
+        """The current entry."""
         return self._entry
 
     @contextlib.contextmanager
     def on(self, entry: str) -> Generator[None]:
-        """Counts what runs inside towards an entry."""
+        """Counts the time inside the block towards an entry."""
         outer = self.change(entry)
         try:
             yield
@@ -61,7 +61,7 @@ class TimeSpent:
             self.change(outer)
 
     def change(self, entry: str) -> str:
-        """Counts from now on towards an entry; returns the one before."""
+        """Counts towards an entry from now on, and returns the previous entry."""
         now = time.perf_counter()
         self.seconds[self._entry] += now - self._since - self.drawn
         self.seconds[INPUT] += self.drawn
@@ -71,7 +71,7 @@ class TimeSpent:
 
     @contextlib.contextmanager
     def compilations(self) -> Generator[None]:
-        """Moves what jax reports about tracing and compiling inside to "compile"."""
+        """Moves the time that jax reports for tracing and compiling inside the block to "compile"."""
         import jax.monitoring
 
         charged: list[tuple[float, float]] = []  # (end, seconds) of reports, outermost only
@@ -80,7 +80,7 @@ class TimeSpent:
             if not event.startswith("/jax/core/compile/"):
                 return
             end = time.perf_counter()
-            # A function traced inside another one is reported by itself, and again within the outer report.
+            # A function that is traced inside another is reported separately, and again in the outer report.
             inside = [report for report in charged if report[0] > end - duration_secs]
             charged[len(charged) - len(inside) :] = [(end, duration_secs)]
             self.charge(COMPILE, max(0.0, duration_secs - sum(secs for _, secs in inside)))
@@ -92,6 +92,6 @@ class TimeSpent:
             jax.monitoring.unregister_event_duration_listener(listen)
 
     def charge(self, entry: str, seconds: float) -> None:
-        """Moves seconds that have just passed from the entry under way to another."""
+        """Moves seconds that have just passed from the current entry to another."""
         self.seconds[self._entry] -= seconds
         self.seconds[entry] += seconds

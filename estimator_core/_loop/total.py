@@ -1,4 +1,4 @@
-"""The metrics of an evaluation, added up on the device."""
+"""The metrics of an evaluation, accumulated on the device."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from estimator_core._step.eval_step import Accumulated, EvalStep, Evaluated
 from estimator_core.coordinator import Coordinator
 
 _log = logging.getLogger("estimator_core")
-#: An evaluation of fewer batches logs each, any other about so many lines.
+#: An evaluation with fewer batches logs each one. Others log about this many lines.
 _FEW_STEPS, _LINES = 20, 10
-#: The outputs of every step, asked for or not.
+#: The outputs that every step returns, requested or not.
 _RETURNED = {"loss"}
 
 
@@ -34,7 +34,7 @@ class Total:
         grouped: whether an earlier call has shown that its metrics are computed on the device, in groups.
 
     Attributes:
-        room: how many batches may be added at once: one if metrics are computed on the host.
+        room: the number of batches that may be added at once: one if metrics are computed on the host.
     """
 
     def __init__(self, run: LoopRun, step: EvalStep, *, grouped: bool = False) -> None:
@@ -45,7 +45,7 @@ class Total:
         self.room = math.inf if grouped else 1.0  # otherwise the first batch shows whether there are host metrics
 
     def add(self, dispatch: Dispatch) -> dict[str, Any] | None:
-        """Adds the batches of a dispatch. Returns the outputs of a single batch, None for several."""
+        """Adds the batches of a dispatch. Returns the outputs of a single batch, or None for several."""
         features, labels, weights, steps, _ = dispatch
         state, outputs = self._state, None
         if steps > 1:
@@ -60,7 +60,7 @@ class Total:
         return outputs
 
     def quiet(self) -> float:
-        """How many batches may be added quietly before a line of the log."""
+        """The number of batches that may be added before the next log line."""
         if self.room < math.inf or self._accumulated is None:
             return 0
         steps, done = self._run.last_step, self._run.step
@@ -69,7 +69,7 @@ class Total:
         return 0 if steps < _FEW_STEPS else steps // _LINES - done % (steps // _LINES)
 
     def adder(self) -> Callable[[Batch], None]:
-        """Adds one batch, of whose outputs nobody asks. It serves while no hook has control."""
+        """Adds one batch whose outputs are not needed. It is used while no hook has control."""
         step, state = self._step, self._state
 
         def add(batch: Batch) -> None:
@@ -78,7 +78,7 @@ class Total:
         return add
 
     def log_progress(self, before: int) -> None:
-        """Logs how many batches have been added since there were `before`."""
+        """Logs the progress if it has reached a log line since `before` batches."""
         self._log_progress(before, self._run.step)
 
     def compute(self) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def prepared(
     """The program that returns what the hooks fetch. The hooks of the EstimatorSpec are included and have begun.
 
     Args:
-        run: what the hooks see; gets the outputs' names.
-        calls: the hooks; gets those of the EstimatorSpec.
+        run: the run that hooks see. It receives the names of the outputs.
+        calls: the hooks. Those of the EstimatorSpec are added.
         eval_steps: returns the program for a set of fetched outputs and a form of batches.
         batch: the first batch.
         processes: those that evaluate together.

@@ -1,4 +1,4 @@
-"""Training steps that others run: traced for devices that need not exist, or made by a population.
+"""Training steps that other code runs: traced for devices that need not exist, or run by a population.
 
 `estimator_core.lowering` exports both.
 """
@@ -56,7 +56,7 @@ class TracedStep:
     Attributes:
         traced: what `jax.jit(step).trace(...)` returned.
         state: shapes, dtypes and shardings of the train state.
-        carried: the same of what the program takes: the state, with tables in their form of training.
+        carried: the same for the argument of the program: the state with tables in their training form.
         lookups: the shapes of the rows that a step looks up, `"<table>#<n>"` by row-sparse lookup.
         batch: shapes, dtypes and shardings of features, labels and the padding mask.
         placement: the mesh and its rules.
@@ -83,12 +83,13 @@ def trace_step(
     """Traces the training step that an Estimator would run on these devices.
 
     Args:
-        model_fn: with params bound, as `Estimator.model_fn`.
-        config: mesh, partition rules, precision, accumulation and so on; without a mesh, batches are split over all.
-        batch: one batch; only its shapes and dtypes count.
-        devices: those of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax device:
-            `id`, `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
-        batch_size: examples of the global batch, instead of the batch's own.
+        model_fn: the model_fn with params bound, like `Estimator.model_fn`.
+        config: mesh, partition rules, precision, accumulation and so on. Without a mesh, batches are split over all
+            devices.
+        batch: one batch, of which only shapes and dtypes are used.
+        devices: the devices of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax
+            device: `id`, `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
+        batch_size: the number of examples of the global batch, instead of that of `batch`.
 
     Raises:
         ArgumentError: the devices do not fill the mesh.
@@ -171,13 +172,13 @@ _NOWHERE = InputPosition(fingerprint="", examples=0, batches=0, exhausted=False,
 
 
 def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
-    """Takes a training run to the state that other code has trained from the run's own. A hook calls it, in
-    `after_create`; the run then continues there, and saves and records as after steps of its own.
+    """Moves a training run to a state that other code trained from the state of the run. A hook calls it in
+    `after_create`. The run then continues from there, and saves and records as if it had run the steps itself.
 
     Args:
         run: the run.
-        state: a tree like `run.state`; its clock says the step.
-        position: of the input, after the last batch of that step.
+        state: a tree like `run.state`. Its clock contains the step.
+        position: the position of the input after the last batch of that step.
 
     Raises:
         HookError: the state is not of this run, or of an earlier step.
@@ -188,6 +189,6 @@ def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
     if jax.tree.map(np.shape, state) != jax.tree.map(np.shape, known):
         raise HookError("The state to land with differs in its names or shapes from the state of the run.")
     if step <= run.step:
-        raise HookError(f"The run stands at step {run.step}; it cannot continue at step {step}.")
+        raise HookError(f"The run is at step {run.step}; it cannot continue at step {step}.")
     run.live.land(state, step, position)
     run.step = step

@@ -28,7 +28,7 @@ def train_loop(
     dispatches ahead.
 
     Args:
-        run: what the hooks see.
+        run: the run that hooks see.
         state: the state to advance.
         batches: supplies `k` batches at once if no hook wants control for `k` steps.
         programs: the compiled functions by the number of steps of a dispatch.
@@ -37,7 +37,7 @@ def train_loop(
         decisions: called before each dispatch.
 
     Returns:
-        Why it stopped.
+        The reason why training stopped.
     """
     hooks.agree()  # a stop requested in after_create
     while (reason := decisions.stop_reason(run)) is None:

@@ -1,4 +1,4 @@
-"""What one `Estimator.train` call is given."""
+"""The arguments of one `Estimator.train` call."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCall:
-    """The arguments of a training call, checked, and what the Estimator lends it.
+    """The checked arguments of a training call, and the parts of the Estimator that it uses.
 
     Attributes:
         estimator: passed to hooks as `run.estimator`.
         devices, programs, state: of the Estimator.
         fresh: makes a state of initial values.
-        entered: within, calls of the Estimator belong to the call of a context.
+        entered: inside the block, calls of the Estimator belong to the call of a context.
         model_dir: exists when `execute` is called.
-        place: what the model_dir stands for.
+        place: the place that the model_dir stands for, such as a URL.
         params: of the Estimator.
         evaluations: of train_and_evaluate.
-        seeing: what notes what training sees of features, if anything does.
+        seeing: records the features that training sees, if anything does.
         history: written to.
         plugins: the plugin registry.
     """
@@ -82,11 +82,11 @@ def check_training(
     steps: int | None,
     max_steps: int | None,
 ) -> None:
-    """Refuses arguments of a training call that do not go together.
+    """Refuses arguments of a training call that cannot be combined.
 
     Raises:
-        ArgumentError, ArgumentTypeError: both numbers of steps, one that is none, a process that does not train, or
-            listeners where nothing is saved.
+        ArgumentError, ArgumentTypeError: both numbers of steps are set or one is invalid, the process does not train,
+            or there are listeners although nothing is saved.
     """
     if steps is not None and max_steps is not None:
         raise ArgumentError("Can not provide both steps and max_steps.")

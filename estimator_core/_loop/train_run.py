@@ -54,14 +54,14 @@ _EMPTY = "the input is empty"
 
 
 class TrainRun:
-    """The moving parts of one call.
+    """The parts of one training call while it runs.
 
     Args:
-        call: its arguments.
-        start: where it starts.
+        call: the arguments of the call.
+        start: the point where it starts.
         store: writes its checkpoints.
-        ledger: records what happens.
-        preemption: notices that the platform wants a stop.
+        ledger: records the events of the run.
+        preemption: notices that the platform has requested a stop.
         cleanup: closes what the call opens.
     """
 
@@ -137,7 +137,7 @@ class TrainRun:
         preemption.waiting_for = lambda: in_words(run.time_spent.entry)
 
     def to_end(self) -> str:
-        """Trains until the end. `end` runs whatever happens. Returns why training ended.
+        """Trains until the end. `end` always runs. Returns why training ended.
 
         Raises:
             PreemptedError: the platform requested a stop.
@@ -176,8 +176,8 @@ class TrainRun:
         if asked:  # the end is not recorded: who starts the call again means this one, not another
             call.state.forget()  # the next call starts from the checkpoint, as in another process
             raise PreemptedError(
-                f"A stop was requested ({asked}) while the last evaluations and exports were made. "
-                f"They are complete; training has ended at step {run.step}: {reason}. A restart makes no step.",
+                f"A stop was requested ({asked}) while the last evaluations and exports ran. "
+                f"They are complete; training has ended at step {run.step}: {reason}. A restart runs no steps.",
                 step=run.step,
             )
         if self._recorded:
@@ -186,7 +186,7 @@ class TrainRun:
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:
-        """What is recorded with the checkpoint of a step. What was seen of features is kept for its exports."""
+        """The entries to record with the checkpoint of a step. The record of features is stored for its exports."""
         self._keep_seen()
         return self._ledger.for_save(step)
 
@@ -196,18 +196,20 @@ class TrainRun:
                 seen.save(self._call.model_dir)
 
     def _finish(self, evaluations: RunEvaluations, reason: str) -> str | None:
-        """Makes the last evaluations and exports. Returns why the platform has requested a stop meanwhile."""
+        """Runs the last evaluations and exports. Returns the reason of a stop that the platform requested meanwhile."""
         self._tell_exporters(reason)
         try:
             evaluations.finish()
         except PreemptedError as broken_off:
-            _log.info("%s It is made up for when the run is started again.", broken_off)
+            _log.info("%s This work is repeated when the run is started again.", broken_off)
             self._run.interrupted = True
             return None
         return next(filter(None, gather(self._call.devices.processes, "asked", self._preemption.reason)), None)
 
     def _tell_exporters(self, reason: str) -> None:
-        """Writes what the last exports may read: what was seen of features, and the end, which is not reached yet."""
+        """Writes the data that the last exports may read: the record of features, and the ending, which is still
+        pending.
+        """
         self._keep_seen()
         if self._recorded:
             self._ledger.check()
@@ -232,7 +234,7 @@ class TrainRun:
         )
 
     def _look_after(self) -> bool:
-        """Writes due summaries and announces committed checkpoints. Returns whether nothing is waiting any longer."""
+        """Writes due summaries and announces committed checkpoints. Returns whether nothing is left waiting."""
         told = self._checkpoints.tell_commits()
         return self._run.summaries.encode_if_due() and told
 
@@ -250,7 +252,7 @@ class TrainRun:
         calls.begin()
         fed = feed(source, devices.placement, config.prefetch, devices.processes)
         self._cleanup.callback(fed.close)
-        # The decisions of several processes travel with their batches.
+        # The decisions of several processes are sent with their batches.
         alone = not devices.placement.spans_processes
         batches = Batches(fed, devices.placement.stack, run.time_spent, alone=alone)
         self._schedule = schedule = HookSchedule(
@@ -270,7 +272,7 @@ class TrainRun:
             _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
             return _EMPTY
         if start.ending is not None:
-            _log.info("The call before was killed after its last save: this one makes no step and ends it.")
+            _log.info("The previous call was killed after its last save. This call runs no steps and only ends it.")
             run.stopped(start.ending.reason)
         elif start.cut_short and source.ended and call.steps is None:
             run.stopped(INPUT_ENDED)  # exactly where the call before was killed
@@ -296,7 +298,7 @@ class TrainRun:
             )
             batches.group(self._k)
             programs = {count: program(count) for count in {1, self._k}}
-            # A call that makes no step needs no program.
+            # A call that runs no steps does not need a program.
             if self._k == 1 and not config.debug and run.stop_reason is None and run.step != run.last_step:
                 programs[1] = step.direct(live.carried, first.features, first.labels, first.weights)
             with run.summaries.collecting():
@@ -367,7 +369,7 @@ class TrainRun:
         return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """The declared outputs that cost something. All others are returned anyway."""
+        """The declared outputs that cost time. All others are returned anyway."""
         wanted = self._run.seal_fetches(self._call.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(
@@ -375,7 +377,7 @@ class TrainRun:
         )
 
     def _last_commit(self, kind: type[BaseException] | None, *failure: object) -> None:
-        """Waits for the commit under way. If nothing else failed, its error is that of the call."""
+        """Waits for the commit in progress. If nothing else failed, the call raises its error."""
         self._checkpoints.finish()
         if kind is None and not self._run.failed:
             self._checkpoints.wait()
@@ -402,7 +404,7 @@ class TrainRun:
 
     @property
     def _interrupted(self) -> bool:
-        """Whether the platform has interrupted training, or what belongs to its last step."""
+        """Whether the platform has interrupted training, or the work of its last step."""
         run, checkpointer = self._run, self._checkpointer
         return run.interrupted or (checkpointer is not None and checkpointer.owed_step == run.step)
 

@@ -33,12 +33,13 @@ _log = logging.getLogger("estimator_core")
 
 @contextlib.contextmanager
 def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
-    """The chief holds the lock; the others see that it does, and so that all mean the same directory.
+    """The chief takes the lock. The other processes check that they see it, so that all use the same directory.
 
     Args:
         model_dir: of this process.
         processes: those that train together.
-        url: what the model_dir is a copy of: each process has its own, and all must name the same URL. "": of nothing.
+        url: the URL that the model_dir is a copy of. Each process has its own copy, and all must use the same URL. "":
+            no URL.
 
     Raises:
         ModelDirLockedError: another run is training there.
@@ -65,14 +66,14 @@ def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator
 def take_model_dir(
     model_dir: Path, processes: Coordinator, find: Callable[[], Start]
 ) -> tuple[Start, PendingJournal | None]:
-    """Chooses where to start. The next epoch is taken with the first thing that the run writes.
+    """Chooses where to start. The run takes the next epoch with its first write.
 
-    What was recorded after the start counts no more then: event files and results of evaluations are brought in line.
+    After that, everything recorded after the start no longer counts. Event files and evaluation results are adjusted.
 
     Args:
-        model_dir: of the run; it is there.
-        processes: the first one of them takes over.
-        find: chooses the start; called in all processes.
+        model_dir: the existing directory of the run.
+        processes: the processes. The first one takes over.
+        find: chooses the start. It is called in all processes.
 
     Returns:
         The start, and the journal in the first process.
@@ -92,13 +93,13 @@ def take_model_dir(
 
 
 def shelf_of(model_dir: Path, journal: PendingJournal | None) -> JournalShelf | PlainShelf:
-    """Where the checkpoints of a run go; processes but the first one, which have no journal, only write there."""
+    """The shelf for the checkpoints of a run. Processes other than the first have no journal, and only write."""
     root = catalog.checkpoints_dir(model_dir.absolute())
     return PlainShelf(root) if journal is None else JournalShelf(root, journal)
 
 
 def _seen(model_dir: Path) -> Lineage:
-    """What the journal comes to; a directory of an older release is brought into order first."""
+    """The lineage in the journal. A directory of an older release is first converted."""
     lineage = lineage_of(model_dir)
     if lineage is None:
         PlainShelf(catalog.checkpoints_dir(model_dir)).clean_up()
@@ -121,7 +122,7 @@ def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
 
 
 def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
-    """What a release without a journal left, as the beginning of the journal."""
+    """The contents of a directory from a release without a journal, as the beginning of the journal."""
     if lineage.number >= 0:
         return ()
     found = ((one, catalog.manifest_digest(one.path)) for one in catalog.listed(model_dir) if not one.problem)
@@ -134,10 +135,10 @@ def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
 
 
 def execute(call: TrainCall) -> str:
-    """Trains; returns why it ended.
+    """Trains, and returns why training ended.
 
     Raises:
-        PreemptedError: the platform requested a stop; the state is saved.
+        PreemptedError: the platform requested a stop. The state is saved.
     """
     devices = call.devices
     processes, config = devices.processes, devices.config
@@ -157,7 +158,8 @@ def execute(call: TrainCall) -> str:
         ):
             publisher = cleanup.enter_context(call.place.training(config, processes))
             call.plugins.open_call(config)
-            # The first process to ask for devices waits until all do; below one of them may have to wait for another.
+            # The first process that requests devices waits for all others. Below, one process may have to wait for
+            # another.
             _ = devices.placement
             model_dir = str(call.model_dir)
             owed = partial(owed_ending, processes, model_dir=model_dir, steps=call.steps, max_steps=call.max_steps)

@@ -1,4 +1,4 @@
-"""How many batches one dispatch gets: as requested, as remembered, or as measured."""
+"""The number of batches per dispatch: as requested, as stored in a checkpoint, or as measured."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from estimator_core.coordinator import ALONE, Coordinator
 _log = logging.getLogger("estimator_core")
 #: The batches per dispatch that are tried.
 CANDIDATE = 20
-#: A step this slow is not worth a trial, because its dispatch costs little in comparison.
+#: A step that is at least this slow is not worth a trial, because its dispatch costs little in comparison.
 SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 _REPEATS = 5
-#: A program of an evaluation or of predictions that has run this long is worth a trial, which compiles it once more.
+#: After this run time, a program of an evaluation or of predictions is worth a trial, which compiles it once more.
 _TRIAL_SECONDS = 0.5
 #: The limit for the batches of one dispatch, and for their results: larger ones gain nothing and cost memory.
 _MOST_BYTES = 4 * 2**20
-#: Drawing a group may take this long. The batches of an input that has become slower are drawn one by one again.
+#: The longest time to draw a group. If the input becomes slower, its batches are drawn one by one again.
 _PATIENCE_SECONDS = 0.1
 
 
@@ -84,11 +84,11 @@ def steps_per_dispatch(
     value in its checkpoint. A later call with batches of the same shapes uses what was measured before.
 
     Args:
-        asked: as in `RunConfig(steps_per_dispatch=...)`.
-        remembered: what the interrupted call used, None if there was none.
+        asked: the value of `RunConfig(steps_per_dispatch=...)`.
+        remembered: the value of the interrupted call; None without one.
         batches: the source of the first batches.
         ways: how the program computes them.
-        processes: the measurements of the first one decide.
+        processes: the processes. The measurements of the first one decide.
         measured: the best number for this program, by the shapes of its batches; read and extended.
     """
     if asked != "auto":
@@ -98,9 +98,7 @@ def steps_per_dispatch(
         return remembered
     first = batches.peek(CANDIDATE)
     if not _alike(first):
-        _log.info(
-            "steps_per_dispatch: 1, because the first %d batches are not all there, or differ in shape.", CANDIDATE
-        )
+        _log.info("steps_per_dispatch: 1, because there are fewer than %d batches, or their shapes differ.", CANDIDATE)
         return 1
     known: MutableMapping[Any, int] = {} if measured is None else measured
     shapes = tuple(leaf.shape for leaf in jax.tree.leaves((first[0].features, first[0].labels)))
@@ -116,11 +114,11 @@ def steps_per_dispatch(
 
 @dataclass
 class GroupTrials:
-    """What is known of one program of an evaluation or of predictions.
+    """The trials of one program of an evaluation or of predictions.
 
     Attributes:
-        seconds, batches: how long it has run on single batches in all calls, drawing included, and on how many.
-        counts: the batches per dispatch, by shapes of the batches, if that has been tried.
+        seconds, batches: the time and the number of single batches of all calls, including drawing.
+        counts: the tried numbers of batches per dispatch, by shapes of the batches.
     """
 
     seconds: float = 0.0
@@ -133,8 +131,8 @@ class GroupTuner:
     that groups are faster.
 
     Args:
-        asked: as in `RunConfig(batches_per_dispatch=...)`.
-        trials: returns the trials of the program, once it has run; they are read and extended.
+        asked: the value of `RunConfig(batches_per_dispatch=...)`.
+        trials: returns the trials of the program after it has run. They are read and extended.
     """
 
     def __init__(self, asked: int | Literal["auto"], trials: Callable[[], GroupTrials] = GroupTrials) -> None:
@@ -144,14 +142,14 @@ class GroupTuner:
         self._began: float | None = None
 
     def begin(self, batches: Batches, first: Batch) -> bool:
-        """Groups from the first batch on, where a trial in an earlier call has shown that it is faster."""
+        """Groups from the first batch on, if a trial in an earlier call was faster."""
         count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
         if count > 1:
             self._settle(batches, shapes_of(first), count)
         return count > 1
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
-        """Tries several batches at the right time. Costs little before that."""
+        """Tries several batches at the right time. Before that, it costs little."""
         if not self._open:
             return
         if isinstance(self._asked, int):
@@ -163,14 +161,14 @@ class GroupTuner:
                 self._settle(batches, shapes_of(first[0]), _tried(first, ways, batches.stack_arrays))
 
     def wait(self) -> float:
-        """For how many seconds of this call a trial is not due."""
+        """The number of seconds of this call until a trial is due."""
         if not self._open:
             return math.inf
         return 0.0 if self._began is None or isinstance(self._asked, int) else _TRIAL_SECONDS - self._seconds
 
     @contextmanager
     def away(self) -> Generator[None]:
-        """Within, the call does nothing, because its caller does."""
+        """Inside the block, the call does nothing, because its caller acts instead."""
         began = perf_counter()
         try:
             yield
@@ -179,7 +177,7 @@ class GroupTuner:
                 self._began += perf_counter() - began
 
     def close(self) -> None:
-        """Notes how long the program has run."""
+        """Records how long the program has run."""
         if self._open and self._began is not None:
             self._trials.seconds = self._seconds
 
@@ -217,30 +215,31 @@ class GroupTuner:
 def is_worth_it(
     single: Callable[[], Any], grouped: Callable[[], Any], processes: Coordinator = ALONE
 ) -> tuple[bool, str]:
-    """Whether one dispatch beats 20 single batches by a tenth and returns the same bits; and the reason, for the log.
+    """Whether one dispatch is a tenth faster than 20 single batches and returns the same bits, and the reason for the
+    log.
 
     Args:
         single: computes 20 batches one by one.
-        grouped: computes them in one dispatch; not called, and so not compiled, if it could not gain much.
-        processes: the measurements of the first one decide.
+        grouped: computes them in one dispatch. It is not called, and so not compiled, if it could not gain much.
+        processes: the processes. The measurements of the first one decide.
     """
     after_single = jax.block_until_ready(single())  # compiles, perhaps
     seconds = chief_says(processes, "seconds", _seconds(single))
     if seconds / CANDIDATE > SLOW_STEP_SECONDS:
         milliseconds = seconds / CANDIDATE * 1e3
-        return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little beside that"
+        return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little in comparison"
     after_group = jax.block_until_ready(grouped())
-    # Measured in turn, and the best of each: one measurement on a busy machine would decide by chance.
+    # Measured alternately, and the best of each counts, because a single measurement on a busy machine is random.
     times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
     seconds, group_seconds = chief_says(processes, "seconds", [min(each) for each in zip(*times, strict=True)])
     figures = (
-        f"{seconds / CANDIDATE * 1e6:.0f} microseconds a batch by itself, {group_seconds / CANDIDATE * 1e6:.0f} in a "
+        f"{seconds / CANDIDATE * 1e6:.0f} microseconds per batch alone, {group_seconds / CANDIDATE * 1e6:.0f} in a "
         f"dispatch of {CANDIDATE}"
     )
     if seconds < _WORTH_IT * group_seconds:
         return False, figures
     if not all(gather(processes, "same-bits", _same_bits(after_single, after_group))):
-        return False, f'{figures}, but that changes the last bits; a number instead of "auto" takes them all the same'
+        return False, f'{figures}, but the last bits differ; set a number instead of "auto" to use it anyway'
     return True, f"{figures}, the same bits"
 
 
@@ -251,7 +250,7 @@ def _stacked(batches: list[Batch], stack_arrays: Stacking) -> Dispatch:
 
 
 def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
-    """The best number of batches per dispatch in an evaluation or in predictions, whose values the host reads."""
+    """The best number of batches per dispatch in an evaluation or in predictions."""
     if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
         return 1
     if _bytes(ways.one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
@@ -262,9 +261,9 @@ def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
             lambda: jax.device_get(ways.together(_stacked(batches, stack_arrays))),
         )
     except Exception as error:  # one by one it works
-        worth_it, figures = False, f"several cannot be computed in one: {error}"
+        worth_it, figures = False, f"several cannot be computed in one dispatch: {error}"
     count = CANDIDATE if worth_it else 1
-    _log.info("Batches a dispatch: %d (%s).", count, figures)
+    _log.info("Batches per dispatch: %d (%s).", count, figures)
     return count
 
 

@@ -1,1 +1,1 @@
-"""Streaming metrics: pytrees that merge exactly and compute at the end."""
+"""Streaming metrics: pytrees that merge exactly and are computed at the end."""

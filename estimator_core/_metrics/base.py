@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 class Metric(Protocol):
     """A metric of the examples seen so far: a pytree that merges with another of its kind and computes its value.
 
-    A class that keeps this contract is a frozen dataclass registered with `jax.tree_util.register_dataclass`. Its tree
-    structure, shapes and dtypes never depend on the batch (metrics made by `on_host` excepted), so that the evaluation
-    step can carry it on the device.
+    A class that implements this contract is a frozen dataclass registered with `jax.tree_util.register_dataclass`. Its
+    tree structure, shapes and dtypes never depend on the batch, so that the evaluation step can keep it on the device.
+    Metrics made by `on_host` are an exception.
     """
 
     def merge(self, other: Self) -> Self:
-        """The metric of both sets of examples together, those of this one and of `other`. Pure, traceable, and the same
-        in any order and grouping.
+        """Returns the metric of the examples of this metric and of `other` together. It is pure and traceable, and the
+        result does not depend on order or grouping.
         """
         ...
 
     def compute(self) -> float | np.ndarray:
-        """The value, on the host and in float64: a float for a scalar, else a numpy array."""
+        """Returns the value, computed on the host in float64: a float for a scalar, otherwise a numpy array."""
         ...
 
 
 class TotalsMetric:
-    """Base of metrics whose fields are exact totals (see `totals.py`), which merge by addition.
+    """Base class of metrics whose fields are exact totals (see `totals.py`), which merge by addition.
 
     Example:
         >>> import jax
@@ -55,5 +55,5 @@ class TotalsMetric:
     """
 
     def merge(self, other: Self) -> Self:
-        """The metric of both sets of examples together."""
+        """Returns the metric of both sets of examples together."""
         return jax.tree.map(merge_totals, self, other)

@@ -1,10 +1,11 @@
-"""Which way a metric is good, by the words of its name."""
+"""Whether lower or higher values of a metric are better, by the words of its name."""
 
 from __future__ import annotations
 
 import re
 
-#: Words in the names of metrics of which less is better; of all others more is assumed to be better.
+#: Words in the names of metrics whose lower values are better. For all other metrics, higher values are assumed to be
+#: better.
 _LESS = re.compile(
     "brier|cer|cosh|crossentropy|deviance|divergence|ece|entropy|errors?|hinge|logloss|loss|losses|mae|mape|mse|msle|"
     "nll|perplexity|rmse|rmsle|smape|wer"
@@ -13,7 +14,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def less_is_better(metric: str) -> bool:
-    """Whether the name of a metric says that it measures what is wrong, such as a loss.
+    """Whether lower values of a metric are better, as for a loss, by its name.
 
     Example:
         >>> [less_is_better(name) for name in ("average_loss", "val/rmse", "MeanSquaredError", "accuracy", "glossary")]

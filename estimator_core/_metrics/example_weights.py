@@ -1,4 +1,4 @@
-"""The mask of a padded batch: which of its rows are examples."""
+"""The mask of a padded batch, which marks the rows that are examples."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _active: ContextVar[_Applied | None] = ContextVar("estimator_core_example_weight
 
 
 def example_weights() -> Array | None:
-    """The mask of the batch that is being computed; None when nothing is padded.
+    """The mask of the current batch; None if it is not padded.
 
     float32 [batch], 1 for an example, 0 for padding.
 
-    The builders in `ec.metrics` apply it by themselves. A loss has to be written with it: only its author knows what it
-    averages over.
+    The functions in `ec.metrics` apply it themselves. A loss must apply it explicitly, because only its author knows
+    what it averages over.
 
     Example:
         >>> import jax.numpy as jnp
@@ -50,7 +50,7 @@ def example_weights() -> Array | None:
 
 
 def mask_for_metrics() -> Array | None:
-    """The same for the builders in `ec.metrics`, which say nothing about the loss."""
+    """The same mask for the functions in `ec.metrics`. Reading it here does not count as use by the loss."""
     applied = _active.get()
     return None if applied is None else applied.mask
 
@@ -59,7 +59,7 @@ def mask_for_metrics() -> Array | None:
 def applying_example_weights(mask: Mask) -> Generator[Callable[[], bool]]:
     """Makes `mask` the value of `example_weights()` inside the block.
 
-    Yields a function that says whether there was a mask that was not requested.
+    Yields a function that returns whether there was a mask that the model did not request.
 
     Args:
         mask: [batch], 1 for an example and 0 for padding, or None.

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Mean(TotalsMetric):
-    """A streaming weighted mean; `mean` and `accuracy` build it.
+    """A streaming weighted mean. `mean` and `accuracy` create it.
 
     Args:
         total: the total of `values * weights`.
-        weight: the total of the weights: a count without weights.
+        weight: the total of the weights, or the number of values without weights.
     """
 
     total: Array
     weight: Array
 
     def compute(self) -> float:
-        """The mean; 0.0 when nothing has any weight, NaN for an infinite one, as in tf.estimator."""
+        """The mean: 0.0 if the total weight is 0, NaN if it is infinite, as in tf.estimator."""
         weight = float(total_value(self.weight))
         value = float(total_value(self.total))
         if math.isinf(weight):
@@ -44,12 +44,12 @@ def mean(values: ArrayLike, weights: ArrayLike | None = None) -> Mean:
     """The mean of all values of the evaluation: `sum(weights * values) / sum(weights)`.
 
     Args:
-        values: any shape, [batch, ...] where batches may be padded. A scalar counts once a batch.
-        weights: a scalar, [batch], [batch, 1] or the shape of `values`. A value of weight 0 is left out, even if it is
+        values: an array of any shape; [batch, ...] if batches may be padded. A scalar counts once per batch.
+        weights: a scalar, [batch], [batch, 1] or the shape of `values`. A value with weight 0 is ignored, even if it is
             not finite.
 
     Raises:
-        ArgumentError: the weights do not fit.
+        ArgumentError: the shape of the weights does not fit the values.
 
     Example:
         >>> import numpy as np
@@ -67,11 +67,11 @@ def mean(values: ArrayLike, weights: ArrayLike | None = None) -> Mean:
 
 
 def accuracy(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The share of predictions that equal their label.
+    """The fraction of predictions that equal their label.
 
     Args:
-        labels: any shape and dtype, [batch, ...] where batches may be padded.
-        predictions: the shape of `labels`; one of the two may have a trailing axis of size 1 more.
+        labels: an array of any shape and dtype; [batch, ...] if batches may be padded.
+        predictions: an array of the same shape. One of the two may have an additional trailing axis of size 1.
         weights: a scalar, [batch], [batch, 1] or the shape of `labels`.
 
     Raises:

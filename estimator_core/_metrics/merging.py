@@ -1,4 +1,4 @@
-"""What the evaluation step does with metrics: it merges them, or hands their arrays to the host."""
+"""How the evaluation step handles metrics: it merges them, or passes their arrays to the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class HostChunk(NamedTuple):
 
 
 class _SameFunction:
-    """Wraps the function of a metric: it is a new object after each trace of model_fn, yet the trees must be equal."""
+    """Wraps the function of a metric, so that trees are equal even though each trace of model_fn creates a new
+    function.
+    """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
@@ -49,21 +51,21 @@ class _SameFunction:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class HostMetric:
-    """A metric of whole arrays; `on_host` builds it.
+    """A metric of whole arrays. `on_host` creates it.
 
-    The evaluation step returns it batch by batch and never accumulates it on the device: merging appends, so its
-    structure grows.
+    The evaluation step returns it batch by batch and never accumulates it on the device, because merging appends
+    arrays.
     """
 
     chunks: tuple[HostChunk, ...]
     function: _SameFunction = field(metadata={"static": True})
 
     def merge(self, other: Self) -> Self:
-        """The arrays of both, in this order."""
+        """Returns the arrays of both, in this order."""
         return type(self)(chunks=self.chunks + other.chunks, function=self.function)
 
     def compute(self) -> float | np.ndarray:
-        """`fn(**arrays)`, each array the concatenation of all batches without their padding."""
+        """Returns `fn(**arrays)`. Each array is the concatenation of all batches without padding."""
         columns = {
             name: np.concatenate([_rows(chunk, name) for chunk in self.chunks]) for name in self.chunks[0].arrays
         }
@@ -75,12 +77,12 @@ def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
     """A metric that `fn` computes on the host from the whole evaluation.
 
     Args:
-        fn: called once, with one numpy array a keyword: all batches in order, padded rows left out. Returns a number or
-            an array.
-        **arrays: [batch, ...]; the trailing axes must be the same in all batches.
+        fn: called once, with one numpy array per keyword: all batches in order, without padded rows. Returns a number
+            or an array.
+        **arrays: [batch, ...] each. The trailing axes must be the same in all batches.
 
     Raises:
-        ArgumentError: no array, an array without a batch axis, or batch axes of different sizes.
+        ArgumentError: there is no array, an array has no batch axis, or the batch axes differ in size.
 
     Example:
         >>> import numpy as np
@@ -117,7 +119,7 @@ def _rows(chunk: HostChunk, name: str) -> np.ndarray:
 
 
 def merge_metrics(accumulated: Mapping[str, Metric], new: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Merges two dictionaries of metrics with the same names; traceable unless one of them is a HostMetric.
+    """Merges two dictionaries of metrics with the same names. Traceable unless one of them is a HostMetric.
 
     Example:
         >>> import numpy as np
@@ -131,7 +133,7 @@ def merge_metrics(accumulated: Mapping[str, Metric], new: Mapping[str, Metric]) 
 
 
 def split_host_metrics(metrics: Mapping[str, Metric]) -> tuple[dict[str, Metric], dict[str, HostMetric]]:
-    """Metrics the device accumulates, and metrics whose arrays the step hands out each batch."""
+    """Splits metrics into those that the device accumulates and those whose arrays the step returns for each batch."""
     on_device: dict[str, Metric] = {}
     on_host: dict[str, HostMetric] = {}
     for name, metric in metrics.items():
@@ -143,7 +145,7 @@ def split_host_metrics(metrics: Mapping[str, Metric]) -> tuple[dict[str, Metric]
 
 
 def compute_metrics(metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """The value of each metric; copies all states from the device at once."""
+    """The value of each metric. All states are copied from the device at once."""
     fetched: dict[str, Metric] = jax.device_get(dict(metrics))
     return {name: metric.compute() for name, metric in fetched.items()}
 
@@ -154,7 +156,7 @@ def check_same_structure(old: Mapping[str, Metric], new: Mapping[str, Metric]) -
     Works on arrays, tracers and `jax.ShapeDtypeStruct`s. HostMetrics may differ in the sizes of their arrays.
 
     Raises:
-        ModelFnError: names the metric, the field and both forms.
+        ModelFnError: something differs. The message names the metric, the field and both forms.
     """
     if missing := set(old) ^ set(new):
         raise ModelFnError(

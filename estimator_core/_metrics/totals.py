@@ -1,13 +1,13 @@
-"""Totals that stay exact however many examples they cover, in any order.
+"""Totals that stay exact for any number of examples, in any order.
 
 A plain float32 sum changes with the order of its terms, with the number of devices and, for scatters on a GPU, from run
 to run. So does a compensated sum inside `lax.reduce`, which XLA may reassociate. The terms are therefore cut into
 integers on a common scale. They add up exactly in any order, and only their sums become floats again.
 
-A total is one array whose first axis has size 2. Its dtype says what it is:
+A total is one array whose first axis has size 2. Its dtype determines its meaning:
 
 - uint32: a count, `low + 2**32 * high`, exact up to 2**64;
-- float32: a sum in two floats, `sum + error`, good to about 44 bits and the same in any order.
+- float32: a sum in two floats, `sum + error`, accurate to about 44 bits and independent of the order.
 
 A plain float32 counter would stop at 2**24 examples.
 """
@@ -38,17 +38,18 @@ _MOST_TERMS = 2**24  # in a program for any batch size
 def exact_sum(
     terms: Array, reduce: Callable[[Array], Array], *, terms_per_sum: int, axes: Sequence[int] | None = None
 ) -> Array:
-    """Sums float32 terms as `reduce` says, to 2**-44 of the largest term.
+    """Sums float32 terms with `reduce`, to 2**-44 of the largest term.
 
     Args:
         terms: float32.
-        reduce: a sum of int32 terms without weights: `jnp.sum` over axes, a segment sum, ...
-        terms_per_sum: the largest number of terms in one sum; a symbolic size, in exports, counts as 2**24.
-        axes: the axes of `terms` that share a scale; None: all. The other axes must broadcast against the result of
-            `reduce`.
+        reduce: an unweighted sum of int32 terms, such as `jnp.sum` over axes or a segment sum.
+        terms_per_sum: the largest number of terms in one sum. A symbolic size (in exports) counts as 2**24.
+        axes: the axes of `terms` that share a scale. None: all axes. The other axes must broadcast against the result
+            of `reduce`.
 
     Returns:
-        float32 [2, *shape of the reduced]: the sum and its rounding error. If a term is not finite, the plain sum.
+        float32 [2, *shape of the result of `reduce`]: the sum and its rounding error. If a term is not finite, the
+        plain sum.
 
     Example:
         >>> import jax.numpy as jnp
@@ -83,7 +84,7 @@ def exact_sum(
 
 
 def add_two_floats(high_a: Any, low_a: Any, high_b: Any, low_b: Any) -> tuple[Any, Any]:
-    """Adds two sums kept in two floats. The rounding error of the high parts goes to the low part.
+    """Adds two sums that are each stored in two floats. The rounding error of the high parts is added to the low part.
 
     Source: Donald Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B.
     """
@@ -111,16 +112,16 @@ def _power_of_two(exponent: Array) -> Array:
 def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Sequence[int] | None = None) -> Array:
     """Sums `values * weights` exactly.
 
-    Booleans and integers (not negative, below 2**32 in the sum of one batch) without weights give a count, everything
-    else a compensated sum.
+    Booleans and integers without weights return a count. They must not be negative, and their sum in one batch must be
+    below 2**32. Everything else returns a compensated sum.
 
     Args:
-        values: any shape. A value whose weight is 0 counts as 0, even if it is not finite.
-        weights: broadcast against `values`; any real dtype.
-        axis: the axis or axes to sum over; None: all.
+        values: an array of any shape. A value with weight 0 counts as 0, even if it is not finite.
+        weights: an array of any real dtype that broadcasts against `values`.
+        axis: the axis or axes to sum over. None: all.
 
     Returns:
-        A total of shape [2, *the axes that stay].
+        A total of shape [2, *remaining axes].
 
     Example:
         >>> import jax.numpy as jnp
@@ -152,12 +153,13 @@ def _exact_total(terms: Array, axes: tuple[int, ...]) -> Array:
 
 
 def bucket_totals(buckets: ArrayLike, size: int, weights: ArrayLike | None = None) -> Array:
-    """Counts (or sums the weights of) the elements that fall into each of `size` buckets, exactly.
+    """Counts the elements in each of `size` buckets, or sums their weights, exactly.
 
     Args:
-        buckets: integers of any shape; one outside [0, size) counts nowhere.
+        buckets: integers of any shape. Values outside [0, size) are ignored.
         size: the number of buckets.
-        weights: the shape of `buckets`; bool (whether to count) or None give a count, float a sum in two floats.
+        weights: an array of the same shape. None or bool (whether to count) returns counts. float returns sums in two
+            floats.
 
     Returns:
         A total of shape [2, size].
@@ -188,7 +190,7 @@ def _bucket_totals(buckets: Array, each: Array, size: int) -> Array:
 
 
 def merge_totals(left: Array, right: Array) -> Array:
-    """Adds two totals of one dtype and shape; pure and traceable.
+    """Adds two totals of the same dtype and shape. Pure and traceable.
 
     Example:
         >>> import jax.numpy as jnp
@@ -217,7 +219,7 @@ def total_value(state: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
     first, second = array[0].astype(np.float64), array[1].astype(np.float64)
     if array.dtype == np.uint32:
         return first + second * 2.0**32
-    # The error term of a sum that is not finite is NaN and says nothing.
+    # The error term of a sum that is not finite is NaN and has no meaning.
     value: np.ndarray[Any, np.dtype[np.float64]] = np.where(np.isfinite(first), first + second, first)
     return value
 

@@ -1,4 +1,4 @@
-"""How the weights of a metric fit its values, and how padding enters."""
+"""Combines the weights of a metric with its values and with padding."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def fit_weights(weights: ArrayLike, shape: tuple[int, ...], *, metric: str) -> A
     [batch], [batch, 1] and [batch, n] all fit values of [batch, n].
 
     Args:
-        weights: a scalar; or the leading axes of `shape`, each of the same size or 1, perhaps with one more axis of
-            size 1.
+        weights: a scalar, or an array with the leading axes of `shape`, each of the same size or 1. One more axis of
+            size 1 may follow.
         shape: the shape of the values.
-        metric: what the error calls the metric.
+        metric: the name of the metric in error messages.
 
     Raises:
         ArgumentError: the weights do not fit.
@@ -43,13 +43,13 @@ def fit_weights(weights: ArrayLike, shape: tuple[int, ...], *, metric: str) -> A
         if all(size in (1, wanted) for size, wanted in zip(array.shape, shape, strict=True)):
             return array
     raise ArgumentError(
-        f"{metric}: weights of shape {given} do not fit values of shape {shape}. Give one weight an example, or one a "
-        "value."
+        f"{metric}: weights of shape {given} do not fit values of shape {shape}. Pass one weight per example "
+        "or per value."
     )
 
 
 def padding_mask(shape: tuple[int, ...], *, metric: str) -> Array | None:
-    """The padded batch's mask, as booleans that broadcast against `shape`; None without padding or for shape ().
+    """The mask of a padded batch, as booleans that broadcast against `shape`; None without padding or for shape ().
 
     Raises:
         ArgumentError: the leading axis is not the batch.
@@ -70,13 +70,13 @@ def _fitted_mask(mask: Array | None, shape: tuple[int, ...], metric: str) -> Arr
 
 
 def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> tuple[Array, bool]:
-    """What every value of a metric counts for: user weights and padding together.
+    """The effective weight of every value of a metric: user weights and padding together.
 
-    Whether counts are exact integers depends on `weights` alone, never on the batch being padded, so the structure of a
-    metric stays the same.
+    Whether counts are exact integers depends only on `weights`, never on padding, so the structure of a metric stays
+    the same.
 
     Returns:
-        weights of exactly `shape`, bool if `weights` is None and float32 otherwise; and whether they are counts.
+        The weights, with exactly `shape`: bool if `weights` is None, otherwise float32. And whether they are counts.
     """
     mask = _fitted_mask(mask_for_metrics(), shape, metric)
     if weights is None:
@@ -88,7 +88,8 @@ def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> 
 
 
 def same_shape(labels: ArrayLike, predictions: ArrayLike, *, metric: str) -> tuple[Array, Array]:
-    """Labels and predictions in one shape: a trailing axis of size 1 on one side only is dropped; nothing is broadcast.
+    """Brings labels and predictions to one shape. A trailing axis of size 1 on only one side is dropped. Nothing is
+    broadcast.
 
     Raises:
         ArgumentError: the shapes differ.

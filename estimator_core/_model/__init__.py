@@ -1,1 +1,1 @@
-"""Variables, the modules that use them, and everything a `model_fn` says while it is traced."""
+"""Variables, the modules that use them, and the outputs that a `model_fn` declares while it is traced."""

@@ -1,4 +1,4 @@
-"""What a model_fn calls for variables of its own: `ec.get_variable`, `ec.set_variable` and related functions."""
+"""Functions for variables in a model_fn: `ec.get_variable`, `ec.set_variable` and related functions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def get_variable(
     The same path, used again in this or another mode, is the same variable.
 
     Args:
-        name: its name in the current variable scope; parts are joined by `/`.
-        shape: its shape; may be left out if `initializer` is an array.
+        name: the name in the current variable scope. Parts are joined by `/`.
+        shape: the shape. It may be omitted if `initializer` is an array.
         initializer: a function of `(key, shape, dtype)` like those of `jax.nn.initializers`, or a numpy array. Default:
             Glorot's uniform initialiser for floating point variables of two or more axes, zeros for all others.
-        dtype: its dtype. Default: float32, or that of the array given as initializer.
+        dtype: the dtype. Default: float32, or the dtype of the array passed as initializer.
         trainable: False for model state, which `set_variable` writes.
 
     Returns:
@@ -32,8 +32,8 @@ def get_variable(
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: the declaration cannot be used or differs from an earlier one of the path, or EVAL or PREDICT
-            requests a variable that the trained state lacks.
+        VariableError: the declaration cannot be used, or differs from an earlier one of the same path. Or EVAL or
+            PREDICT requests a variable that the trained state lacks.
 
     Example:
         >>> def model_fn(features, labels, mode):
@@ -48,7 +48,7 @@ def get_variable(
 
 
 def set_variable(name: str, value: Any) -> None:
-    """Sets a variable of the model state to a new value, from here on and in the next training step.
+    """Sets a variable of the model state to a new value, for the rest of model_fn and the next training step.
 
     In EVAL and PREDICT the new value lasts until the end of model_fn.
 
@@ -71,7 +71,7 @@ def set_variable(name: str, value: Any) -> None:
 
 
 def variable_scope(name: str) -> AbstractContextManager[None]:
-    """Prefixes the names of the variables, modules, keys and outputs used within.
+    """Prefixes the names of variables, modules, keys and outputs inside the block.
 
     Args:
         name: one or more parts joined by `/`.
@@ -87,12 +87,12 @@ def variable_scope(name: str) -> AbstractContextManager[None]:
 
 
 def next_rng_key(name: str = "rng") -> jax.Array:
-    """Returns a random key of this step. Each call returns another key. A resumed run gets the same keys.
+    """Returns a random key of this step. Each call returns a different key. A resumed run gets the same keys.
 
     The key depends on the seed, the step, the variable scope, `name`, and the number of earlier calls with that name.
 
     Args:
-        name: separates keys of one scope, so that a new key leaves the others unchanged.
+        name: separates keys of one scope, so that a new key does not change the others.
 
     Returns:
         A scalar key, like those of `jax.random.key`.

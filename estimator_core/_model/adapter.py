@@ -26,7 +26,7 @@ Trainable: TypeAlias = bool | str | Callable[[str], bool] | None
 
 @runtime_checkable
 class ModuleAdapter(Protocol):
-    """Brings modules of one library into the variable scope.
+    """Connects modules of one library to the variable scope.
 
     Example:
         >>> class Affine:
@@ -60,7 +60,7 @@ class ModuleAdapter(Protocol):
 
     @property
     def library(self) -> str:
-        """The importable module that all its modules need. Until it is imported, the adapter is not queried."""
+        """The Python module that all modules of the library need. The adapter is not queried before it is imported."""
         ...
 
     def handles(self, module: Any) -> bool:
@@ -68,8 +68,8 @@ class ModuleAdapter(Protocol):
         ...
 
     def bind(self, binding: Binding) -> Any:
-        """What `ec.module` returns: the module of `binding`, or what replaces it, with variables of the scope. It is
-        called once a trace.
+        """Returns the result of `ec.module`: the module of `binding`, or a replacement, with variables of the scope. It
+        is called once per trace.
         """
         ...
 
@@ -78,7 +78,7 @@ class ModuleAdapter(Protocol):
 
         Raises:
             VariableError: names or shapes differ.
-            ArgumentTypeError: instances of this library hold no values.
+            ArgumentTypeError: instances of this library do not store values.
         """
         ...
 
@@ -90,9 +90,9 @@ class Binding:
     Args:
         scope: the variable scope.
         path: the module's path.
-        module: the instance: the user's own, or what the factory made.
-        make: makes the module from a random key, if the user passed a factory; None for an instance. A factory that
-            takes `rngs` or `key` has made `module` in this trace. One without arguments has made it on the host.
+        module: the instance, from the user or from the factory.
+        make: makes the module from a random key, if the user passed a factory; None for an instance. A factory with
+            `rngs` or `key` has made `module` in this trace. A factory without arguments has made it on the host.
         made_in_trace: whether `module` was made in this trace.
         trainable: whether a parameter is trained, by its name within the module.
     """
@@ -107,15 +107,15 @@ class Binding:
     def variable(
         self, name: str, shape: Any, dtype: Any, initial: Any, *, trainable: bool = True, sharding: Any = None
     ) -> Any:
-        """The value of a variable of the module, which is declared if it is new.
+        """Returns the value of a variable of the module, and declares the variable if it is new.
 
         Args:
             name: its name within the module.
             shape: its shape.
             dtype: its dtype.
             initial: a function of `(key, shape, dtype)`, or the first value as a concrete array.
-            trainable: False for model state; True leaves it to the user's `trainable=`.
-            sharding: the library's partition annotation, None without one.
+            trainable: False for model state. True: the user's `trainable=` decides.
+            sharding: the partition annotation of the library; None without one.
         """
         from estimator_core._model.variables import make_spec
 
@@ -130,11 +130,11 @@ class Binding:
         return self.scope.read(make_spec(path, shape, first, dtype, trainable and self.trainable(name), sharding))
 
     def write(self, name: str, value: object) -> None:
-        """The next value of a variable of the model state, by its `name` within the module."""
+        """Sets the next value of a variable of the model state, by its `name` within the module."""
         self.scope.write(f"{self.path}/{name}", value)
 
     def key(self, name: str) -> jax.Array:
-        """A random key of this step, by name within the module."""
+        """Returns a random key of this step, by name within the module."""
         return self.scope.key(f"{self.path}/{name}")
 
     def tensor(self, name: str, value: object) -> None:
@@ -157,7 +157,7 @@ def trainable_rule(trainable: Trainable) -> Callable[[str], bool]:
         (True, False)
 
     Raises:
-        ArgumentTypeError: it is neither a truth value nor a regular expression nor a function.
+        ArgumentTypeError: it is not a bool, a regular expression or a function.
     """
     if trainable is None or isinstance(trainable, bool):
         return lambda name: trainable is not False

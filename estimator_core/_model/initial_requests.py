@@ -1,4 +1,4 @@
-"""First values that are requested inside model_fn."""
+"""Initial values that model_fn requests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Declared:
     """The variables of a model at one point of model_fn.
 
     Attributes:
-        variables: those that model_fn has requested so far, by path and in that order.
-        fresh: whether first values will be computed for them. Where they will not, because a checkpoint has the values
-            or a compiled step has them, sources need no longer exist: read nothing.
+        variables: the variables that model_fn has requested so far, by path and in order.
+        fresh: whether initial values will be computed for them. If not, because a checkpoint or a compiled step has the
+            values, sources may no longer exist and must not be read.
     """
 
     variables: Mapping[str, VariableSpec]
@@ -26,10 +26,10 @@ class Declared:
 
 
 def declared_variables(called: str = "ec.model.declared_variables") -> Declared:
-    """The variables that model_fn has asked for so far.
+    """The variables that model_fn has requested so far.
 
     Args:
-        called: how the error calls the function of yours that needs them.
+        called: the name in errors of the function that needs them.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -44,12 +44,13 @@ def declared_variables(called: str = "ec.model.declared_variables") -> Declared:
 
 
 def request_initial_values(source: InitialValues) -> None:
-    """Has first values replaced, once, before the first step of a run without a checkpoint of its own.
+    """Requests that initial values are replaced once, before the first step of a run without its own checkpoint.
 
-    A source asked for later wins; all of them win over `warm_start_from`, and `Scaffold(init_fn=...)` over them.
+    A later request overrides earlier ones. All of them override `warm_start_from`, and `Scaffold(init_fn=...)`
+    overrides them.
 
     Args:
-        source: asked for the values after model_fn has returned, with all variables there are by then.
+        source: provides the values. It is called after model_fn has returned, with all its variables.
 
     Raises:
         ModelFnError: called outside model_fn.

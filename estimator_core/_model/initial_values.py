@@ -1,4 +1,4 @@
-"""The contract of sources that replace first values of variables: a checkpoint of another model, a table of numbers."""
+"""The contract of sources that replace initial values of variables, such as a checkpoint of another model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from estimator_core._model.variables import VariableSpec
 
 @dataclass(frozen=True, kw_only=True)
 class InitialValue:
-    """A first value that replaces another.
+    """A new initial value.
 
     Args:
-        value: an array of the variable's shape and kind of number; its precision is converted.
-        origin: where it comes from, in the words of the log.
-        remark: how it was changed; may be empty.
+        value: an array with the shape and kind of number of the variable. Its precision is converted.
+        origin: its origin, as text for the log.
+        remark: how it was changed, as text. May be empty.
     """
 
     value: np.ndarray
@@ -29,9 +29,9 @@ class InitialValue:
 
 @runtime_checkable
 class InitialValues(Protocol):
-    """Replaces first values by path, before the first step of a run without a checkpoint of its own.
+    """Replaces initial values by path, before the first step of a run without its own checkpoint.
 
-    An Estimator takes one as `warm_start_from`. A function that model_fn calls passes one to
+    Pass it to an Estimator as `warm_start_from`. A function that model_fn calls can pass it to
     `estimator_core.model.request_initial_values`.
 
     Example:
@@ -48,11 +48,11 @@ class InitialValues(Protocol):
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> Mapping[str, InitialValue]:
-        """The values that replace others, by path. Variables that are left out keep theirs.
+        """Returns the new values, by path. Variables without a new value keep theirs.
 
         Args:
             specs: every variable of the model, by path.
-            key: returns the random key of a path, the same in every run with the same seed.
+            key: returns the random key of a path, which is the same in every run with the same seed.
 
         Raises:
             VariableError: the requested values do not fit the variables.
@@ -61,19 +61,19 @@ class InitialValues(Protocol):
 
 
 class ReadsCheckpoints(Protocol):
-    """The members of a component that reads checkpoints of another framework, `Component(reads=...)`.
+    """The members of a component that reads checkpoints of another framework (`Component(reads=...)`).
 
-    With it `warm_start_from`, `init_from_checkpoint` and `load_variables` read such a path by themselves, and a
-    model_dir that holds such a checkpoint and none of ours is refused.
+    `warm_start_from`, `init_from_checkpoint` and `load_variables` then read such a path. A model_dir with only such a
+    checkpoint is refused.
 
     Attributes:
-        title: the framework that writes them, as messages name it.
-        conversion: the command that converts one to a checkpoint of ours, with `{path}` in its place.
+        title: the name of the framework in messages.
+        conversion: the command that converts such a checkpoint to one of this framework, with `{path}` as placeholder.
     """
 
     title: str
     conversion: str
 
     def load(self, path: str, /) -> Mapping[str, np.ndarray]:
-        """Its arrays, by name."""
+        """Returns its arrays, by name."""
         ...

@@ -1,4 +1,4 @@
-"""First values of variables: one small compiled function of their initialisers and of random keys."""
+"""Initial values of variables: one small compiled function of their initialisers and of random keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
 
-# The generator is named, not taken from the configuration: a resumed run must draw the same numbers.
+# The generator is fixed and not taken from the configuration, because a resumed run must draw the same numbers.
 _IMPLEMENTATION = "threefry2x32"
 
 
@@ -120,7 +120,7 @@ class ModuleInitializer:
 
 # The program runs once: on CPU, compiling it in full takes three times as long and returns the same bits.
 _QUICK = {"xla_backend_optimization_level": 1}
-#: Fewer variables of a kind are computed with all others: a program of its own takes longer to compile than they do.
+#: Smaller groups of equal variables are computed with all others, because a separate program takes longer to compile.
 FEWEST_ALIKE = 4
 
 
@@ -129,12 +129,13 @@ def initialize(
 ) -> dict[str, jax.Array]:
     """Computes the first values of variables.
 
-    A value depends on the seed and its variable's path and declaration, not on other variables or their order.
+    A value depends on the seed and on the path and declaration of its variable, but not on other variables or their
+    order.
 
     Args:
         specs: the variables, by path.
-        seed: the random seed of the run; 64 bits count.
-        out_shardings: a sharding for each path; None leaves everything on the default device.
+        seed: the random seed of the run, of which 64 bits are used.
+        out_shardings: a sharding for each path. None: everything is on the default device.
 
     Returns:
         The values by path, in the order of `specs`.

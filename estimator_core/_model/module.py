@@ -1,4 +1,4 @@
-"""`ec.module`: modules of neural-network libraries in the variable scope, plain functions, and unknown ones."""
+"""`ec.module`: connects modules of neural-network libraries, and plain functions, to the variable scope."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class FunctionAdapter:
-    """Runs a function in the variable scope of its name; called again, it uses the same variables."""
+    """Runs a function in the variable scope of its name. Further calls use the same variables."""
 
     name = "function"
     library = "builtins"
@@ -45,26 +45,26 @@ class FunctionAdapter:
         return in_scope
 
     def write_back(self, module: object, values: Mapping[str, object]) -> None:
-        """Refused: a function holds no values.
+        """Refused, because a function has no values.
 
         Raises:
             ArgumentTypeError: always.
         """
         raise ArgumentTypeError(
-            "A function holds no values to load into. Read them with estimator.get_variable_value(name)."
+            "A function has no values to load into. Read them with estimator.get_variable_value(name)."
         )
 
 
 def refuse_without_package(thing: object) -> None:
-    """Refuses what belongs to a library whose adapter comes with a known package that is not in use.
+    """Refuses a module of a library whose adapter is in a known package that is not in use.
 
     Raises:
-        ArgumentTypeError: it names the package.
+        ArgumentTypeError: the adapter is missing. The message names the package.
     """
     from estimator_core._plugins import plugins_in_use
 
     plugins = plugins_in_use()
-    # An adapter is called like a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
+    # The name of an adapter is a part of the path of its library: `nnx` for flax.nnx, `keras` for keras.src.models.
     parts = {part for type_ in _types_of(thing) for part in type_.__module__.split(".")}
     for name in _absent_adapters(plugins):
         if name in parts:
@@ -74,7 +74,7 @@ def refuse_without_package(thing: object) -> None:
 
 
 def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
-    """The error of something that no adapter knows; `adapters` are the names of those that were asked."""
+    """The error for an object that no adapter handles. `adapters` are the names of the queried adapters."""
     from estimator_core._plugins import plugins_in_use
     from estimator_core._plugins.explain import known_distribution
 
@@ -101,7 +101,7 @@ def _type_name(thing: object) -> str:
 
 
 def _types_of(made: object) -> Iterator[type]:
-    """The classes a module is made of; some libraries give a module together with its state, as a tuple."""
+    """The classes of a module. Some libraries return a module and its state as a tuple."""
     for one in made if isinstance(made, tuple) else (made,):
         yield from type(one).__mro__
 
@@ -120,20 +120,20 @@ def module(
     reuse: bool = False,
     adapters: AdapterLookup | None = None,
 ) -> Any:
-    """Brings a module of a neural-network library into the variable scope.
+    """Connects a module of a neural-network library to the variable scope.
 
-    The module is then used in the way of its library. Its parameters are variables under `name`. Its other arrays
-    (batch statistics, buffers) are model state. Random keys change with the step. Sown values become named tensors.
+    Use the module as its library defines. Its parameters are variables under `name`. Its other arrays (batch
+    statistics, buffers) are model state. Random keys change with the step. Sown values become named tensors.
 
     Args:
         factory_or_module: a class or function that makes the module, without arguments or with `rngs` (an `nnx.Rngs`)
-            or `key` (a key of `jax.random`); or a module made outside model_fn, which supplies the first values and
-            never changes; or a plain function of the inputs that calls `ec.get_variable`.
-        name: its name in the current variable scope.
-        trainable: which parameters are trained: all (default) or none, a regular expression of the whole name within
-            the module, or a function of that name.
-        reuse: whether to return the module that has this name already, if there is one.
-        adapters: returns the adapters to query; default: those of the installed plugins.
+            or `key` (a key of `jax.random`). Or a module made outside model_fn, which supplies the initial values and
+            never changes. Or a plain function of the inputs that calls `ec.get_variable`.
+        name: the name in the current variable scope.
+        trainable: the parameters to train: all (default) or none, a regular expression that matches the whole name
+            within the module, or a function of that name.
+        reuse: whether to return an existing module with this name.
+        adapters: returns the adapters to query. Default: those of the installed plugins.
 
     Returns:
         Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
@@ -141,8 +141,8 @@ def module(
 
     Raises:
         ModelFnError: called outside model_fn.
-        VariableError: the name is taken, or the module cannot be used. The message says what to do.
-        ArgumentTypeError: no adapter knows such a module, or the factory takes other arguments.
+        VariableError: the name is taken, or the module cannot be used. The message contains the remedy.
+        ArgumentTypeError: no adapter handles the module, or the factory requires other arguments.
 
     Example:
         >>> from flax import nnx  # its adapter comes with estimator-modules
@@ -167,7 +167,7 @@ def module(
     made = factory_or_module
     adapter = _adapter_of(made, lookup)
     if adapter is None:
-        # Otherwise callable modules would pass for functions of inputs, and their values for constants.
+        # Otherwise callable modules would be treated as functions of inputs, and their values as constants.
         refuse_without_package(made)
         factory = factory_of(factory_or_module)
         if factory is not None:
@@ -198,14 +198,14 @@ def write_back(
     """Loads the values of a module into an instance outside of model_fn.
 
     Args:
-        instance: a module of the structure that `ec.module(..., name=name)` was given; changed in place.
+        instance: a module with the structure of the one passed to `ec.module(..., name=name)`. It is changed in place.
         values: variables and model state, by path; those not under `name` are ignored.
         name: the module's path.
-        adapters: as in `module`.
+        adapters: see `module`.
 
     Raises:
         VariableError: there are no values under `name`, or names or shapes differ.
-        ArgumentTypeError: no adapter knows such a module, or its library keeps no values in instances.
+        ArgumentTypeError: no adapter handles the module, or its library does not store values in instances.
     """
     lookup = adapters or _plugin_adapters
     adapter = _adapter_of(instance, lookup)
@@ -220,10 +220,10 @@ def write_back(
 
 
 def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """The adapter that handles a module. If a plugin takes a plain function before the core, this is logged.
+    """The adapter that handles a module. If a plugin handles a plain function instead of the core, this is logged.
 
     Raises:
-        VariableError: several plugins take the module, and nothing says which of them goes first.
+        VariableError: several plugins handle the module, and nothing decides between them.
     """
     plain = inspect.isroutine(thing) or isinstance(thing, functools.partial)
     asked = _first_ones() if plain and lookup is _plugin_adapters else lookup()
@@ -233,8 +233,8 @@ def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
         if len(first) != 1:
             names = ", ".join(repr(one.name) for one in (first or found).values())
             raise VariableError(
-                f"The adapters {names} take the module {type(thing).__qualname__}. Block the plugin of all but one, or "
-                "let the policy override an adapter."
+                f"The adapters {names} all handle the module {type(thing).__qualname__}. Block the plugins of all but "
+                "one, or let the policy override an adapter."
             )
         (taken,), others = first.values(), [one.name for kind, one in found.items() if kind not in first]
         _log.info("ec.module: the adapter %r takes %s, before %s", taken.name, type(thing).__qualname__, others)
@@ -265,5 +265,6 @@ def _plugin_adapters() -> Iterator[ModuleAdapter]:
         try:
             yield plugins.get("adapter", name)()
         except PluginError as error:
-            # Other libraries' modules still work. A module of this library is refused as unknown, after this line.
+            # Modules of other libraries still work. A module of this library is refused as unknown, after this log
+            # line.
             _log.warning("The module adapter %r is left out: %s", name, error)

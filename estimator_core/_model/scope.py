@@ -1,4 +1,4 @@
-"""The variable scope, which the functions in a model_fn (`ec.get_variable`, `ec.module`, `ec.summary`) work on.
+"""The variable scope, which functions in a model_fn (`ec.get_variable`, `ec.module`, `ec.summary`) use.
 
 There are two kinds. While *declaring* (the abstract discovery trace), variables are recorded and read as zeros. While
 *applying* (every real trace), they have the given values.
@@ -34,7 +34,7 @@ class Output:
     """A named value that the step returns in addition to the spec.
 
     Args:
-        kind: what hooks may do with it.
+        kind: the kind of output for hooks.
         value: a traced array; a string if `kind` is "text".
     """
 
@@ -331,12 +331,13 @@ def applying(
 
 @contextlib.contextmanager
 def nested_scope() -> Generator[None]:
-    """Within, model_fn may call its model again, also inside `jax.grad` and `jax.lax.scan`.
+    """Inside the block, model_fn may call its model again, also inside `jax.grad` and `jax.lax.scan`.
 
-    The calls use the variables that the model has declared so far. What they write, name or summarise is dropped.
+    The calls use the variables that the model has declared so far. Their writes, named tensors and summaries are
+    dropped.
 
     Raises:
-        ModelFnError: it is called outside of model_fn.
+        ModelFnError: called outside model_fn.
 
     Example:
         >>> from estimator_core._model.access import get_variable
@@ -360,7 +361,7 @@ def active_scope(called: str) -> Scope:
     """The current scope.
 
     Raises:
-        ModelFnError: it is called outside of model_fn.
+        ModelFnError: called outside model_fn.
     """
     scope = _active.get()
     if scope is None:

@@ -1,4 +1,4 @@
-"""Compiled programs that all Estimators of a process share, and what makes two traced programs the same one."""
+"""Compiled programs that all Estimators of a process share, and the test whether two traced programs are equal."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDev
 
 from estimator_core._types import PyTree
 
-#: A part of a jaxpr: jax names the types of few.
+#: A part of a jaxpr. jax has types for only a few of them.
 _Part: TypeAlias = Any
 
-#: The equations and the bytes of constants up to which a program is looked at.
+#: The largest numbers of equations and of bytes of constants of a program that is compared.
 _MOST_EQUATIONS, _MOST_BYTES = 4000, 1 << 22
-#: Their rules of derivatives are functions, which a program that is compiled no longer asks.
+#: Their derivative rules are functions, which a compiled program no longer uses.
 _DERIVED = ("custom_jvp_call", "custom_vjp_call", "custom_lin")
 
 
 class _UnknownError(Exception):
-    """The program holds something that cannot be compared."""
+    """The program contains something that cannot be compared."""
 
 
 class _Digest:
@@ -40,7 +40,7 @@ class _Digest:
         return self._hash.digest()
 
     def program(self, found: _Part) -> None:
-        """Adds a program, those within it included."""
+        """Adds a program, including the programs inside it."""
         jaxpr, numbers = getattr(found, "jaxpr", found), dict[object, int]()
         self._equations += len(jaxpr.eqns)
         if jaxpr.effects or self._equations > _MOST_EQUATIONS:
@@ -108,7 +108,7 @@ class _Digest:
 
 
 def _needed(jaxpr: _Part) -> list[_Part]:
-    """The equations that the results need. A number that no result needs makes no other program."""
+    """The equations that the results need. A number that no result needs does not make programs different."""
     wanted = {variable for variable in jaxpr.outvars if not isinstance(variable, Literal)}
     found: list[_Part] = []
     for equation in reversed(jaxpr.eqns):
@@ -119,12 +119,13 @@ def _needed(jaxpr: _Part) -> list[_Part]:
 
 
 def program_key(traced: _Part) -> bytes | None:
-    """A digest that two traced programs share only if they compute the same; None: this one cannot be compared.
+    """A digest that is equal only if two traced programs compute the same; None if the program cannot be compared.
 
-    Programs of thousands of equations, of large constants, and those that call the host or hold functions are not.
+    Programs with thousands of equations or large constants, and those that call the host or contain functions, cannot
+    be compared.
 
     Args:
-        traced: what `jax.jit(function).trace(...)` returned.
+        traced: the result of `jax.jit(function).trace(...)`.
 
     Example:
         >>> a, b, c = (jax.jit(lambda x, by=by: x * by).trace(1.0) for by in (2.0, 2.0, 3.0))
@@ -139,9 +140,9 @@ def program_key(traced: _Part) -> bytes | None:
     return digest.value()
 
 
-#: Programs that are kept; the one that was asked for longest ago goes first.
+#: The largest number of stored programs. The least recently used one is removed first.
 _MOST = 64
-#: Calls with other shapes after which a program leaves them, and its own, to `jax.jit`.
+#: The number of calls with other shapes after which a function uses `jax.jit` for all its calls.
 _PATIENCE = 16
 
 _known: OrderedDict[object, PyTree] = OrderedDict()
@@ -149,13 +150,13 @@ _lock = threading.Lock()
 
 
 class SharedJit:
-    """`jax.jit(function)`, whose first program is that of another function where both trace to the same one.
+    """`jax.jit(function)`, whose first program is shared with another function if both trace to the same program.
 
-    The trials of a sweep, the runs of a population and the folds of a cross-validation have an Estimator each. Their
-    functions differ, their programs do not. Tracing is what tells; it is done for each function.
+    Each trial of a sweep, run of a population and fold of a cross-validation has its own Estimator. Their functions
+    differ, but their programs do not. Only tracing shows this, so each function is traced.
 
     Args:
-        function: takes arrays by position.
+        function: a function of positional arrays.
         options: of `jax.jit`.
 
     Example:
@@ -187,8 +188,8 @@ class SharedJit:
         return self._jit(*args)
 
     def direct(self, *args: PyTree) -> Callable[..., PyTree]:
-        """What to call in a long loop, without running it: `jax.jit` itself, the quickest, where no other function with
-        this program has been compiled before; then others may share it.
+        """The function to call in a long loop, without running it. It is `jax.jit` itself, which is fastest, if no
+        other function with this program has been compiled before. Others may then share the program.
         """
         if not self._asked:
             self._asked = True
@@ -196,15 +197,15 @@ class SharedJit:
         return self._jit if self.compiled is None else self
 
     def trace(self, *args: PyTree) -> PyTree:
-        """As that of `jax.jit`."""
+        """See `jax.jit`."""
         return self._jit.trace(*args)
 
     def lower(self, *args: PyTree) -> PyTree:
-        """As that of `jax.jit`."""
+        """See `jax.jit`."""
         return self._jit.lower(*args)
 
     def _found(self, args: tuple[PyTree, ...], *, alone: bool = False) -> PyTree:
-        """The compiled program for these arguments; None: it is not shared, or the first of its kind is `alone`."""
+        """The compiled program for these arguments; None if it is not shared, or the first of its kind is `alone`."""
         config: PyTree = jax.config
         leaves, structure = jax.tree.flatten(args)
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
@@ -230,7 +231,7 @@ class SharedJit:
 
 
 def _keep(key: object, compiled: PyTree) -> None:
-    """Keeps a program, or the note that it has been asked for, as the newest."""
+    """Stores a program, or the note that it was requested, as the newest entry."""
     _known[key] = compiled
     _known.move_to_end(key)
     while len(_known) > _MOST:
@@ -243,10 +244,11 @@ _MOST_WRITTEN = 1 << 20
 
 
 def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
-    """`jax.jit(function)(*args)` on one device, for a function that is called once, as for an optimizer's first slots.
+    """`jax.jit(function)(*args)` on one device, for a function that is called once, such as the one for the first slots
+    of an optimizer.
 
-    Its program holds neither results that are numbers nor smaller arrays of one number. So functions that differ in
-    these alone share it, and where nothing else is left, there is none.
+    Its program does not compute results that are constant numbers or small arrays of one number. So functions that
+    differ only in these share a program, and if nothing else is left, no program is needed.
 
     Example:
         >>> rate = 0.1
@@ -283,19 +285,19 @@ def _is_number(operand: object) -> bool:
 
 
 def _is_plain(aval: Any) -> bool:
-    """Whether numpy can write such an array. Results of a weak type would lose it."""
+    """Whether numpy can create such an array. Results with a weak type would lose it."""
     return isinstance(aval.dtype, np.dtype) and not aval.weak_type and aval.size * aval.dtype.itemsize <= _MOST_WRITTEN
 
 
 def _whole(array: jax.Array) -> Sharding:
-    """Where `jax.jit` leaves the results that do not depend on an array: on its devices, not in the host's memory."""
+    """The place of results of `jax.jit` that do not depend on an array: on its devices, not in host memory."""
     if isinstance(array.sharding, NamedSharding):
         return NamedSharding(array.sharding.mesh, PartitionSpec())
     return _of_the_mesh() or SingleDeviceSharding(*array.devices())
 
 
 def _mesh() -> Mesh | None:
-    """The current mesh with its devices; None where there is none, and within a trace, which does not know them."""
+    """The current mesh with its devices; None without a mesh, and inside a trace, which does not know the devices."""
     try:
         mesh = jax.sharding.get_mesh()
     except ValueError:
@@ -313,10 +315,10 @@ def _full(aval: Any, value: object, place: Sharding | None) -> jax.Array:
 
 
 def _leaks(traced: PyTree, arguments: int) -> bool:
-    """Whether a function uses a value of another trace, which jax makes one more input of its program."""
+    """Whether a function uses a value of another trace. jax makes it a further input of the program."""
     return len(traced.jaxpr.jaxpr.invars) != arguments
 
 
 def forget_shared() -> None:
-    """Compiles everything again, for tests that count."""
+    """Forgets all programs, for tests that count compilations."""
     _known.clear()

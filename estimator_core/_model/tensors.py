@@ -13,7 +13,7 @@ def tensor(name: str, value: object) -> jax.Array:
     """Names an array, so that hooks can request it.
 
     Args:
-        name: its name; the variable scope under way is put before it.
+        name: its name; the current variable scope is its prefix.
         value: an array.
 
     Returns:
@@ -35,7 +35,7 @@ def scalar(name: str, value: object) -> None:
     """Adds a number to the outputs of the step and to the event file.
 
     Args:
-        name: its tag; the variable scope under way is put before it.
+        name: its tag; the current variable scope is its prefix.
         value: a number, an array of one element.
 
     Raises:
@@ -58,14 +58,14 @@ def scalar(name: str, value: object) -> None:
 
 
 def histogram(name: str, values: object) -> None:
-    """Adds an array to the outputs of the step; its distribution goes to the event file.
+    """Adds an array to the outputs of the step, and its distribution to the event file.
 
     Args:
-        name: its tag; the variable scope under way is put before it.
+        name: its tag; the current variable scope is its prefix.
         values: an array of numbers, of any shape.
 
     Raises:
-        ModelFnError: as `scalar`.
+        ModelFnError: see `scalar`.
 
     Source: `tf.compat.v1.summary.histogram`.
     """
@@ -76,13 +76,13 @@ def image(name: str, images: object, max_outputs: int = 3) -> None:
     """Adds images to the outputs of the step and to the event file.
 
     Args:
-        name: its tag; the variable scope under way is put before it.
+        name: its tag; the current variable scope is its prefix.
         images: `[height, width, channels]` or `[batch, height, width, channels]`, uint8 or floats in [0, 1]; 1, 3 or 4
             channels.
-        max_outputs: how many of the batch to keep.
+        max_outputs: the largest number of images per batch.
 
     Raises:
-        ModelFnError: as `scalar`, or the shape is not that of images.
+        ModelFnError: see `scalar`, or the shape is not that of images.
 
     Source: `tf.compat.v1.summary.image`.
     """
@@ -97,14 +97,14 @@ def image(name: str, images: object, max_outputs: int = 3) -> None:
 
 
 def text(name: str, value: str) -> None:
-    """Adds a text to the event file. It cannot depend on the batch: model_fn sees no strings.
+    """Adds a text to the event file. It cannot depend on the batch, because model_fn does not receive strings.
 
     Args:
-        name: its tag; the variable scope under way is put before it.
+        name: its tag; the current variable scope is its prefix.
         value: the text.
 
     Raises:
-        ModelFnError: as `scalar`, or the value is not a string.
+        ModelFnError: see `scalar`, or the value is not a string.
 
     Source: `tf.compat.v1.summary.text`.
     """

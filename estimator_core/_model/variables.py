@@ -1,4 +1,4 @@
-"""The record of a variable: its name, its shape, its first value, and the dtype it is computed in."""
+"""The record of a variable: its name, shape, initial value, and the dtype of the computation."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class VariableSpec:
         shape: its shape.
         dtype: its dtype, as JAX stores it.
         initializer: a function of `(key, shape, dtype)` that returns the first value, or that value as a host array.
-        trainable: whether it is differentiated; the others are model state, written by `set_variable`.
-        sharding: the partition spec from the module's author (one entry per axis), None without one.
-        memory: the kind of memory that holds it and its optimizer slots, as JAX names it; None: the device's own.
+        trainable: whether it is differentiated. Other variables are model state, which `set_variable` writes.
+        sharding: the partition spec from the author of the module (one entry per axis); None without one.
+        memory: the kind of memory for it and its optimizer slots, as named by JAX. None: the default memory of the
+            device.
 
     Example:
         >>> import jax
@@ -55,7 +56,7 @@ class VariableSpec:
         return f"{self.name}: {self.dtype.name}[{shape}], {'trainable' if self.trainable else 'model state'}"
 
     def same_kind(self, other: VariableSpec) -> bool:
-        """Whether both describe arrays that can stand for each other."""
+        """Whether both describe interchangeable arrays."""
         return (self.shape, self.dtype, self.trainable) == (other.shape, other.dtype, other.trainable)
 
     @property
@@ -102,7 +103,7 @@ def make_spec(
 
 
 def check_path(name: object) -> None:
-    """Refuses what cannot be a variable's path.
+    """Refuses an invalid variable path.
 
     Raises:
         VariableError: it is not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
@@ -168,7 +169,7 @@ def _check_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def _check_dtype(name: str, dtype: object) -> np.dtype[Any]:
     try:
-        # float64 and int64 become what JAX stores while x64 is off.
+        # float64 and int64 become the dtypes that JAX stores while x64 is off.
         return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
     except TypeError as error:
         raise VariableError(
@@ -205,9 +206,9 @@ _active: ContextVar[np.dtype[Any] | None] = ContextVar("estimator_core_compute_d
 
 @contextlib.contextmanager
 def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
-    """Gives trainable float32 variables out in another dtype; None leaves them as they are.
+    """Returns trainable float32 variables in another dtype. None leaves them unchanged.
 
-    Differentiation goes through the conversion, so gradients come out in the variables' own dtype.
+    Differentiation includes the conversion, so gradients have the original dtype of the variables.
     """
     token = _active.set(dtype)
     try:
@@ -217,8 +218,8 @@ def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
 
 
 def as_computed(spec: VariableSpec, value: Any) -> Any:
-    """A variable's value as model_fn gets it; model state, such as running statistics, keeps its precision, and so does
-    what is outside the device's memory.
+    """The value of a variable for model_fn. Model state, such as running statistics, and variables outside the device
+    memory keep their precision.
     """
     kept = not spec.trainable or spec.memory is not None
     return value if kept else reduced(value, _active.get())

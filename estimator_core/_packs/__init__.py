@@ -1,1 +1,1 @@
-"""Packs: one object a process with raw arrays, written straight from memory and read in parts."""
+"""Packs: one object per process with raw arrays, written directly from memory and read in parts."""

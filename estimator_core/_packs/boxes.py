@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 #: (start, stop) along each axis.
 Box: TypeAlias = tuple[tuple[int, int], ...]
-#: The bytes that one checksum covers, at most; only a single element may be larger.
+#: The largest number of bytes per checksum. Only a single element may be larger.
 CHUNK_BYTES = 8 << 20
 
 
 def shape_of(box: Box) -> tuple[int, ...]:
-    """How many elements a box has along each axis."""
+    """The number of elements of a box along each axis."""
     return tuple(stop - start for start, stop in box)
 
 
 def whole(shape: Sequence[int]) -> Box:
-    """The box that is all of an array."""
+    """The box of a whole array."""
     return tuple((0, size) for size in shape)
 
 
@@ -36,14 +36,14 @@ def common(a: Box, b: Box) -> Box | None:
 
 
 def slices(box: Box, of: Box) -> tuple[slice, ...]:
-    """Where a box lies in the array that holds the box `of`."""
+    """The slices of a box in the array of the box `of`."""
     return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in zip(box, of, strict=True))
 
 
 def chunks(shape: Sequence[int], itemsize: int) -> Iterator[Box]:
-    """The boxes of an array, in the order of its bytes, that have a checksum each.
+    """The boxes of an array that each have a checksum, in the order of its bytes.
 
-    Each is contiguous in C order: some rows; of rows that are too large, some of their rows.
+    Each is contiguous in C order: some rows, or parts of rows that are too large.
 
     Example:
         >>> list(chunks((5, 1 << 20), 4))

@@ -1,4 +1,4 @@
-"""A pack as a manifest names it."""
+"""The entry of a pack in a manifest."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MAX_SIZE = 1 << 62
 
 @dataclass(frozen=True, kw_only=True)
 class PackEntry:
-    """A pack as the manifest names it.
+    """The entry of a pack in the manifest.
 
     Args:
         name: the name of the object, next to the manifest.
         bytes: its size.
-        index: how many of these bytes, at the end, are the index and the footer.
+        index: the number of bytes of index and footer, at the end.
         sha256: the digest of the index and the footer, whose checksums cover all other bytes.
     """
 
@@ -42,13 +42,13 @@ class PackEntry:
         """The inverse of `to_json`.
 
         Raises:
-            ValueError: it cannot be an entry.
+            ValueError: it is not a valid entry.
         """
         found = PackEntry(**entry)
         if not (_NAME.fullmatch(found.name) and is_size(found.bytes) and is_size(found.index)):
             raise ValueError(f"{str(entry)[:200]} is not a pack")
         if not FOOTER_BYTES < found.index <= min(found.bytes, MAX_INDEX_BYTES) or not isinstance(found.sha256, str):
-            raise ValueError(f"{str(entry)[:200]} has an index that cannot be")
+            raise ValueError(f"{str(entry)[:200]} has an impossible index")
         return found
 
 
@@ -58,7 +58,7 @@ def pack_name(process: int) -> str:
 
 
 def base_name(process: int) -> str:
-    """The name of the pack of a full save, over which the later writes of a process are laid."""
+    """The name of the pack of a full save, to which later incremental saves of a process apply."""
     return f"base-{process}{PACK_SUFFIX}"
 
 

@@ -1,4 +1,4 @@
-"""Reading parts of arrays out of packs: only the chunks that are needed, in parallel, each one verified."""
+"""Reads parts of arrays from packs. Only the required chunks are read, in parallel, and each one is verified."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from estimator_core._packs.packs import Packs
 from estimator_core._storage.local import block
 from estimator_core.errors import CheckpointCorruptError
 
-#: Reads at once; each holds about one chunk.
+#: The number of parallel reads, each of about one chunk.
 _THREADS = 4
-#: Bytes between two chunks that are read along rather than asked for apart.
+#: The largest gap in bytes between two chunks that are read together.
 _GAP = 64 << 10
 
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
 #: How far into a block of memory an array begins.
 _OFF = 16
-#: Takes the elements of a chunk.
+#: Receives the elements of a chunk.
 _Taker = Callable[[np.ndarray], None]
 
 
 class InPacks(Protocol):
-    """An array that lies in packs."""
+    """An array in packs."""
 
     @property
     def packs(self) -> Packs:
-        """Where it lies."""
+        """The packs of the array."""
         ...
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of all of it."""
+        """The shape of the whole array."""
         ...
 
     @property
     def dtype(self) -> np.dtype:
-        """Of its elements."""
+        """The dtype of its elements."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class InPacks(Protocol):
 
     @property
     def deltas(self) -> Sequence[LaidOver]:
-        """Rows that are laid over the pieces."""
+        """Changed rows that replace rows of the pieces."""
         ...
 
 
@@ -66,7 +66,7 @@ class LaidOver(Protocol):
 
     @property
     def place(self) -> Box:
-        """Of the piece."""
+        """The place of the piece."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class LaidOver(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Chunk:
-    """A chunk that is needed, and who takes it."""
+    """A required chunk, and the functions that use it."""
 
     packs: Packs
     pack: str
@@ -97,7 +97,7 @@ class _Chunk:
 def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
     """Reads a part of each array.
 
-    Host memory: what is returned, and about a chunk for each of four threads.
+    It needs host memory for the result, and for about one chunk in each of four threads.
 
     Raises:
         CheckpointCorruptError: a chunk is not what was saved; names item, path and place.

@@ -1,4 +1,4 @@
-"""The index of a pack: the place of each piece, and its checksums. It is read with strict bounds, whoever wrote it."""
+"""The index of a pack: the place and checksums of each piece. Reading it enforces strict bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError
 ALIGNMENT = 64
 #: Version of a pack's layout.
 PACK_FORMAT = 1
-#: Most pieces, longest line, most axes, longest names: more is refused before it takes memory.
+#: Limits for pieces, line length, axes and names. Larger values are refused before they use memory.
 MAX_PIECES, MAX_LINE, MAX_AXES, MAX_NAME = 1 << 18, 1 << 20, 32, 4096
 _FOOTER = struct.Struct("<8sQQI4x")
 _MAGIC = b"ECPACK01"
@@ -39,9 +39,9 @@ class Piece:
         item, path: those of the array.
         dtype: name of the stored dtype.
         shape: the shape of the whole array.
-        place: which part of it this is.
+        place: the part of the array.
         offset: the offset of its first byte in the pack.
-        crc32: the checksum of each of its `chunks`, in eight hexadecimal digits; the last one covers the zeros up to
+        crc32: the checksum of each of its `chunks`, in eight hexadecimal digits. The last one covers the zeros up to
             the next piece.
     """
 
@@ -65,7 +65,7 @@ class Piece:
 
     @property
     def end(self) -> int:
-        """Where the next piece begins."""
+        """The offset of the next piece."""
         return aligned(self.offset + self.bytes)
 
     def chunks(self) -> Iterator[tuple[Box, int, int, str]]:
@@ -90,7 +90,7 @@ def aligned(offset: int) -> int:
 
 
 def write_index(pieces: Sequence[Piece]) -> bytes:
-    """Index and footer of a pack that holds these pieces.
+    """The index and footer of a pack with these pieces.
 
     Raises:
         CheckpointError: the index is larger than readers accept.
@@ -120,7 +120,7 @@ def read_index(where: str, entry: PackEntry, tail: bytes) -> list[Piece]:
         tail: index and footer.
 
     Raises:
-        CheckpointCorruptError: they are not what was written, or could not have been.
+        CheckpointCorruptError: index or footer were altered, or are invalid.
     """
     try:
         if hashlib.sha256(tail).hexdigest() != entry.sha256:
@@ -147,7 +147,7 @@ def _pieces(entry: PackEntry, tail: bytes) -> Iterator[Piece]:
     for _ in range(head["pieces"]):
         piece = _piece(_line(lines))
         if piece.offset != at or piece.end > begin:
-            raise ValueError(f"{piece.item} {piece.path!r} is not where it must be")
+            raise ValueError(f"{piece.item} {piece.path!r} is in the wrong place")
         counted = sum(1 for _ in itertools.islice(chunks(shape_of(piece.place), piece.itemsize), len(piece.crc32) + 1))
         if counted != len(piece.crc32):
             raise ValueError(f"{piece.item} {piece.path!r} has {len(piece.crc32)} checksums")
@@ -174,17 +174,17 @@ def _piece(entry: dict[str, Any]) -> Piece:
     if not all(isinstance(text, str) and len(text) <= MAX_NAME for text in (item, path, dtype)):
         raise ValueError("a name is not a text, or too long")
     if not (isinstance(shape, list) and isinstance(place, list) and len(shape) == len(place) <= MAX_AXES):
-        raise ValueError(f"{item} {path!r} has a shape that cannot be")
+        raise ValueError(f"{item} {path!r} has an impossible shape")
     for size, bounds in zip(shape, place, strict=True):
         if not (is_size(size) and isinstance(bounds, list) and len(bounds) == 2 and all(map(is_size, bounds))):
-            raise ValueError(f"{item} {path!r} has a shape that cannot be")
+            raise ValueError(f"{item} {path!r} has an impossible shape")
         if not bounds[0] < bounds[1] <= size:
             raise ValueError(f"{item} {path!r} has a place outside of it")
     crcs = entry["crc32"]
     if not (is_size(entry["offset"]) and isinstance(crcs, list)):
         raise ValueError(f"{item} {path!r} has no offset or no checksums")
     if not all(isinstance(crc, str) and _CRC.fullmatch(crc) for crc in crcs):
-        raise ValueError(f"{item} {path!r} has a checksum that is none")
+        raise ValueError(f"{item} {path!r} has an invalid checksum")
     return Piece(
         item=item,
         path=path,

@@ -25,7 +25,7 @@ _away: dict[Path, Ranges] = {}  # by checkpoint of a working copy, which belongs
 
 
 def leave_away(directory: Path, source: Ranges) -> None:
-    """Notes where the packs are that a directory lacks; the keys there are their names."""
+    """Records the storage of the packs that a directory lacks. The keys there are their names."""
     _away[directory.absolute()] = source
 
 
@@ -35,13 +35,13 @@ def is_complete(directory: Path) -> bool:
 
 
 def packs_of(directory: Path) -> Ranges:
-    """Where the packs of a checkpoint are read, by name."""
+    """The storage from which the packs of a checkpoint are read, by name."""
     here, there = LocalStorage(directory), _away.get(directory.absolute())
     return here if there is None else _Either(directory, here, there)
 
 
 class _Either:
-    """This machine, and the store for what is not here."""
+    """The local directory, and the store for packs that are not in it."""
 
     def __init__(self, directory: Path, here: Ranges, there: Ranges) -> None:
         self._directory, self._here, self._there = directory, here, there
@@ -57,10 +57,10 @@ class Packs:
     """The packs of one checkpoint.
 
     Args:
-        storage: where they lie.
-        prefix: what comes before their names; empty, or ends with `/`.
+        storage: the storage of the packs.
+        prefix: the prefix of their names: empty, or with `/` at the end.
         where: the checkpoint, for messages.
-        entries: what the manifest names.
+        entries: the packs in the manifest.
     """
 
     storage: Ranges

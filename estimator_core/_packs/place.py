@@ -1,4 +1,4 @@
-"""Arrays out of packs on the devices of this process: each process reads what its devices hold, and no more."""
+"""Puts arrays from packs on the devices of this process. Each process reads only the parts that its devices need."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from estimator_core._packs.boxes import Box, shape_of, whole
 from estimator_core._packs.fetch import read_boxes
 from estimator_core._packs.stored import StoredArray
 
-#: Bytes in host memory for arrays read together; a larger array is read alone.
+#: Bytes of host memory for arrays that are read together. A larger array is read alone.
 _TOGETHER = 32 << 20
 
 
 def place(
     arrays: Mapping[str, StoredArray], shardings: Mapping[str, Sharding] | None, dtypes: Mapping[str, Any]
 ) -> dict[str, jax.Array]:
-    """The arrays on devices, with any sharding; it need not be the one they were saved with.
+    """Returns the arrays on devices. The sharding may differ from the one at the save.
 
-    Every process reads replicated arrays by itself: they are small where memory matters, and a broadcast would have
-    to wait for the slowest.
+    Every process reads replicated arrays itself. They are small if memory is scarce, and a broadcast would have to wait
+    for the slowest process.
 
     Args:
         arrays: by name.
-        shardings: by name; None: one device.
-        dtypes: by name; an array of another one is converted.
+        shardings: by name. None: one device.
+        dtypes: by name. An array of another dtype is converted.
 
     Raises:
         CheckpointCorruptError: an array is not what was saved.
@@ -83,7 +83,7 @@ def _array(shape: tuple[int, ...], sharding: Sharding | None, parts: dict[Box, n
     left = Counter(_box(index, shape) for index in sharding.addressable_devices_indices_map(shape).values())
 
     def part(index: object) -> np.ndarray:
-        # A device may keep the memory it is given, so no two of them get the same.
+        # A device may keep the memory that it receives, so each device gets its own.
         box = _box(index, shape)
         left[box] -= 1
         return parts[box].copy() if left[box] else parts.pop(box)

@@ -20,11 +20,11 @@ from estimator_core.errors import CheckpointCorruptError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Delta:
-    """Rows of a piece that are laid over it.
+    """Changed rows of a piece.
 
     Args:
         place: the place of the piece.
-        rows: their numbers in the whole array, ascending.
+        rows: the row numbers in the whole array, ascending.
         values: the rows themselves.
     """
 
@@ -67,10 +67,10 @@ Expected = Mapping[str, Mapping[str, tuple[tuple[int, ...], str]]]
 
 
 def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, StoredArray]]:
-    """The arrays that the manifest names, by item and path. Only the indexes are read.
+    """The arrays of the manifest, by item and path. Only the indexes are read.
 
     Raises:
-        CheckpointCorruptError: the packs do not hold each of their elements exactly once.
+        CheckpointCorruptError: the packs do not contain each element exactly once.
         StorageError: an index cannot be read.
     """
     parts: dict[tuple[str, str], list[tuple[str, Piece]]] = {}
@@ -81,7 +81,7 @@ def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, Store
             if not fits or (piece.item, piece.path, piece.place) in own:
                 continue
         elif not fits:
-            raise _damaged(packs, f"{name} holds {piece.item} {piece.path!r}, of which the manifest tells otherwise")
+            raise _damaged(packs, f"{name} holds {piece.item} {piece.path!r}, but the manifest differs")
         else:
             own.add((piece.item, piece.path, piece.place))
         parts.setdefault((piece.item, piece.path), []).append((name, piece))

@@ -1,4 +1,4 @@
-"""Writing a pack straight from host memory: whole pieces, or the rows of them that changed."""
+"""Writes a pack directly from host memory: whole pieces, or only their changed rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class HostPiece:
     """A part of an array, in host memory.
 
     Args:
-        item, path, shape: of the whole array, as it is stored.
+        item, path, shape: those of the whole array, as stored.
         place: which part of it this is.
-        array: its elements; nobody changes them while they are written.
+        array: its elements, which must not change while they are written.
     """
 
     item: str
@@ -35,15 +35,15 @@ class HostPiece:
 
 
 def write_pack(storage: Storage, key: str, pieces: Sequence[HostPiece]) -> tuple[PackEntry, list[Piece]]:
-    """Writes the pieces that have elements, one after another; returns when they are durable.
+    """Writes the pieces that have elements, one after another, and returns when they are durable.
 
     Args:
-        storage: where to.
-        key: of the pack; its last part is a `pack_name`.
-        pieces: what it is to hold.
+        storage: the storage to write to.
+        key: the key of the pack. Its last part is a `pack_name`.
+        pieces: the pieces to write.
 
     Returns:
-        What the manifest says of the pack, and its pieces.
+        The entry of the pack for the manifest, and its pieces.
 
     Raises:
         StorageError: it could not be written.
@@ -74,7 +74,7 @@ def write_pack(storage: Storage, key: str, pieces: Sequence[HostPiece]) -> tuple
 
 
 def described(piece: HostPiece) -> Piece:
-    """A piece as a pack that begins with it would hold it."""
+    """The piece at the beginning of a pack."""
     return _described(piece, _bytes_of(piece.array), offset=0)
 
 
@@ -98,7 +98,7 @@ def _bytes_of(array: np.ndarray) -> memoryview:
     return np.ascontiguousarray(little_endian(array)).reshape(-1).view(np.uint8).data
 
 
-#: Endings of the items that hold the numbers of rows and the rows.
+#: Suffixes of the items with the row numbers and the rows.
 ROWS, VALUES = ":rows", ":values"
 _PLACE = re.compile(r"\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*")
 
@@ -131,7 +131,9 @@ def parse_name(name: str) -> tuple[str, Box]:
 
 
 def delta_pieces(piece: HostPiece, rows: np.ndarray) -> list[HostPiece]:
-    """What is written instead of a piece whose given rows have changed. Rows count from the first row of the piece."""
+    """The pieces to write instead of a piece of which only the given rows have changed. Rows count from the first row
+    of the piece.
+    """
     name, first = piece_name(piece.path, piece.place), piece.place[0][0] if piece.place else 0
     if not rows.size:
         return []

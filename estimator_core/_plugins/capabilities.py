@@ -1,4 +1,4 @@
-"""What plugins do to runs that did not ask for them: declared, and kept to."""
+"""The capabilities of plugins that affect runs without being requested: declared, and enforced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from estimator_core.errors import PluginError
 
-#: Capability -> how the opening line of a run says it.
+#: Capability -> its text in the opening line of a run.
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
         "adds_hooks": "hooks added to every run by",
@@ -21,31 +21,31 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "priority": "chosen before built-ins where nobody chooses",
     }
 )
-#: Hook specification -> the capability that implementing it takes.
+#: Hook specification -> the capability that an implementation requires.
 _NEEDED = {
     "estimator_run_hooks": "adds_hooks",
     "estimator_evaluation_finished": "reads_metrics",
     "estimator_rehearse": "rehearses",
 }
-#: Since this contract plugins declare; those of an older one are taken to do what they implement.
+#: The first contract with declarations. Plugins for an older one count as declaring what they implement.
 _DECLARED_SINCE = (1, 2)
 #: Members of a run that change it.
 _CHANGES = ("transform_batches", "request_stop", "fetch", "follow", "add_result", "assign", "swapped")
-#: Members whose parts a reader could change: an observer gets a copy.
+#: Members whose parts a reader could change. An observer receives a copy.
 _COPIED = ("params", "batch", "texts", "output_kinds")
 _NO_BATCHES = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
 
 
 def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tuple[int, int]) -> tuple[str, ...]:
-    """What a plugin does to runs, sorted.
+    """The capabilities of a plugin, sorted.
 
     Args:
-        declared: what `estimator_capabilities` returned.
-        implemented: names of the hook specifications it implements.
-        api: the contract it was written for.
+        declared: the result of `estimator_capabilities`.
+        implemented: names of the hook specifications that it implements.
+        api: the contract version that it was written for.
 
     Raises:
-        PluginError: a capability that does not exist, or one that is needed and not declared.
+        PluginError: a capability does not exist, or a required one is not declared.
 
     Example:
         >>> capabilities_of(["network"], [], (1, 2)), capabilities_of([], ["estimator_run_hooks"], (1, 1))
@@ -68,15 +68,15 @@ def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tu
 
 
 class View:
-    """A run of which some members are refused; all else is the run's own.
+    """A view of a run that refuses some members. All others are those of the run.
 
     Args:
-        run: which.
-        who: is named where a member is refused.
-        refused: names of members.
+        run: the run.
+        who: named in the error when a member is refused.
+        refused: names of the refused members.
         why: the end of the message.
-        shown: names of the only other members that there are; None: all of the run.
-        copied: names of members that are copied.
+        shown: names of the only other members. None: all members of the run.
+        copied: names of members that return copies.
     """
 
     def __init__(
@@ -104,28 +104,28 @@ class View:
 
 
 def observed(run: object, who: str) -> View:
-    """The run as an observer sees it: the members of the contract, without those that change it."""
+    """The run for an observer: the members of the contract, except those that change it."""
     from estimator_core.hooks import Run
 
-    why = "observers look; a hook of estimator_run_hooks may change a run"
+    why = "observers only read; a hook of estimator_run_hooks may change a run"
     return View(run, who, _CHANGES, why, shown=vars(Run).keys(), copied=_COPIED)
 
 
 def adding_hooks(run: object, who: str, capabilities: Sequence[str]) -> Any:
-    """The run as estimator_run_hooks sees it: batches are left alone unless the plugin declares it."""
+    """The run for `estimator_run_hooks`, which may not change batches unless the plugin declares it."""
     return run if "changes_batches" in capabilities else View(run, who, ("transform_batches",), _NO_BATCHES)
 
 
 def read_only(metrics: Mapping[str, object]) -> Mapping[str, Any]:
-    """Results as an observer sees them: neither they nor their arrays can be changed through it."""
+    """Results for an observer, which cannot change them or their arrays."""
     return MappingProxyType({name: _frozen(value) for name, value in metrics.items()})
 
 
 def without_batches(hook: Any, who: str) -> None:
-    """Sees to it that a hook leaves batches alone.
+    """Prevents a hook from changing batches.
 
     Raises:
-        PluginError: it does not, or it has no room for a method of its own.
+        PluginError: the hook has `__slots__`, so it cannot be prevented; or, later, the hook changes batches.
     """
     begin = hook.begin
 

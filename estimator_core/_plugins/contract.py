@@ -1,4 +1,4 @@
-"""Checks that a plugin module keeps the contract, in what it implements and what it defines for others."""
+"""Checks that a plugin module keeps the contract, in its implementations and in its definitions for other plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checked_api(plugin: object) -> tuple[int, int]:
     """The contract version that a plugin states.
 
     Raises:
-        PluginError: it states none, or one that this core does not offer.
+        PluginError: it states no version, or one that this core does not support.
     """
     own_major, own_minor = hookspecs.PLUGIN_API
     stated = getattr(plugin, "ESTIMATOR_PLUGIN_API", None)
@@ -46,11 +46,11 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
 
     Args:
         plugin: its module or object.
-        known: names of all specifications, the core's and those that plugins define.
+        known: names of all specifications of the core and of plugins.
 
     Raises:
-        PluginError: a function has the prefix or the mark of a hook, but there is no hook with its name, or its mark is
-            not in the contract. Or what has the name of a hook is not a function.
+        PluginError: a function has the prefix or the mark of a hook, but no hook has its name, or the contract does not
+            allow its mark. Or an object with the name of a hook is not a function.
     """
     names: list[str] = []
     for name in dir(plugin):
@@ -74,12 +74,12 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _may_have_the_name(attribute: object) -> bool:
-    """Whether it is a specification, which a plugin may define or import, or a module."""
+    """Whether an object is a specification, which a plugin may define or import, or a module."""
     return hasattr(attribute, f"{hookspecs.PROJECT}_spec") or inspect.ismodule(attribute)
 
 
 def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:
-    """Refuses an implementation that takes an argument which its specification does not have.
+    """Refuses an implementation with an argument that its specification does not have.
 
     Args:
         plugin: its module or object.
@@ -87,7 +87,7 @@ def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:
         known: the arguments of the specification.
 
     Raises:
-        PluginError: there is no such argument.
+        PluginError: the specification has no such argument.
     """
     taken = inspect.signature(getattr(plugin, name)).parameters.values()
     for one in taken:
@@ -110,12 +110,12 @@ _CORE = "estimator-core"
 
 @dataclass(frozen=True, kw_only=True)
 class Definitions:
-    """What one plugin defines.
+    """The definitions of one plugin.
 
     Attributes:
         kinds: kinds of components.
         specs: names of hook specifications, sorted.
-        holder: the module or class that has the specifications; None without any.
+        holder: the module or class of the specifications; None if there are none.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -124,22 +124,22 @@ class Definitions:
 
 
 def definitions_of(plugin: object) -> Definitions:
-    """What a plugin module defines.
+    """The definitions of a plugin module.
 
     Raises:
-        PluginError: it returned something of the wrong type, one name twice, or a specification that the contract does
-            not allow.
+        PluginError: the module returned a value of the wrong type, a name twice, or a specification that the contract
+            does not allow.
     """
     holder = _given(plugin, "estimator_hookspecs")
     return Definitions(kinds=_kinds(plugin), specs=() if holder is None else _specs(holder), holder=holder)
 
 
 def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> dict[str, PluginError]:
-    """The plugins that define a kind or specification with the name of another: all of them, in any order.
+    """All plugins that define a kind or specification that another plugin defines too, in any order.
 
     Args:
-        defined: the definitions by key of the plugin.
-        labels: the name of each plugin in messages.
+        defined: the definitions, by key of the plugin.
+        labels: the names of the plugins in messages.
     """
     owners: dict[tuple[str, str], list[str]] = {}
     for key, own in defined.items():

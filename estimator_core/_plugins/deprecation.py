@@ -1,4 +1,4 @@
-"""Names that will be removed: the one way in which everybody warns of them."""
+"""The common way to warn of names that will be removed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from types import FrameType
 
 
 def warn_deprecated(what: str, *, instead: str) -> None:
-    """Warns of a name that will be removed, at the line of who uses it.
+    """Warns of a name that will be removed, at the line that uses it.
 
     The line is the first one outside of the core and of the package that calls this function.
 
     Args:
-        what: the name, and whose it is.
-        instead: what to use, and when the name is removed.
+        what: the name, with its module or class.
+        instead: the replacement, and when the name will be removed.
 
     Example:
         >>> import warnings
@@ -27,7 +27,7 @@ def warn_deprecated(what: str, *, instead: str) -> None:
     own = {"estimator_core", _package(frame and frame.f_back)} - {"__main__"}
     while frame is not None and frame.f_back is not None and _package(frame) in own:
         frame, level = frame.f_back, level + 1
-    # FutureWarning is shown to users of programs too, DeprecationWarning in `__main__` alone.
+    # FutureWarning is always shown to users, DeprecationWarning only in `__main__`.
     warnings.warn(f"{what} is deprecated: use {instead}.", FutureWarning, stacklevel=level)
 
 

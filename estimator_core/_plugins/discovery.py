@@ -15,9 +15,9 @@ from estimator_core._plugins.plugin_code import code_hash, package_folder
 from estimator_core._plugins.settings import PluginSettings, normalise, policy_files, policy_of, resolve_settings
 
 GROUP = "estimator.plugins"
-#: What stands before the name of a plugin that was given in code; no distribution has a colon in its name.
+#: The prefix of the name of a plugin passed in code. Names of distributions do not contain colons.
 CODE = "code:"
-#: The distribution of an entry point whose metadata names none.
+#: The distribution of an entry point without one in its metadata.
 _NAMELESS = "unnamed"
 
 
@@ -25,7 +25,7 @@ _NAMELESS = "unnamed"
 class Candidate:
     """A plugin that could be loaded. `load()` imports and returns its module (or object).
 
-    The lists of the settings apply to installed plugins, not to the core's own or to those given in code.
+    The lists of the settings apply to installed plugins, but not to those of the core or those passed in code.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Candidate:
 
     @property
     def identity(self) -> str:
-        """What lists and options name: the distribution, or the name if there is none."""
+        """The name in lists and options: the distribution, or the plugin name without one."""
         return self.distribution or self.name
 
 
 def installed_candidates() -> list[Candidate]:
-    """Every installed plugin, sorted by entry-point name and distribution. The order of metadata does not matter."""
+    """Every installed plugin, sorted by entry-point name and distribution, whatever the order of metadata."""
     found: dict[tuple[str, str], Candidate] = {}
     for entry in metadata.entry_points(group=GROUP):
         distribution, version = _named(entry.dist)
@@ -72,8 +72,8 @@ def installed_packages() -> list[str]:
 
 
 def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = ()) -> list[Candidate]:
-    """Plugins given in code: modules, or objects with hook functions as attributes. A module of an installed plugin
-    still belongs to it.
+    """Plugins passed in code: modules, or objects with hook functions as attributes. A module of an installed plugin
+    still belongs to that plugin.
     """
     known = list(installed)
     candidates: list[Candidate] = []
@@ -96,15 +96,15 @@ def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = (
 
 
 def _owner(module: str, installed: Iterable[Candidate]) -> str:
-    """The distribution of the installed plugin that a module lies beside; "" if there is none."""
+    """The distribution of the installed plugin next to a module; "" if there is none."""
     top, home = module.partition(".")[0], package_folder(module)
     near = (one for one in installed if re.match(rf"{re.escape(top)}\b", one.module))  # of one namespace, perhaps
     return next((one.identity for one in near if package_folder(one.module) == home), "")
 
 
 def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:
-    """Why a candidate may not load; None if it may. Who hands a module over in code need not name it on an allow list,
-    but a package that is blocked, or that the policy forbids, stays out.
+    """Why a candidate may not load; None if it may. A module passed in code does not have to be on an allow list, but
+    blocked packages, and packages that the policy forbids, are always refused.
     """
     if candidate.given:
         return replace(settings, only=None).refusal(candidate.belongs_to) if candidate.belongs_to else None
@@ -142,7 +142,7 @@ def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
 
 
 def builtin_candidate() -> Candidate:
-    """The core's own declarations, made through the same records as those of plugins."""
+    """The declarations of the core, in the same records as those of plugins."""
     return Candidate(
         name="core",
         distribution="estimator-core",
@@ -155,7 +155,7 @@ def builtin_candidate() -> Candidate:
 
 
 def core_version() -> str | None:
-    """Version of the installed core; None if it runs from a bare source tree."""
+    """Version of the installed core; None if it runs from a source tree without metadata."""
     try:
         return metadata.version("estimator-core")
     except metadata.PackageNotFoundError:
@@ -163,10 +163,10 @@ def core_version() -> str | None:
 
 
 def made_for(error: BaseException, distribution: str | None) -> str:
-    """The core that a plugin requires and the one that is here, where the plugin imports what this core lacks; else "".
+    """The required and the installed version of the core, if the plugin imports a name that this core lacks; else "".
 
     Args:
-        error: what its import raised.
+        error: the error of its import.
         distribution: its package; None for code that is not installed.
     """
     if not isinstance(error, ImportError) or not (error.name or "").startswith("estimator_core") or not distribution:
@@ -181,7 +181,7 @@ def made_for(error: BaseException, distribution: str | None) -> str:
 
 
 def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]:
-    """The name and version of a distribution. No entry point's name stands for them: anybody may choose it."""
+    """The name and version of a distribution. An entry-point name cannot replace them, because it can be any name."""
     try:
         found = distribution and distribution.metadata
         return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)

@@ -1,6 +1,7 @@
-"""Says why a name was not found, and what to do: perhaps a known distribution is not installed.
+"""Explains why a name was not found, with a remedy, such as a known distribution that is not installed.
 
-Nothing else reads `known.json`. `nox -s known` writes the file from what the packages of this repository declare.
+Nothing else reads `known.json`. `nox -s known` writes the file from the declarations of the packages in this
+repository.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from importlib import resources
 from estimator_core._plugins.records import Kind, PluginRecord
 from estimator_core._plugins.settings import normalise
 
-#: Where commands stand in the table. No kind of component has a hyphen in its name.
+#: The key of commands in the table. Names of kinds do not contain hyphens.
 COMMANDS = "sub-commands"
 
 
 def known_distribution(kind: str, name: str) -> str | None:
-    """The distribution that provides a component of this kind, or of `COMMANDS`, and name, if it is a known one.
+    """The known distribution that provides a component of this kind, or of `COMMANDS`, and name; None if unknown.
 
     Example:
         >>> known_distribution("backend", "gpu")
@@ -44,7 +45,7 @@ def _table() -> dict[str, dict[str, str]]:
     return json.loads(resources.files("estimator_core._plugins").joinpath("known.json").read_text(encoding="utf-8"))
 
 
-#: What people call a component -> its name.
+#: Common other names of components -> the name.
 _OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
 
 
@@ -82,13 +83,13 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
 
 
 def failures(records: Iterable[PluginRecord], does: str = "provides") -> list[str]:
-    """A line for each plugin that failed to load, since it may provide or define what was not found."""
+    """A line for each plugin that failed to load, because it may provide or define the missing name."""
     failed = (record for record in records if record.status == "failed")
     return [f"{record.label} failed to load and may be what {does} it: {record.error}" for record in failed]
 
 
 def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> list[str]:
-    """What to install for a component that is absent, and every plugin that did not load."""
+    """The package to install for a missing component, and every plugin that did not load."""
     lines = list(_source(kind, name, records))
     lines += failures(records)
     blocked: dict[str, list[str]] = {}
@@ -100,7 +101,7 @@ def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> lis
 
 
 def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[str]:
-    """What to do about the distribution that is known to provide a component."""
+    """The remedy for the known distribution of a component."""
     owner, _, plain = name.rpartition(":")
     distribution = owner or known_distribution(kind, plain)
     if distribution is None:

@@ -1,4 +1,4 @@
-"""`Plugins`: the only object through which the core uses plugins."""
+"""`Plugins`, the only object through which the core uses plugins."""
 
 from __future__ import annotations
 
@@ -39,33 +39,34 @@ if TYPE_CHECKING:
 
 
 class Configured(Protocol):
-    """What `rehearse` and `export_written` read from an Estimator."""
+    """The part of an Estimator that `rehearse` and `export_written` read."""
 
     @property
     def config(self) -> RunConfig:
-        """Says which plugins are switched off."""
+        """The RunConfig, which can disable plugins."""
         ...
 
 
 class Plugins:
-    """The plugins of one process or one Estimator: finds components by kind and name, collects hooks, reports events.
+    """The plugins of a process or an Estimator. Finds components by kind and name, collects hooks and reports events.
 
-    Nothing is scanned or imported before the first use. After it nothing changes. Objects are independent of each other
-    and can be pickled: the other process finds its plugins again with the same settings.
+    Nothing is scanned or imported before the first use, and nothing changes after it. Objects are independent of each
+    other. They can be pickled: another process then finds its plugins with the same settings.
 
     Args:
-        only: names of the distributions whose plugins may load; an empty list allows none. None: `ESTIMATOR_PLUGINS`,
-            or all.
+        only: names of the distributions whose plugins may load. An empty list allows no plugins. None:
+            `ESTIMATOR_PLUGINS`, or all.
         block: names of distributions whose plugins may not load, in addition to those of `ESTIMATOR_PLUGINS_BLOCK`.
-        autoload: False loads only the core's own, `only` and `extra`; None: `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
-        strict: whether a broken plugin raises instead of being listed; None: `ESTIMATOR_STRICT_PLUGINS`.
-        lock: a file of `estimator plugins lock`: no other plugins may load. `ESTIMATOR_PLUGINS_LOCK` and the policy may
-            name further files.
+        autoload: False loads only the plugins of the core, of `only` and of `extra`. None:
+            `ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD`.
+        strict: whether a broken plugin raises an error instead of being listed. None: `ESTIMATOR_STRICT_PLUGINS`.
+        lock: a file written by `estimator plugins lock`. Only the plugins in it may load. `ESTIMATOR_PLUGINS_LOCK` and
+            the policy may name further files.
         extra: plugin modules that are not installed (notebooks, tests), or objects with hook functions as attributes.
-        options: values of plugins' options, by the name of the distribution and that of the option.
-        environ: the environment to read, which overrides the arguments; None: that of the process.
+        options: values of plugin options, by distribution and option name.
+        environ: the environment to read, which overrides the arguments. None: the environment of the process.
 
-    All of these override the policy file of the project, `estimator.toml`, but what it forbids stays forbidden.
+    All of these override the policy file of the project, `estimator.toml`, except for what it forbids.
 
     Example:
         >>> plugins = Plugins(autoload=False)
@@ -115,15 +116,15 @@ class Plugins:
     def get(self, kind: str, name: str) -> Callable[..., Any]: ...
 
     def get(self, kind: str, name: str) -> Callable[..., Any]:
-        """The imported target of a component: a class or function that returns the component when called.
+        """Imports and returns the target of a component: a class or function that returns the component when called.
 
         Args:
             kind: one of `kinds()`.
-            name: its name, or `distribution:name` if two plugins provide one name.
+            name: the name, or `distribution:name` if two plugins provide the same name.
 
         Raises:
-            PluginLookupError: there is no such component, or there are several. The message says what to do.
-            PluginError: its target cannot be imported, or cannot be called.
+            PluginLookupError: there is no such component, or there are several. The message contains the remedy.
+            PluginError: the target cannot be imported or called.
         """
         registered = self.find(kind, name)
         if registered.component.deprecated:
@@ -142,7 +143,7 @@ class Plugins:
         return target
 
     def find(self, kind: str, name: str) -> Registered:
-        """The record of a component and of its plugin. Nothing of it is imported.
+        """Returns the record of a component and of its plugin, without importing the component.
 
         Raises:
             PluginLookupError: there is no such component, or there are several.
@@ -157,8 +158,8 @@ class Plugins:
             raise PluginLookupError(f"{where}: {error}") from error
 
     def default(self, kind: str, name: str) -> str:
-        """The full name of the component that the core uses if none is named: its own, or that of the package which is
-        known for it. A policy may name another.
+        """Returns the full name of the component that the core uses by default: its own, or that of the package known
+        for it. A policy may override it.
         """
         if f"{kind}.{name}" in self._settings.policy.overrides:
             return name
@@ -169,7 +170,7 @@ class Plugins:
         return f"{known_distribution(kind, name) or 'estimator-core'}:{name}"
 
     def options(self, kind: str, name: str) -> Mapping[str, Any]:
-        """The values of the options of the plugin that provides a component.
+        """Returns the option values of the plugin that provides a component.
 
         Raises:
             PluginLookupError: there is no such component, or there are several.
@@ -177,15 +178,17 @@ class Plugins:
         return self._ready()[2].options(self.find(kind, name).plugin)
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names that `get` accepts for a kind, sorted; `distribution:name` if two plugins provide one name."""
+        """Returns the names that `get` accepts for a kind, sorted, with `distribution:name` if two plugins provide the
+        same name.
+        """
         overrides = self._settings.policy.overrides
         own = [key.partition(".")[2] for key in overrides if key.partition(".")[0] == kind]
         names = (name for name in self._ready()[1].names(kind) if name.rpartition(":")[2] not in own)
         return tuple(sorted([*names, *own]))
 
     def automatic(self, kind: str) -> tuple[str, ...]:
-        """The names for an automatic choice: the core's own, those of plugins that declare "priority", and those that
-        the policy overrides.
+        """Returns the candidates for an automatic choice: those of the core, of plugins that declare "priority", and
+        the overrides of the policy.
         """
         chosen, names = self._settings.policy.overrides, self.names(kind)
         plugins = {name: self.find(kind, name).plugin for name in names}
@@ -193,18 +196,18 @@ class Plugins:
         return tuple(dict.fromkeys([*(name for name in names if f"{kind}.{name}" in chosen), *first]))
 
     def kinds(self) -> Mapping[str, Kind]:
-        """The kinds of components by name: `KINDS`, and those that plugins define."""
+        """Returns the kinds of components by name: `KINDS`, and those that plugins define."""
         return self._ready()[1].kinds
 
     def explain(self, kind: str, name: str) -> str:
-        """Where a component comes from, or why it is not found and what to do."""
+        """Describes where a component comes from, or why it is not found, with a remedy."""
         try:
             return self.find(kind, name).describe()
         except PluginLookupError as error:
             return str(error)
 
     def commands(self) -> CommandTable:
-        """The sub-commands that plugins declare."""
+        """Returns the sub-commands that plugins declare."""
         from estimator_core._plugins.commands import CommandTable
 
         return CommandTable(self.records(), self._settings)
@@ -212,22 +215,24 @@ class Plugins:
     # Listing
 
     def banned(self, distribution: str) -> str | None:
-        """Why a package that the core itself calls may not run: the block list or the policy; None if it may.
+        """Returns why a package that the core itself calls may not run (the block list or the policy); None if it may.
 
-        The allow list names plugins that add to a run by themselves, so such a package need not be on it.
+        The allow list is for plugins that are added to runs automatically, so it does not apply to such a package.
         """
         return replace(self._settings, only=None).refusal(distribution)
 
     def records(self) -> tuple[PluginRecord, ...]:
-        """Every plugin, broken and blocked ones too: the core's own, the installed ones by name, the given ones."""
+        """Returns every plugin, including broken and blocked ones: those of the core, installed ones by name, and those
+        passed in code.
+        """
         loaded, registry = self._ready()[:2]
         return with_collisions(loaded.records, registry)
 
     def versions(self) -> list[dict[str, str]]:
-        """Plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by distribution. The hash
-        is that of the installed RECORD, or of the sources of an editable installation. A plugin that was given in code
-        is called `code:NAME`. It has no version, and its hash is that of its sources. "does" names what a plugin does
-        to every run.
+        """Returns the plugins in use, for manifests: `{"distribution", "version", "hash"}` each, sorted by
+        distribution. The hash is that of the installed RECORD, or of the sources of an editable installation. A plugin
+        that was passed in code is called `code:NAME`. It has no version, and its hash is that of its sources. "does"
+        lists the capabilities of a plugin.
         """
         loaded = self._ready()[0]
         with self._lock:
@@ -242,11 +247,11 @@ class Plugins:
         return rows
 
     def require_made_with(self, recorded: Iterable[Mapping[str, str]], what: str = "this checkpoint") -> None:
-        """Logs once what differs from the plugins that a checkpoint or export was made with.
+        """Logs once how the plugins differ from those that a checkpoint or export was made with.
 
         Args:
-            recorded: `versions()` as its manifest kept it.
-            what: what was made with them.
+            recorded: `versions()` from its manifest.
+            what: the name of the object that was made with them.
 
         Raises:
             PluginError: something differs and plugins are strict.
@@ -264,7 +269,7 @@ class Plugins:
         """Logs the opening line of a train, evaluate or predict call.
 
         Raises:
-            PluginError: these are not the plugins that the lock file of the configuration names.
+            PluginError: the plugins are not those in the lock file of the configuration.
         """
         if config.plugins_lock is not None:
             from estimator_core._plugins.manifest import require_locked
@@ -274,11 +279,13 @@ class Plugins:
         if not logger.isEnabledFor(logging.INFO):  # who reads warnings alone is told once of what takes no part
             failed = {one.label: one.error for one in self._ready()[0].records if one.status == "failed"}
             for label in failed.keys() - self._told:
-                logger.warning("%s failed to load and takes no part: %s", label, failed[label])
+                logger.warning("%s failed to load and is not used: %s", label, failed[label])
             self._told |= failed.keys()
 
     def used(self) -> list[dict[str, str]]:
-        """The components that `get` has returned so far, for manifests: `{"kind", "name", "distribution"}`, sorted."""
+        """Returns the components that `get` has returned so far, for manifests: `{"kind", "name", "distribution"}`,
+        sorted.
+        """
         with self._lock:
             used = list(self._used.values())
         rows = (
@@ -287,7 +294,9 @@ class Plugins:
         return sorted(rows, key=lambda row: (row["kind"], row["name"], row["distribution"]))
 
     def opening_line(self) -> str:
-        """The line that opens a run: plugins with versions, which of them add hooks, and which failed to load."""
+        """Returns the opening line of a run: plugins with versions, those that add hooks, and those that failed to
+        load.
+        """
         line, overrides = opening_line(self._ready()[0].records), self._settings.policy.overrides.items()
         replaced = ", ".join(f"{name} by {owner}" for name, owner in overrides)
         return f"{line}; the policy replaces {replaced}" if replaced else line
@@ -295,38 +304,38 @@ class Plugins:
     # Run-level hooks and observers
 
     def run_hooks(self, run: Run) -> list[Hook]:
-        """Fresh hooks that installed plugins add to a call, in the order of the plugins.
+        """Returns new hooks that installed plugins add to a call, in the order of the plugins.
 
-        `RunConfig.default_hooks` switches all or some of them off, and also the observers below.
+        `RunConfig.default_hooks` can disable all or some of them, and also the observers below.
         """
         return self._ready()[2].run_hooks(run)
 
     def rehearse(self, estimator: Configured, train_spec: object, eval_specs: Sequence[object]) -> list[Exception]:
-        """What plugins expect to fail in a run that has not begun."""
+        """Returns the errors that plugins predict for a run that has not begun."""
         return self._ready()[2].rehearse(
             estimator.config, estimator=estimator, train_spec=train_spec, eval_specs=eval_specs
         )
 
     def run_start(self, run: Run) -> None:
-        """Tells plugins that a train, evaluate or predict call starts."""
+        """Notifies plugins that a train, evaluate or predict call starts."""
         loaded, _, run_level = self._ready()
         warn_of_hooks(run.config.default_hooks, loaded.records, self._told)
         run_level.notify("estimator_run_start", run.config, run=run)
 
     def run_end(self, run: Run, error: BaseException | None) -> None:
-        """Tells plugins that a call ended, and what ended it."""
+        """Notifies plugins that a call ended, and of its error."""
         self._ready()[2].notify("estimator_run_end", run.config, run=run, error=error)
 
     def checkpoint_saved(self, run: Run, step: int, path: str) -> None:
-        """Tells plugins that a checkpoint was committed."""
+        """Notifies plugins that a checkpoint was committed."""
         self._ready()[2].notify("estimator_checkpoint_saved", run.config, run=run, step=step, path=path)
 
     def evaluation_finished(self, run: Run, metrics: Mapping[str, object]) -> None:
-        """Tells plugins the result of an evaluation."""
+        """Notifies plugins of the result of an evaluation."""
         self._ready()[2].notify("estimator_evaluation_finished", run.config, run=run, metrics=metrics)
 
     def export_written(self, estimator: Configured, path: str, format_name: str) -> None:
-        """Tells plugins that an export was written and checked."""
+        """Notifies plugins that an export was written and checked."""
         self._ready()[2].notify(
             "estimator_export_written", estimator.config, estimator=estimator, path=path, format_name=format_name
         )
@@ -334,11 +343,11 @@ class Plugins:
     # Hook specifications of plugins
 
     def call(self, specification: str, /, **arguments: object) -> list[Any]:
-        """Calls a hook specification that a plugin defines. An implementation that fails is reported and left out.
+        """Calls a hook specification that a plugin defines. An implementation that fails is reported and skipped.
 
         Args:
             specification: its name.
-            arguments: all arguments of the specification except `options`, which each plugin has for itself.
+            arguments: all arguments of the specification except `options`, which are specific to each plugin.
 
         Returns:
             The results of the implementations, without None, in the order of the plugins.

@@ -1,4 +1,4 @@
-"""The plugins that are used if none are given, and the component of theirs that fills a role in a run."""
+"""The default plugins, and the component of a plugin that fills a role in a run."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use"
 
 
 def default_plugins() -> Plugins:
-    """The installed plugins as the environment selects them.
+    """The installed plugins that the environment selects.
 
-    The object stays the same as long as the import path, the `ESTIMATOR_` variables and the place of the policy do not
-    change. So a process scans once, and nothing has to be reset.
+    The object stays the same while the import path, the `ESTIMATOR_` variables and the place of the policy do not
+    change. So a process scans only once, and nothing must be reset.
     """
     settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("ESTIMATOR_")))
     return _plugins(settings, tuple(sys.path), tuple(policy_files(os.environ, Path.cwd())))
@@ -38,7 +38,7 @@ def _plugins(environ: tuple[tuple[str, str], ...], path: tuple[str, ...], polici
 
 @contextlib.contextmanager
 def using_plugins(plugins: Plugins | None) -> Generator[None]:
-    """Makes these the plugins of the code within, such as a model_fn that calls `ec.module`; None changes nothing."""
+    """Uses these plugins inside the block, for example in a model_fn that calls `ec.module`. None changes nothing."""
     token = _in_use.set(plugins or _in_use.get())
     try:
         yield
@@ -47,25 +47,25 @@ def using_plugins(plugins: Plugins | None) -> Generator[None]:
 
 
 def plugins_in_use() -> Plugins:
-    """The plugins of the Estimator whose model_fn runs, otherwise the installed ones."""
+    """The plugins of the Estimator whose model_fn is running, or the installed ones."""
     return _in_use.get() or default_plugins()
 
 
 def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins, **arguments: object) -> Any:
-    """Makes the component of a role; None if the role stays empty.
+    """Creates the component of a role; None if the role stays empty.
 
     Args:
         role: one of `ROLES`.
         choices: `RunConfig.components`.
-        plugins: where names are looked up.
-        arguments: the arguments for the component; those that it does not take are left out.
+        plugins: the registry that provides components.
+        arguments: the arguments for the component. Those that it does not accept are omitted.
 
     Raises:
         PluginLookupError: there is no such component, or there are several.
-        PluginError: it cannot be made, or does not keep the contract of its kind.
+        PluginError: it cannot be created, or does not implement the contract of its kind.
     """
     known = ROLES[role]
-    # The default is looked up by its full name, so no plugin can replace it with a component of the same name.
+    # The default is looked up by its full name, so a plugin cannot replace it with a component of the same name.
     name = choices.get(role, plugins.default(known.kind, known.default))
     if name is None:
         return None

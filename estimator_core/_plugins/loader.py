@@ -1,4 +1,4 @@
-"""Loads candidates one by one, each isolated and watched while it is imported, and records what happened."""
+"""Loads candidates one by one, isolates and observes each import, and records the outcome."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from estimator_core.errors import ArgumentError, PluginError
 _ARRAYS = ("jax", "jaxlib", "numpy", "scipy", "orbax", "optax", "flax", "equinox", "keras", "tensorflow", "torch")
 _DATA = ("pandas", "pyarrow", "sklearn", "grain", "tokenizers", "transformers", "onnx")
 _PICTURES = ("tensorboardX", "tensorboard", "matplotlib", "IPython")
-#: Packages that have no place in a module imported at every start.
+#: Packages that a module must not import at start-up.
 HEAVY_PACKAGES = frozenset({*_ARRAYS, *_DATA, *_PICTURES})
 SLOW_SECONDS = 0.1
 
 
 @dataclass
 class Observed:
-    """What was seen; complete once the `with` block is left."""
+    """The observations, complete after the `with` block."""
 
     seconds: float = 0.0
     output: str = ""
@@ -49,7 +49,7 @@ class Observed:
     before: frozenset[str] = frozenset()
 
     def notes(self) -> tuple[str, ...]:
-        """One line for each thing that should not happen at import."""
+        """One line for each fault at import."""
         notes: list[str] = []
         if self.output.strip():
             notes.append(f"printed at import: {self.output.strip().splitlines()[0][:80]!r}")
@@ -62,7 +62,7 @@ class Observed:
 
 @contextmanager
 def observe() -> Generator[Observed]:
-    """Keeps what the block prints away from the terminal, so that lists and JSON stay clean, and measures it."""
+    """Captures the output of the block, so that lists and JSON stay clean, and measures its time."""
     observed = Observed(before=frozenset(HEAVY_PACKAGES & sys.modules.keys()))
     buffer = io.StringIO()
     start = time.perf_counter()
@@ -92,7 +92,7 @@ class Implementation:
     argnames: tuple[str, ...]
 
     def __call__(self, **arguments: object) -> Any:
-        """Calls it with those of the arguments that it takes."""
+        """Calls the implementation with the arguments that it accepts."""
         return self.function(**{name: arguments[name] for name in self.argnames})
 
 
@@ -102,7 +102,7 @@ class LoadedPlugins:
 
     Attributes:
         records: the records of all plugins, in order.
-        implementations: those of each specification, in call order.
+        implementations: the implementations of each specification, in call order.
         arguments: the names of the arguments of each specification that a plugin defines.
     """
 
@@ -142,7 +142,7 @@ def load_plugins(candidates: Sequence[Candidate], settings: PluginSettings) -> L
 
 
 class _Manager(pluggy.PluginManager):
-    """Takes every function whose name starts with the prefix, marked or not."""
+    """Registers every function whose name starts with the prefix, marked or not."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
         marked = super().parse_hookimpl_opts(plugin, name)
@@ -174,8 +174,9 @@ def _import(candidate: Candidate, settings: PluginSettings) -> tuple[PluginRecor
 def _define(
     manager: _Manager, imported: dict[str, Any], records: dict[str, PluginRecord]
 ) -> dict[str, tuple[str, ...]]:
-    """Collects what plugins define for others, before any plugin implements or provides it, so that no order matters.
-    Plugins whose definitions fail or collide are left out. Returns the arguments of the specifications.
+    """Collects the definitions of plugins before their implementations and components, so that the order of plugins
+    does not matter. Plugins whose definitions fail or collide are excluded. Returns the arguments of the
+    specifications.
     """
     defined: dict[str, Definitions] = {}
     errors: dict[str, BaseException] = {}
@@ -209,7 +210,7 @@ def _arguments(manager: _Manager, name: str) -> tuple[str, ...]:
 def _refuse_unknown_kinds(
     manager: _Manager, records: dict[str, PluginRecord], imported: Mapping[str, PluginRecord]
 ) -> None:
-    """Leaves out plugins with a component of an undefined kind, together with their own kinds."""
+    """Excludes plugins with a component of an undefined kind, together with their own kinds."""
     while True:
         kinds = [*KINDS, *(kind.name for record in records.values() if record.usable for kind in record.kinds)]
         for key, record in records.items():
@@ -219,7 +220,7 @@ def _refuse_unknown_kinds(
 
                 text = explain_unknown_kind(unknown[0].kind, kinds, records.values())
                 error = PluginError(
-                    f"component {unknown[0].name!r}: its kind is {unknown[0].kind!r}, which nobody defines; {text}"
+                    f"component {unknown[0].name!r}: its kind is {unknown[0].kind!r}, which no plugin defines; {text}"
                 )
                 manager.unregister(name=key)
                 records[key] = _failed(imported[key], error)

@@ -1,4 +1,4 @@
-"""Compares the plugins a checkpoint or export was made with, or a lock file names, to those in use now."""
+"""Compares the plugins in use with those of a checkpoint or export, or of a lock file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from estimator_core.errors import PluginError
 def compare_versions(
     recorded: Iterable[Mapping[str, str]], present: Iterable[Mapping[str, str]], *, what: str = "this checkpoint"
 ) -> list[str]:
-    """One line for each plugin that is absent now, changed, or new.
+    """One line for each plugin that is missing, changed or new.
 
     Args:
-        recorded: `Plugins.versions()` as the manifest kept it; without a hash, as older cores wrote it, versions count.
+        recorded: `Plugins.versions()` from the manifest. Without hashes, as written by older cores, versions are
+            compared.
         present: `Plugins.versions()` now.
-        what: what was made with them.
+        what: the name of the object that was made with them.
 
     Example:
         >>> compare_versions([{"distribution": "acme", "version": "1.0"}], [])
@@ -32,10 +33,10 @@ def compare_versions(
 
 
 def require_locked(file: str, present: Iterable[Mapping[str, str]]) -> None:
-    """Refuses plugins that a lock file does not name, or names with other code.
+    """Refuses plugins that are not in a lock file, or whose code differs from it.
 
     Raises:
-        PluginError: there is no such file, or a line for each difference.
+        PluginError: the file does not exist, or there are differences. The message has a line for each.
     """
     try:
         listed = json.loads(Path(file).read_text(encoding="utf-8"))["plugins"]
@@ -47,7 +48,7 @@ def require_locked(file: str, present: Iterable[Mapping[str, str]]) -> None:
     lines = compare_versions(rows, found, what="the lock")
     lines += [f"{_label(row)} has no file, so nothing proves its code" for row in found if not row["hash"]]
     if lines:
-        cure = f"Install what it names, or write it anew with {_command(file)}."
+        cure = f"Install the plugins that it names, or write it again with {_command(file)}."
         raise PluginError("\n  ".join([f"plugins are locked by {file}, and these differ:", *lines]) + f"\n{cure}")
 
 

@@ -1,4 +1,4 @@
-"""Values of the options plugins declare."""
+"""Values of the options that plugins declare."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def options_of_plugins(
     policy: Mapping[str, Mapping[str, object]],
     environ: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:
-    """The values of the options of all usable plugins, by the key of the plugin. They reach the distribution that they
-    name: a plugin given in code gets none of the policy, and none that name a distribution that is installed.
+    """The values of the options of all usable plugins, by the key of the plugin. Each value reaches only the
+    distribution that it names. A plugin passed in code receives no values from the policy, and none that name an
+    installed distribution.
 
     Raises:
         ArgumentError: a value does not have the declared type, an option does not exist, or one variable sets options
@@ -43,7 +44,7 @@ def options_of_plugins(
 
 
 def _refuse_shared_variables(records: Iterable[PluginRecord], environ: Mapping[str, str]) -> None:
-    """`acme` with `tracker_token` and `acme-tracker` with `token` have one variable; nobody knows whom it means."""
+    """Refuses an ambiguous variable: `acme` with `tracker_token` and `acme-tracker` with `token` share one."""
     owners: dict[str, str] = {}
     for record in records:
         for option in record.options if record.usable else ():
@@ -59,7 +60,8 @@ def _refuse_shared_variables(records: Iterable[PluginRecord], environ: Mapping[s
 def resolve_options(
     record: PluginRecord, given: Mapping[str, object], environ: Mapping[str, str], policy: Mapping[str, object]
 ) -> dict[str, Any]:
-    """The value of every option of a plugin: from the environment, else given, else of the policy, else its default.
+    """The value of every option of a plugin: from the environment, the arguments, the policy, or its default, in this
+    order.
 
     Raises:
         ArgumentError: a value does not have the declared type.
@@ -82,17 +84,17 @@ class HasNames(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its entry point."""
+        """The name of its entry point."""
         ...
 
     @property
     def distribution(self) -> str | None:
-        """That brings it; None for one handed over in code."""
+        """The distribution of the plugin; None for a plugin passed in code."""
         ...
 
 
 def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
-    """What to write instead of the name of an entry point; "" where it is none.
+    """The hint to use another name than that of an entry point; "" if the name is not an entry point.
 
     Example:
         >>> heads = PluginRecord(name="heads", distribution="acme-heads", version="1.0", status="loaded")
@@ -109,8 +111,8 @@ def options_by_owner(
     """The given options, by the normalised name of their distribution.
 
     Raises:
-        ArgumentError: options of a distribution that is not installed, or that it does not have; those of one that is
-            blocked or broken are left alone. Or they are not a mapping.
+        ArgumentError: options are not a mapping, their distribution is not installed, or it does not have them. Options
+            of a blocked or broken plugin are not checked.
     """
     owners = {normalise(record.owner): record.owner for record in records}
     for name, values in given.items():

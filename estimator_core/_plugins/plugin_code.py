@@ -1,4 +1,4 @@
-"""The code of plugins: imported by target, looked for without importing, and told apart by a hash."""
+"""The code of plugins: imports targets, finds code without importing it, and identifies it by a hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def import_target(target: str) -> Any:
-    """The object that a target names; for `package.module`, the module."""
+    """Imports the object that a target names; for `package.module`, the module."""
     module, _, attribute = target.partition(":")
     found: Any = importlib.import_module(module)
     for part in filter(None, attribute.split(".")):
@@ -26,7 +26,7 @@ def import_target(target: str) -> Any:
 
 
 def missing_reason(target: str) -> str | None:
-    """Why a target cannot exist, judged only by the files; None if nothing contradicts it.
+    """Why a target cannot exist, based only on files; None if it may exist.
 
     Example:
         >>> missing_reason("json.decoder:JSONDecoder") is None
@@ -90,17 +90,18 @@ def _find_one(name: str, path: Any) -> ModuleSpec | None:
     return PathFinder.find_spec(name, path)
 
 
-#: What an installer adds to a wheel, differently from one installer to the next.
+#: Files that installers add to a wheel, and that differ between installers.
 _OF_THE_INSTALLER = frozenset({"INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "RECORD"})
 
 
 def code_hash(distribution: metadata.Distribution | None, modules: Iterable[str]) -> str:
-    """The hash of a distribution: of its RECORD, the same for one wheel wherever it is installed; of the sources of its
-    modules where it is editable, has no RECORD, or another folder on the path hides it; "" where there are no files.
+    """The hash of a distribution. It is the hash of its RECORD, which is the same for one wheel on every machine. For
+    an editable installation, without a RECORD, or if another folder on the path hides it, it is the hash of its
+    sources. Without files, it is "".
 
     Args:
-        distribution: as installed; None for a plugin that has none.
-        modules: names of its modules, not imported.
+        distribution: the installed distribution; None for a plugin without one.
+        modules: names of its modules, which are not imported.
 
     Example:
         >>> code_hash(metadata.distribution("pluggy"), ["pluggy"])[:7], code_hash(None, ["no_such_module"])
@@ -119,13 +120,13 @@ def _editable(distribution: metadata.Distribution) -> bool:
 
 
 def _hidden(distribution: metadata.Distribution, folders: Iterable[Path | None]) -> bool:
-    """Whether what is imported lies elsewhere than what was installed. Files may be links to a cache."""
+    """Whether the imported code is not the installed code. Files may be links to a cache."""
     root = Path(str(distribution.locate_file(""))).resolve()
     return not all(folder is None or folder.parent.resolve().is_relative_to(root) for folder in folders)
 
 
 def _of_record(text: str) -> Iterator[str]:
-    """A line a file of the wheel; scripts, which name the interpreter, lie outside."""
+    """One line per file of the wheel. Scripts are excluded, because they contain the path of the interpreter."""
     for path, told, *_ in (row for row in csv.reader(text.splitlines()) if len(row) > 1):
         own = ".dist-info/" in path and path.rpartition("/")[2] in _OF_THE_INSTALLER
         if told and not own and not path.startswith(("..", "/")) and not path.endswith(".pyc"):
@@ -142,7 +143,7 @@ def _of_sources(folders: Iterable[Path | None]) -> Iterator[str]:
 
 
 def _files_of(folder: str) -> Iterator[str]:
-    """Files that are not hidden, no compiled ones. A package has hundreds, so no `Path` is made for each."""
+    """Files that are neither hidden nor compiled. A package has hundreds, so no `Path` objects are created."""
     if not os.path.isdir(folder):
         yield folder
     for root, folders, files in os.walk(folder):

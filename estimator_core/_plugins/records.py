@@ -1,4 +1,4 @@
-"""What a plugin declares: small frozen records that name things without importing them."""
+"""The records that a plugin declares. They are small and frozen, and name objects without importing them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MODULE = re.compile(rf"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*|{OBJECT.pattern}")
 
 
 def require(value: object, pattern: re.Pattern[str], what: str, shape: str) -> None:
-    """Refuses what does not have a form.
+    """Refuses a value that does not match a pattern.
 
     Raises:
-        ArgumentError: says what it is and what it must look like.
+        ArgumentError: the value does not match. The message shows the value and the expected form.
     """
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise ArgumentError(f"{what} is {value!r}; it must look like {shape}")
@@ -30,16 +30,16 @@ class Kind:
     """One kind of component: a row of `KINDS`, or one that a plugin defines (`estimator_kinds`).
 
     Args:
-        name: what `Component(kind=...)` and `Plugins.get(kind, ...)` say: lower-case words joined by underscores.
-        title: the plural used in lists.
-        contract: `module:name` of the contract that a component of this kind keeps.
-        target: what the target of a component of this kind is; a call of it returns the component.
-        suite: the class that proves the contract: its name in `estimator_core.testing`, or `module:name`.
-        scaffold: for a plugin's kind, the folder of templates for `estimator new-plugin --kind`, `package:folder`;
-            empty without one.
+        name: the name in `Component(kind=...)` and `Plugins.get(kind, ...)`: lower-case words joined by underscores.
+        title: the plural, for lists.
+        contract: `module:name` of the contract that components of this kind implement.
+        target: a description of the target of such a component. A call of the target returns the component.
+        suite: the class that tests the contract: its name in `estimator_core.testing`, or `module:name`.
+        scaffold: for a kind that a plugin defines, `package:folder` with the templates for `estimator new-plugin
+            --kind`. Empty without templates.
 
     Raises:
-        ArgumentError: a field does not have its form.
+        ArgumentError: a field has an invalid form.
 
     Example:
         >>> kind = Kind(
@@ -153,21 +153,21 @@ _OPTION_TYPES = (str, int, float, bool)
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """Declares something that users look up by name. `target` is imported on first use.
+    """Declares an object that users look up by name. `target` is imported on first use.
 
     Args:
         kind: one of `KINDS`, or one that a plugin defines (`estimator_kinds`).
         name: lower-case words joined by underscores, unique within its kind.
-        target: `"package.module:attribute"`; a call of it returns the component (see `Plugins.kinds()[kind].target`).
+        target: `"package.module:attribute"`. A call of it returns the component (see `Plugins.kinds()[kind].target`).
         summary: one line for `estimator plugins`.
-        reads: only for kind "initial_values": patterns of file names that mark a checkpoint of another framework,
-            which the target reads (`estimator_core.model.ReadsCheckpoints`).
-        needs: what its call needs that only a program has, such as "an input_fn". Without, it can be made from a name
-            and arguments as text, and the command line offers it.
-        deprecated: what to use instead, and when the component is removed. Who looks it up is warned.
+        reads: only for kind "initial_values": file name patterns of the checkpoints of another framework that the
+            target reads (`estimator_core.model.ReadsCheckpoints`).
+        needs: an argument that only a program can supply, such as "an input_fn". If empty, the component can be created
+            from a name and text arguments, and the command line offers it.
+        deprecated: the replacement, and when the component will be removed. Looking up the component shows a warning.
 
     Raises:
-        ArgumentError: a field does not have its form.
+        ArgumentError: a field has an invalid form.
 
     Example:
         >>> Component(kind="head", name="quantile", target="acme.heads:QuantileHead", summary="Pinball loss.").name
@@ -194,12 +194,12 @@ class Command:
 
     Args:
         name: lower-case words joined by hyphens.
-        target: a module with `configure(parser)` and `run(args) -> int`, imported only when the command runs; or
-            `"package.module:attribute"`, a call of which returns an object that has both.
+        target: a module with `configure(parser)` and `run(args) -> int`, imported only when the command runs. Or
+            `"package.module:attribute"`, whose call returns an object with both.
         summary: one line for `estimator --help`.
 
     Raises:
-        ArgumentError: a field does not have its form.
+        ArgumentError: a field has an invalid form.
 
     Example:
         >>> Command(name="acme-login", target="acme.cli", summary="Log in to the tracker.").target
@@ -217,21 +217,21 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """Declares a setting of a plugin. Its values are passed to the plugin's run-level hooks as `options[name]`.
+    """Declares a setting of a plugin. Run-level hooks of the plugin receive its value as `options[name]`.
 
-    It is set with `Plugins(options={"acme-tracker": {"url": value}})`, with `estimator --plugin-option
+    Set it with `Plugins(options={"acme-tracker": {"url": value}})`, with `estimator --plugin-option
     acme-tracker.url=value`, or with the environment variable `ESTIMATOR_OPTION_ACME_TRACKER_URL`, which overrides the
-    code. The policy file of the project may set it too; all others override that. `acme-tracker` is the name of the
+    code. The policy file of the project may also set it, with the lowest priority. `acme-tracker` is the name of the
     distribution.
 
     Args:
         name: lower-case words joined by underscores.
         type: str, int, float or bool.
-        default: the value if nothing is set.
-        help: one line.
+        default: the value if none is set.
+        help: one line for users.
 
     Raises:
-        ArgumentError: a field does not have its form.
+        ArgumentError: a field has an invalid form.
 
     Example:
         >>> Option(name="url", type=str, default="", help="Address of the tracker.").default
@@ -253,23 +253,23 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class PluginRecord:
-    """What is known of one installed plugin, whether it works or not.
+    """Information about one installed plugin, whether it works or not.
 
     Attributes:
         name: the name of the entry point.
-        distribution: name of the installed package; None for a module given to `Plugins(extra=...)`.
-        version: the version of the distribution; None without one.
-        module: what the entry point names; empty for a built-in or an object given in code.
+        distribution: the name of the installed package; None for a module passed to `Plugins(extra=...)`.
+        version: the version of the distribution; None without a distribution.
+        module: the target of the entry point; empty for a built-in or an object passed in code.
         status: "built-in", "loaded", "blocked" (by a list or switch; never imported) or "failed".
-        api: the contract version that the plugin states; None if it is unknown.
-        components, commands, options: what it declares.
-        kinds, specs: kinds of components and names of hook specs that it defines for other plugins.
-        hooks: names of the hook specs it implements.
-        capabilities: what it does to runs that did not request it.
-        seconds: the time for importing and registering it.
-        error: why it is blocked or failed; empty otherwise.
-        traceback: the full traceback of `error`; empty without one.
-        notes: faults that do not stop it: output at import, heavy imports, name collisions.
+        api: the contract version that the plugin states; None if unknown.
+        components, commands, options: the declared components, commands and options.
+        kinds, specs: the kinds of components and the names of hook specs that it defines for other plugins.
+        hooks: the names of the hook specs that it implements.
+        capabilities: how it affects runs that did not request it.
+        seconds: the time to import and register it.
+        error: the reason why it is blocked or failed; empty otherwise.
+        traceback: the traceback of `error`; empty without one.
+        notes: faults that do not prevent its use: output at import, slow imports, name collisions.
     """
 
     name: str
@@ -297,7 +297,7 @@ class PluginRecord:
 
     @property
     def builtin(self) -> bool:
-        """Whether it is the core's own."""
+        """Whether it belongs to the core."""
         return self.status == "built-in"
 
     @property
@@ -307,7 +307,7 @@ class PluginRecord:
 
     @property
     def owner(self) -> str:
-        """The part before the colon of a qualified name: the distribution, or the name if there is none."""
+        """The part before the colon of a qualified name: the distribution, or the plugin name without one."""
         return self.distribution or self.name
 
     @property

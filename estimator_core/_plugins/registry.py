@@ -1,6 +1,6 @@
-"""Looks up components by kind and name, and says which plugins there are.
+"""Looks up components by kind and name, and describes the plugins.
 
-Two owners of one name are an error at look-up, never a silent choice.
+If two plugins provide one name, the look-up raises an error. There is never a silent choice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Registered:
 
     @property
     def qualified(self) -> str:
-        """The name that is never ambiguous: `distribution:name`."""
+        """The unambiguous name: `distribution:name`."""
         return f"{self.plugin.owner}:{self.component.name}"
 
     def describe(self) -> str:
-        """How messages call it."""
+        """The name in messages."""
         return f"{self.component.kind} {self.component.name!r} of {self.plugin.label} ({self.component.target})"
 
 
@@ -37,10 +37,10 @@ class Registry:
     """All components of all usable plugins, by kind and name.
 
     Args:
-        records: every plugin, the broken and blocked ones too (for the error text).
+        records: every plugin, including broken and blocked ones (for error messages).
 
     Attributes:
-        kinds: by name: the core's, and those that usable plugins define.
+        kinds: the kinds by name: those of the core and of usable plugins.
     """
 
     def __init__(self, records: Iterable[PluginRecord]) -> None:
@@ -54,22 +54,22 @@ class Registry:
                 owners.append(Registered(component=component, plugin=plugin))
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names that can be looked up, sorted; `distribution:name` where two plugins give one name."""
+        """Names that can be looked up, sorted, with `distribution:name` if two plugins provide one name."""
         entries = self._of(kind)
         plain = [name for name, owners in entries.items() if len(owners) == 1]
         qualified = [owner.qualified for owners in entries.values() if len(owners) > 1 for owner in owners]
         return tuple(sorted(plain + qualified))
 
     def find(self, kind: str, name: str, *, installed: bool = False) -> Registered:
-        """The one component of this kind and name (`name` or `distribution:name`).
+        """Returns the component of this kind and name (`name` or `distribution:name`).
 
         Args:
             kind: of the component.
-            name: its name. The part before a colon is that of a distribution; no entry point may pass for one.
-            installed: whether one that was given in code does not count.
+            name: its name. The part before a colon must be a distribution, not an entry point.
+            installed: whether to ignore components passed in code.
 
         Raises:
-            PluginLookupError: there is none, or there are several.
+            PluginLookupError: there is no such component, or there are several.
         """
         owner, _, plain = name.rpartition(":")
         found = self._of(kind).get(plain, [])
@@ -119,7 +119,8 @@ class Registry:
         return self._entries[kind]
 
 
-#: Packages of one version that are named one by one. A house with more releases them together, and a count says it.
+#: The largest number of packages of one version that are listed by name. Larger groups are released together and only
+#: counted.
 _NAMED = 5
 
 
@@ -156,7 +157,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
 
 
 def _labels(records: Sequence[PluginRecord]) -> list[str]:
-    """The packages with their versions; of those that share a version with many, their number."""
+    """The packages with their versions. Packages that share a version with many others are only counted."""
     counts = Counter(record.version for record in records if record.distribution)
     many = {version: count for version, count in counts.items() if version and count > _NAMED}
     alone = [record.label for record in records if not record.distribution or record.version not in many]

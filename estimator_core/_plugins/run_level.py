@@ -1,4 +1,4 @@
-"""Calls the run-level hooks of plugins, isolated: a failing hook is reported by name and stops no run."""
+"""Calls the run-level hooks of plugins. A failing hook is reported by name and does not stop the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warn_unmatched(settings: PluginSettings, installed: Sequence[Candidate]) -> 
 
 
 def warn_of_options(environ: Iterable[str], records: Sequence[PluginRecord]) -> None:
-    """Logs the variables that set an option which no plugin has. Nobody knows those of a plugin that did not load."""
+    """Logs the variables of options that no plugin has. The options of a plugin that did not load are unknown."""
     known = [option_variable(record.owner, option.name) for record in records for option in record.options]
     unread = tuple(option_variable(record.owner, "") for record in records if not record.usable)
     for variable in environ:
@@ -39,12 +39,12 @@ def warn_of_options(environ: Iterable[str], records: Sequence[PluginRecord]) -> 
 
 
 def warn_of_hooks(default_hooks: bool | Sequence[str], records: Sequence[PluginRecord], told: set[str]) -> None:
-    """Logs the names in `RunConfig.default_hooks` that no plugin has: its hooks join no run.
+    """Logs the names in `RunConfig.default_hooks` that do not belong to a plugin.
 
     Args:
         default_hooks: the field.
-        records: the plugins, blocked ones too.
-        told: the names that were logged before; the new ones are added.
+        records: the plugins, including blocked ones.
+        told: the names that were logged before. New ones are added.
     """
     owners = [record.owner for record in records]
     for name in () if isinstance(default_hooks, bool) else default_hooks:
@@ -61,7 +61,7 @@ class RunLevel:
     Args:
         implementations: by specification, in call order.
         options: values of options by plugin name.
-        settings: whether a failing hook raises (`strict`) and calls are logged (`trace`).
+        settings: whether a failing hook raises an error (`strict`), and whether calls are logged (`trace`).
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class RunLevel:
         return hooks
 
     def notify(self, name: str, config: Any, **arguments: Any) -> list[Any]:
-        """Calls every implementation of a specification that the RunConfig does not switch off; their results."""
+        """Calls every implementation of a specification that the RunConfig does not disable. Returns the results."""
         results: list[Any] = []
         for implementation in self._enabled(name, config):
             seen = dict(arguments)
@@ -111,7 +111,7 @@ class RunLevel:
         return results
 
     def rehearse(self, config: Any, **arguments: Any) -> list[Exception]:
-        """The faults that plugins expect of a run; each says whose it is."""
+        """The faults that plugins predict for a run. Each names its plugin."""
         found: list[Exception] = []
         for implementation in self._enabled("estimator_rehearse", config):
             given = self._call("estimator_rehearse", implementation, arguments)
@@ -148,7 +148,7 @@ class RunLevel:
                 )
 
     def _listed(self, name: str, implementation: Implementation, given: Any, what: str) -> Iterable[Any]:
-        """What an implementation returned, which is a list or None."""
+        """The result of an implementation, which must be a list or None."""
         if given is None or isinstance(given, Iterable):
             return cast("Iterable[Any]", given or ())
         wrong = f"returned an object of type {type(given).__name__}; it must return a list of {what}"

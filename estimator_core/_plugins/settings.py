@@ -1,4 +1,4 @@
-"""Which plugins may load: levers and a strict switch, from arguments, the environment or a policy file."""
+"""The settings that decide which plugins may load, from arguments, the environment or a policy file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from estimator_core.errors import ArgumentError, PluginError
 
 FILE = "estimator.toml"
 NAMED = "ESTIMATOR_POLICY"
-#: What marks the folder of a project. No policy file is looked for above it.
+#: Files that mark the folder of a project. Policy files above it are ignored.
 _ROOTS = (".git", "pyproject.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a policy says. What it forbids stays forbidden, whatever later settings say.
+    """The contents of a policy. Later settings cannot allow what it forbids.
 
     Attributes:
-        files: the files it was read from; empty without any.
-        allow: names of distributions that may load; None: all.
+        files: the files that it was read from; empty without files.
+        allow: names of distributions that may load. None: all.
         block: names of distributions that may not load.
-        options: options of plugins, by distribution and name; those of the code, the environment and the command line
-            override them.
-        default_hooks: as in RunConfig; what it leaves out joins no run.
-        overrides: the distribution that provides a component, by `kind.name`; `distribution:name` for another name.
-        strict: whether a broken plugin is an error; False leaves it to other settings.
-        locks: lock files; all of them apply.
+        options: options of plugins, by distribution and name. Those of code, environment and command line override
+            them.
+        default_hooks: see RunConfig. Packages that it omits add no hooks to a run.
+        overrides: the distribution that provides a component, by `kind.name`, or `distribution:name` for another name.
+        strict: whether a broken plugin is an error. False: other settings decide.
+        locks: lock files, which all apply.
 
     Example:
         >>> Policy(allow=("acme-heads",)).allow
@@ -52,7 +52,7 @@ NO_POLICY = Policy()
 
 
 def policy_files(environ: Mapping[str, str], folder: Path) -> list[str]:
-    """The policy files that apply: that of the project of a folder, and the one that the environment names."""
+    """The policy files that apply: the one of the folder's project, and the one that the environment names."""
     places = (folder, *folder.parents)
     roots = (depth for depth, place in enumerate(places) if any((place / mark).exists() for mark in _ROOTS))
     project = places[: next(roots, 0) + 1]  # outside a project, a file further up belongs to other code
@@ -64,7 +64,7 @@ def policy_of(files: list[str]) -> Policy:
     """The combined policy of some files. Without files, nothing is imported.
 
     Raises:
-        PluginError: the package that reads them is not installed. An unread policy would forbid nothing.
+        PluginError: the package that reads them is not installed. An unread policy would not forbid anything.
     """
     if not files:
         return NO_POLICY
@@ -82,23 +82,23 @@ NO_AUTOLOAD = "ESTIMATOR_DISABLE_PLUGIN_AUTOLOAD"
 STRICT = "ESTIMATOR_STRICT_PLUGINS"
 TRACE = "ESTIMATOR_TRACE_PLUGINS"
 LOCK = "ESTIMATOR_PLUGINS_LOCK"
-#: Where `estimator plugins lock` writes, and `--locked` looks, unless another file is named.
+#: The default file of `estimator plugins lock` and `--locked`.
 LOCK_FILE = "estimator-plugins.lock"
-#: The variables that switches of the command line have set.
+#: The variables that options of the command line have set.
 SWITCHED = "ESTIMATOR_COMMAND_LINE"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PluginSettings:
-    """Which plugins may load. Names are those of distributions: anybody may give an entry point any name.
+    """Which plugins may load. Names are those of distributions, because an entry point can have any name.
 
     Attributes:
-        only: None: every installed plugin; else these alone.
-        block: never these, even if `only` names them.
-        strict: a broken plugin or a failing run-level hook raises.
-        trace: every hook call is logged with its time.
-        locks: files that name the only plugins a run may have; all of them hold.
-        policy: of the project; what it forbids stays forbidden.
+        only: the only plugins that may load. None: all installed plugins.
+        block: plugins that may never load, even if `only` names them.
+        strict: whether a broken plugin or a failing run-level hook raises an error.
+        trace: whether every hook call is logged with its duration.
+        locks: files that list the only plugins of a run. All of them apply.
+        policy: the policy of the project. Nothing can allow what it forbids.
     """
 
     only: tuple[str, ...] | None = None
@@ -109,7 +109,7 @@ class PluginSettings:
     policy: Policy = NO_POLICY
 
     def refusal(self, identity: str) -> str | None:
-        """Why a plugin may not load, None if it may; `identity` is the name of its distribution.
+        """Why a plugin may not load; None if it may. `identity` is the name of its distribution.
 
         Example:
             >>> PluginSettings(block=("Acme_Tracker",)).refusal("acme-tracker")
@@ -128,7 +128,7 @@ class PluginSettings:
         return None
 
     def unmatched(self, installed: Iterable[str]) -> list[str]:
-        """Names on the lists that no installed distribution with a plugin has."""
+        """Names on the lists that do not belong to an installed distribution with a plugin."""
         known = {normalise(name) for name in installed}
         policy, hooks = self.policy, self.policy.default_hooks
         said = (self.only, self.block, policy.allow, policy.block, () if isinstance(hooks, bool) else hooks)
@@ -146,8 +146,7 @@ def resolve_settings(
     lock: str | None = None,
     policy: Policy = NO_POLICY,
 ) -> PluginSettings:
-    """Settings from the policy, from arguments and from the environment, which is stronger than arguments. Block lists
-    and locks add up.
+    """Combines the policy, the arguments and the environment, which overrides arguments. Block lists and locks add up.
 
     Example:
         >>> resolve_settings({"ESTIMATOR_PLUGINS": "acme-heads, acme-hooks ,"}).only

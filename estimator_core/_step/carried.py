@@ -1,4 +1,4 @@
-"""Tables that a training carries in a form of their access's own, for example with a cache of rows."""
+"""Tables that training carries in a form defined by their access, for example with a cache of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Change = Callable[[str, Any, Any], tuple[Any, Any]]
 
 
 class CarriedTables:
-    """A packing: training programs take and return the carried form, and everybody else sees tables and slots.
+    """A packing. Training programs accept and return the carried form, and all other code sees tables and slots.
 
     Args:
         forms: by table.
@@ -41,7 +41,7 @@ class CarriedTables:
         return packed
 
     def settled(self, carried: TrainState) -> TrainState:
-        """The same form, of which `unpack` returns what the newest step computed. The given one is used up."""
+        """The same form, from which `unpack` returns the results of the newest step. The argument is consumed."""
         return _changed(carried, self._forms, lambda name, *table: self._forms[name].settled(*table))
 
     def unpack(self, settled: TrainState) -> TrainState:
@@ -49,7 +49,7 @@ class CarriedTables:
         return _changed(settled, self._forms, lambda name, *table: self._forms[name].closed(*table))
 
     def shardings(self, of_state: TrainState) -> TrainState:
-        """Those of the carried form that was packed last, from those of a state."""
+        """The shardings of the last packed form, from those of a state."""
         return _changed(of_state, self._forms, lambda name, *_: self._placed[name])
 
     def _note(self, name: str, table: PyTree, slots: PyTree) -> tuple[PyTree, PyTree]:

@@ -1,4 +1,4 @@
-"""Small features of a batch travel together: the program takes one matrix in place of many arrays."""
+"""Sends small features of a batch together: the program receives one matrix instead of many arrays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from estimator_core._types import PyTree
 
-#: Each array costs the host one to three microseconds a dispatch, a column of a larger one more than that to copy.
+#: Each array costs the host one to three microseconds per dispatch. Copying a column of a larger array costs more.
 _SMALL_BYTES = 4096
-#: Fewer columns gain nothing.
+#: With fewer columns, gathering is not faster.
 _LEAST = 4
 
 
@@ -19,8 +19,8 @@ class Gathered(NamedTuple):
     """Features of one shape that share arrays.
 
     Attributes:
-        matrices: [rows, features, ...] by the names of the features. XLA reads a batch as it is where model_fn stacks
-            or concatenates them in this order.
+        matrices: [rows, features, ...] by the names of the features. XLA reads a matrix directly if model_fn stacks or
+            concatenates its features in this order.
         rest: the other features.
     """
 
@@ -29,7 +29,7 @@ class Gathered(NamedTuple):
 
 
 def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
-    """A function that gathers the small features of batches like this one, on the host; None: that gains nothing.
+    """A function that gathers the small features of batches like this one on the host; None if this is not faster.
 
     Example:
         >>> batch = {name: np.arange(2) for name in "abcd"} | {"image": np.zeros((2, 8, 8))}
@@ -69,7 +69,7 @@ def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
 
 
 def apart(features: PyTree) -> PyTree:
-    """Within a program: the features by name, as they were."""
+    """Restores the features by name inside a program."""
     if not isinstance(features, Gathered):
         return features
     parts = dict(features.rest)

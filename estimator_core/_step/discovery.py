@@ -1,4 +1,4 @@
-"""Discovery: one abstract trace that learns everything about a model before anything is computed."""
+"""Discovery: one abstract trace that collects everything about a model before anything is computed."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from estimator_core.modes import ModeKeys
 from estimator_core.specs import EstimatorSpec, Scaffold
 
 _log = logging.getLogger("estimator_core")
-#: What may follow from the shapes of a batch: a model may leave out a part for a short one.
+#: Decisions that may depend on the shapes of a batch, because a model may skip a part for a short batch.
 _BY_SHAPE = ("uses the variables", "requests first values of", "returns the outputs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decisions:
-    """What model_fn decided in Python in one trace.
+    """The decisions of model_fn in Python in one trace.
 
     Attributes:
         batch: the form of the features, labels and weights that were traced.
-        names: by what the trace does with them.
+        names: by their use in the trace.
     """
 
     batch: object = None
@@ -48,7 +48,7 @@ class Decisions:
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """What one abstract trace of model_fn found.
+    """The results of one abstract trace of model_fn.
 
     Attributes:
         mode: the mode it was traced in.
@@ -61,7 +61,7 @@ class Discovery:
         lookups: shapes of the row-sparse lookups; `tables` has their variables, and how
             each is accessed.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
-        decisions: what every later trace must decide alike (TRAIN).
+        decisions: the decisions that every later trace must repeat (TRAIN).
     """
 
     mode: str
@@ -90,7 +90,7 @@ class Discovery:
 
     @property
     def asks_for_values(self) -> bool:
-        """Whether model_fn says where initial values come from."""
+        """Whether model_fn requests initial values from a source."""
         return bool(self.requests) or (self.scaffold is not None and self.scaffold.init_fn is not None)
 
 
@@ -172,12 +172,12 @@ def discover(
 
 
 def train_metrics(spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
-    """The metrics of a training step. A summary of the same name is shown in place of one, as in TensorFlow."""
+    """The metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow."""
     return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in scope.summaries}
 
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
-    """What model_fn decided in Python in a trace of mode TRAIN; every later one must decide alike."""
+    """The decisions of model_fn in Python in a trace of mode TRAIN. Every later trace must make the same ones."""
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
     predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
@@ -201,7 +201,8 @@ def form_of(batch: PyTree) -> object:
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:
-    """Refuses a later trace that decides otherwise. Only what is trained must be the same for batches of another form.
+    """Refuses a later trace with other decisions. For batches of another form, only the trained variables must be the
+    same.
 
     Raises:
         ModelFnError: naming what differs.
@@ -210,10 +211,10 @@ def check_decisions(first: Decisions, later: Decisions) -> None:
         others = later.names[told]
         if names != others and not (told in _BY_SHAPE and first.batch != later.batch):
             raise ModelFnError(
-                f"model_fn decides otherwise each time it is traced. The first trace of mode 'train' {told} "
+                f"model_fn behaves differently each time it is traced. The first trace of mode 'train' {told} "
                 f"{sorted(names - others)}, which a later one does not; the later one has "
-                f"{sorted(others - names)} instead. model_fn must not depend on what changes between its calls: a "
-                "counter, a random number of Python, files, or objects that an earlier call has changed."
+                f"{sorted(others - names)} instead. model_fn must not depend on anything that changes between calls, "
+                "such as a counter, a Python random number, files, or objects that an earlier call changed."
             )
 
 
@@ -230,19 +231,19 @@ def _discover_optimizer(
     reject_leaks(train_op)
     if tables and isinstance(train_op, CustomTrainOp):
         raise ModelFnError(
-            f"A custom train_op has no gradients of the rows that ec.sparse_lookup reads of {sorted(tables)}. Use an "
-            "optax optimizer or ec.minimize, or read the table with ec.get_variable."
+            f"A custom train_op gets no gradients of the rows that ec.sparse_lookup reads from {sorted(tables)}. Use "
+            "an optax optimizer or ec.minimize, or read the table with ec.get_variable."
         )
     opt_state = jax.eval_shape(lambda variables: init_opt_state(train_op, variables, tables, scaled=scaled), trainable)
     return train_op, opt_state
 
 
 def report_padded_loss(features: PyTree, mode: str) -> None:
-    """Warns that a loss cannot know which rows are padding, unless the input itself says so in a feature."""
+    """Warns that a loss counts padding rows, unless the input itself marks them in a feature."""
     if not (isinstance(features, Mapping) and IS_REAL_EXAMPLE in features):
         _log.warning(
-            'Batches of mode %r are padded (ragged="pad"), and model_fn does not ask for ec.example_weights(): its '
-            "loss counts padded rows as examples. Weigh the loss with it, or leave the input ragged.",
+            'Batches of mode %r are padded (ragged="pad"), but model_fn does not call ec.example_weights(), so its '
+            'loss counts padded rows as examples. Weight the loss with it, or use ragged="exact".',
             mode,
         )
 
@@ -251,7 +252,7 @@ def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
     """Refuses a hook that keeps an array of the trace it was made in.
 
     Raises:
-        ModelFnError: a hook does. The message names the hook and its attribute.
+        ModelFnError: a hook keeps such an array. The message names the hook and its attribute.
     """
     for hook in [*spec.training_chief_hooks, *spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks]:
         for name, value in vars(hook).items() if hasattr(hook, "__dict__") else ():

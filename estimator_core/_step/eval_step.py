@@ -38,26 +38,26 @@ _log = logging.getLogger("estimator_core")
 Accumulated = tuple[jax.Array, ...]
 
 
-#: Batches that did not fit the program of the batch before, after which nobody tries that first.
+#: The number of batches that did not fit the previous program, after which that program is no longer tried first.
 _PATIENCE = 16
 
 
 class Evaluated(NamedTuple):
-    """A state to evaluate, and what the program takes of it."""
+    """A state to evaluate, and the part of it that the program uses."""
 
     state: TrainState
     leaves: tuple[jax.Array, ...]
 
     @classmethod
     def of(cls, state: TrainState) -> Evaluated:
-        """A state; the program needs no slots of its optimizer."""
+        """Wraps a state. The program does not use the optimizer slots."""
         return cls(state, tuple(jax.tree_util.tree_leaves(state._replace(opt_state=()))))
 
 
 class EvalOutputs(NamedTuple):
-    """What one evaluation batch returned.
+    """The results of one evaluation batch.
 
-    The others but `accumulated` are arrays of this batch only: metrics for the host, and `outputs` for hooks.
+    All fields except `accumulated` are arrays of this batch only: metrics for the host, and `outputs` for hooks.
     """
 
     accumulated: Accumulated
@@ -101,7 +101,7 @@ class EvalStep:
         self._traces = traces
         self._placement = None if placement is None or placement.single else placement
         self._programs: dict[Any, _Program] = {}
-        #: The program of the batch before, which most batches fit.
+        #: The program of the previous batch, which fits most batches.
         self._quick: Callable[..., EvalOutputs] | None = None
         self._others = 0
         self._started = jnp.bool_(True)  # on the device: a number of the host is sent there at each call
@@ -117,7 +117,7 @@ class EvalStep:
     def __call__(
         self, accumulated: Accumulated | None, state: Evaluated, features: PyTree, labels: PyTree, weights: Mask
     ) -> EvalOutputs:
-        """Adds one batch. `accumulated` is the result of the previous batch, None for the first."""
+        """Adds one batch. `accumulated` is the result of the previous batch; None for the first."""
         if self._quick is not None and accumulated is not None:
             try:
                 return self._quick(accumulated, self._started, state.leaves, features, labels, weights)
@@ -142,11 +142,11 @@ class EvalStep:
         )
 
     def totals(self, accumulated: Accumulated | None) -> dict[str, Metric]:
-        """The accumulated metrics by name, of arrays here or on the host."""
+        """The accumulated metrics by name, from arrays on the device or the host."""
         return {} if accumulated is None or self._together is None else self._together.apart(accumulated)
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
-        """The metrics of a batch without its loss, which is not a metric of examples. Pure, for use in a trace."""
+        """The metrics of a batch without its loss, which is not a metric of examples. It is pure and may be traced."""
         on_device, on_host, _ = self._batch(state._replace(opt_state=()), features, labels, weights)
         return {name: metric for name, metric in {**on_device, **on_host}.items() if name != "loss"}
 

@@ -1,4 +1,4 @@
-"""The user's model_fn, checked once and called the same way in every mode."""
+"""The user's model_fn, which is checked once and called in the same way in every mode."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class BoundModelFn:
 
     Attributes:
         function: the user's function.
-        arguments: the names it takes, a subset of features, labels, mode, params, config.
-        plugins: those whose module adapters it may use; None: the installed ones.
+        arguments: the argument names that it accepts, a subset of features, labels, mode, params, config.
+        plugins: the plugins whose module adapters it may use. None: the installed ones.
     """
 
     function: Callable[..., Any]
@@ -44,11 +44,11 @@ class BoundModelFn:
         return getattr(self.config, "precision", "float32")
 
     def spec(self, features: PyTree, labels: PyTree, mode: str) -> EstimatorSpec:
-        """Calls model_fn, with a copy of params since a model_fn may change them.
+        """Calls model_fn, with a copy of params, because a model_fn may change them.
 
         Raises:
-            ModelFnError: when it is given labels it does not take, or returns something else than an EstimatorSpec of
-                this mode.
+            ModelFnError: there are labels that model_fn does not accept, or it does not return an EstimatorSpec of this
+                mode.
         """
         if labels is not None and "labels" not in self.arguments:
             raise ModelFnError(
@@ -79,7 +79,7 @@ class BoundModelFn:
 
 @contextlib.contextmanager
 def _saying_what_is_given(features: PyTree, labels: PyTree, mode: str) -> Generator[None]:
-    """Adds a note to the errors that follow if an array is missing, for example because it holds Python objects."""
+    """Adds a note to errors if an array is missing, for example because it contains Python objects."""
     cure = "Arrays of text, dates or objects stay on the host, so it does not get them: convert numbers with astype."
     try:
         yield
@@ -98,8 +98,8 @@ def bind_model_fn(model_fn: object, params: Params, config: object, plugins: Plu
     """Checks the signature of a model_fn and binds params and config to it.
 
     Raises:
-        ArgumentError, ArgumentTypeError: when it is missing, lacks `features`, takes unknown arguments, or params are
-            given to one that takes none.
+        ArgumentError, ArgumentTypeError: model_fn is missing, lacks `features` or has unknown arguments, or params are
+            passed although it does not accept them.
 
     Example:
         >>> sorted(bind_model_fn(lambda features, mode: None, None, None).arguments)

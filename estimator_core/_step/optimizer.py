@@ -26,12 +26,14 @@ _LEAK = (
 _CALLED_SO = (
     "This happened where train_op is applied. Its optimizer is called as update(gradients, state, variables, "
     "value=loss, grad=gradients), where gradients and variables are dicts with an array for each variable. An "
-    "optimizer that needs more, as L-BFGS (a function of the loss) or lookahead (pairs of values), is not possible."
+    "optimizer that needs more, such as L-BFGS (a function of the loss) or lookahead (pairs of values), cannot be used."
 )
 
 
 class MemberState(NamedTuple):
-    """The slots of one `minimize`: those of its dense variables together, and those of each row-sparse table alone."""
+    """The slots of one `minimize`: those of its dense variables together, and those of each row-sparse table
+    separately.
+    """
 
     dense: PyTree
     tables: dict[str, PyTree]
@@ -72,7 +74,9 @@ def _member_state(
 
 
 def _table_state(member: Minimize, name: str, table: jax.Array) -> PyTree:
-    """The first slots of a table. They are with it, in the memory of the host too; scalars are on the device."""
+    """The first slots of a table. They are in the same memory, which may be that of the host. Scalars are on the
+    device.
+    """
     if not is_in_host_memory(table):
         slots = member.transformation.init(table)
         _check_row_by_row(name, table, slots)
@@ -83,13 +87,14 @@ def _table_state(member: Minimize, name: str, table: jax.Array) -> PyTree:
     )
 
 
-#: What optax keeps for a later step, which updates other rows: `optax.MultiSteps` and `optax.apply_every`.
+#: States of optax that keep gradients for a later step, which updates other rows: `optax.MultiSteps` and
+#: `optax.apply_every`.
 _FOR_LATER = (optax.MultiStepsState, optax.ApplyEvery)
 _WHOLE = "ec.get_variable instead of ec.sparse_lookup"
 
 
 def _check_row_by_row(name: str, table: jax.Array, slots: PyTree) -> None:
-    """Refuses an optimizer that cannot update some rows of a table alone."""
+    """Refuses an optimizer that cannot update only some rows of a table."""
     nodes = jax.tree.leaves(slots, is_leaf=lambda node: isinstance(node, _FOR_LATER))
     if any(isinstance(node, _FOR_LATER) for node in nodes):
         raise ModelFnError(
@@ -112,7 +117,7 @@ def _mixes(name: str, how: str) -> str:
 
 
 def reject_leaks(train_op: TrainOp) -> None:
-    """Refuses an optimizer that carries arrays of the trace it was made in. It would use their values for ever, or fail
+    """Refuses an optimizer with arrays of the trace in which it was created. It would use their values forever, or fail
     much later.
     """
     functions = (

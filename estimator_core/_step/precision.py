@@ -1,4 +1,4 @@
-"""How a step computes: in which precision, in how many micro-batches, and what it computes again.
+"""How a step computes: its precision, its micro-batches, and what it recomputes.
 
 Accumulation is exact for losses that are means over examples.
 """
@@ -76,7 +76,7 @@ def next_loss_scale(current: LossScale, finite: jax.Array) -> LossScale:
 
 
 def where_finite(finite: jax.Array, new: PyTree, old: PyTree) -> PyTree:
-    """The new state, or the old one if a gradient has overflowed, so that the step is left out."""
+    """The new state, or the old one if a gradient has overflowed, so that the step is skipped."""
     return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
 
 
@@ -85,8 +85,8 @@ def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any
 
     Args:
         forward: the function to differentiate.
-        remat: "none" keeps every intermediate value; "dots" keeps the results of matrix products and computes the rest
-            again; "full" keeps only the inputs.
+        remat: "none" keeps every intermediate value. "dots" keeps the results of matrix products and recomputes the
+            rest. "full" keeps only the inputs.
     """
     if remat == "none":
         return forward
@@ -111,8 +111,8 @@ def over_micro_batches(
 ) -> Gradients:
     """Runs `gradients` on `count` equal parts of the batch and averages, weighted by the real examples.
 
-    A batch whose size does not divide (a ragged last one) runs as one part. Losses, gradients and scalar outputs are
-    averaged with the share of each part. Row gradients stay side by side, scaled by their part's share.
+    A batch whose size does not divide evenly (a ragged last one) runs as one part. Losses, gradients and scalar outputs
+    are averaged by the share of each part. Row gradients are concatenated, scaled by the share of their part.
 
     Args:
         gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
@@ -148,7 +148,7 @@ def over_micro_batches(
         return shares.astype(stacked.dtype).reshape(-1, *[1] * (stacked.ndim - 1))
 
     def counted(stacked: jax.Array) -> jax.Array:
-        # The loss of a part that is all padding may be 0/0, which a share of 0 would not leave out.
+        # The loss of a part with only padding may be 0/0, which a share of 0 would not remove.
         return stacked if weights is None else jnp.where(of_parts(stacked) > 0, stacked, 0)
 
     def average(stacked: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""One prediction step, and the pure functions that exports are made of."""
+"""One prediction step, and the pure functions from which exports are made."""
 
 from __future__ import annotations
 
@@ -50,12 +50,14 @@ class PredictStep:
         return self._run(state._replace(opt_state=()), features, weights)
 
     def several(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
-        """Predictions of batches stacked along a leading axis, each computed as if alone. For this process only."""
+        """Predictions of batches that are stacked along a leading axis, each computed separately. For this process
+        only.
+        """
         return self._run_several(state._replace(opt_state=()), features, weights)
 
     def compiled(self, state: TrainState, features: PyTree, weights: Mask = None) -> Callable[..., PyTree]:
-        """The program for a batch of these shapes, on a state without slots. It needs no context. Before it runs, it
-        refuses other shapes with a TypeError or a ValueError.
+        """The program for a batch of these shapes and a state without slots. It runs without a context. It refuses
+        other shapes with a TypeError or ValueError before it runs.
         """
         return self._run.lower(state, features, weights).compile()
 
@@ -85,7 +87,7 @@ def apply_model(
     labels: PyTree,
     mode: str,
 ) -> EstimatorSpec:
-    """The EstimatorSpec of model_fn on the variables of a state; traceable."""
+    """The EstimatorSpec of model_fn on the variables of a state. The call may be traced."""
     with applying(
         state.variables,
         state.model_state,

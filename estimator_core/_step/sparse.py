@@ -29,9 +29,9 @@ from estimator_core.modes import ModeKeys
 
 
 class CarriedForm(Protocol):
-    """A form of a table and its slots of which training programs take and return more than the arrays themselves, for
-    example a cache of rows. It is never saved: checkpoints, hooks, evaluation and exports see tables and slots. Its
-    methods take arrays, and not those of a trace. A table in this form has `shape` and `dtype`.
+    """A form of a table and its slots with more than the arrays themselves, for example a cache of rows. Training
+    programs accept and return it. It is never saved: checkpoints, hooks, evaluation and exports see tables and slots.
+    Its methods accept concrete arrays only. A table in this form has `shape` and `dtype`.
 
     Example:
         >>> class Unchanged:
@@ -45,41 +45,43 @@ class CarriedForm(Protocol):
     """
 
     def opened(self, table: jax.Array, opt_state: PyTree) -> tuple[PyTree, PyTree]:
-        """The form of a table and of its slots. It may use their arrays. For each `jax.ShapeDtypeStruct` with a
-        sharding, which planners pass, it returns the same.
+        """Returns the form of a table and of its slots. It may use their arrays. Planners pass `jax.ShapeDtypeStruct`s
+        with shardings, and the result then contains such structs too.
         """
         ...
 
     def settled(self, table: PyTree, opt_state: PyTree) -> tuple[PyTree, PyTree]:
-        """The same form after it has brought its arrays up to date for `closed`. It may donate them."""
+        """Returns the same form with updated arrays for `closed`. It may donate the old arrays."""
         ...
 
     def closed(self, table: PyTree, opt_state: PyTree) -> tuple[jax.Array, PyTree]:
-        """The arrays of a settled form: the table, and its slots. It computes nothing."""
+        """Returns the arrays of a settled form: the table and its slots. It does not compute anything."""
         ...
 
 
 class RowAccess(Protocol):
-    """How a table's rows are read and updated. Packages split tables over devices, or let them grow, with their own.
+    """How the rows of a table are read and updated. Packages can define their own access, to split tables over devices
+    or to let them grow.
 
-    It is compared by value: all lookups of a table have the same one. An access may have a member `carried`, a
-    `CarriedForm` or None. Then `read` and `update` also take that form as table and slots, in training. It may have a
-    function `summaries`: of a table, or of its carried form, the numbers that each step writes below the table's name.
+    It is compared by value, because all lookups of a table must have the same access. An access may have a member
+    `carried`, a `CarriedForm` or None. In training, `read` and `update` then also accept this form as table and slots.
+    It may have a function `summaries` of a table, or of its carried form. It returns numbers that each step writes
+    below the name of the table.
     """
 
     @property
     def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
-        """How the table is split where no partition rule decides, one entry an axis; None: not at all."""
+        """How the table is split if no partition rule matches, with one entry per axis. None: not split."""
         ...
 
     @property
     def memory(self) -> str | None:
-        """The kind of memory that holds the table and its slots, as JAX names it; None: the device's own."""
+        """The kind of memory for the table and its slots, as named by JAX. None: the default memory of the device."""
         ...
 
     def read(self, table: jax.Array, ids: jax.Array) -> jax.Array:
-        """The rows of integer ids of any shape; zeros for an id out of range. PREDICT, which is exported, uses
-        `WholeTable.read` where the table is in the memory of the devices.
+        """Returns the rows for integer ids of any shape, and zeros for an id out of range. PREDICT, which is exported,
+        uses `WholeTable.read` if the table is in the memory of the devices.
         """
         ...
 
@@ -92,14 +94,14 @@ class RowAccess(Protocol):
         gradients: jax.Array,
         **extra: jax.Array,
     ) -> tuple[jax.Array, PyTree]:
-        """The table and its optimizer state after a step.
+        """Returns the table and its optimizer state after a step.
 
         Args:
-            transformation: of the optimizer.
+            transformation: the transformation of the optimizer.
             table: all rows.
-            opt_state: that of this table alone.
-            ids: integers[n], of all lookups of a step, in order; ids may repeat or be out of range.
-            gradients: float[n, columns], by what `read` returned.
+            opt_state: the optimizer state of this table alone.
+            ids: integers[n], the ids of all lookups of a step, in order. Ids may repeat or be out of range.
+            gradients: float[n, columns], the gradients of the result of `read`.
             extra: further arguments of the transformation.
         """
         ...
@@ -113,7 +115,7 @@ def forms_of(tables: Mapping[str, RowAccess]) -> dict[str, CarriedForm]:
 
 @dataclass(frozen=True)
 class WholeTable:
-    """The access of a table without one of its own; the compiler splits it as it sees fit.
+    """The default access of a table. The compiler decides how to split it.
 
     Example:
         >>> WholeTable().read(jnp.ones((3, 2)), jnp.array([1, 3])).tolist()
@@ -176,27 +178,27 @@ def sparse_lookup(
     dtype: DTypeLike = jnp.float32,
     access: RowAccess | None = None,
 ) -> jax.Array:
-    """Rows of a trainable table, with a gradient that touches only those rows.
+    """Returns rows of a trainable table, with a gradient that touches only these rows.
 
     Args:
-        name: the table's variable name (below the active variable scope).
-        ids: integers of any shape, in [0, rows); other ids return rows of zeros and have no update.
+        name: the variable name of the table (below the active variable scope).
+        ids: integers of any shape, in [0, rows). Other ids return rows of zeros and are not updated.
         shape: (rows, columns) of the table.
-        initializer: as in `get_variable`.
+        initializer: see `get_variable`.
         dtype: the dtype of the table.
-        access: how rows are read and updated; None: `estimator_core.model.WholeTable`.
+        access: how rows are read and updated. None: `estimator_core.model.WholeTable`.
 
     Returns:
         An array of shape `ids.shape + (columns,)`.
 
     The optimizer's transformation is applied only to the touched rows ("lazy" moments). Rows that a batch does not
-    touch neither move nor decay. Transformations that mix variables (a global norm) see each table alone. What they
-    compute over a table (the trust ratio of LAMB, the orthogonal update of Muon), they compute over the touched rows.
-    Those with slots for whole rows or columns are refused when training starts, as are those that keep gradients for a
-    later step.
+    touch do not move or decay. Transformations that combine variables (a global norm) see each table separately.
+    Quantities of a whole table (the trust ratio of LAMB, the orthogonal update of Muon) are computed over the touched
+    rows. Transformations with slots for whole rows or columns, or that keep gradients for a later step, are refused
+    when training starts.
 
     Raises:
-        VariableError: the ids are not integers, or another lookup of the table has another access.
+        VariableError: the ids are not integers, or another lookup of the table has a different access.
     """
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):

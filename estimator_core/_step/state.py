@@ -1,8 +1,9 @@
-"""The train state: a shallow pytree that is donated to every step, and how it is packed for the way there.
+"""The train state: a shallow pytree that is donated to every step, and its packing for dispatches.
 
-A dispatch flattens and rebuilds every dict and tuple of a state, which costs the host a part of a small step. Every
-array that enters and leaves a compiled program costs one to three microseconds more. A model with many small variables
-(a hundred feature columns with two optimizer slots each) spends more time on this than on its computation.
+A dispatch flattens and rebuilds every dict and tuple of a state, which takes the host a considerable part of a small
+step. Every array that enters and leaves a compiled program costs a further one to three microseconds. A model with many
+small variables (a hundred feature columns with two optimizer slots each) spends more time on this than on its
+computation.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def clock_seed(clock: jax.Array) -> int:
 
 
 def flatten_opt_state(opt_state: PyTree) -> dict[str, Any]:
-    """The leaves of an optimizer's state by path, so that a checkpoint needs no optimizer code to be read."""
+    """The leaves of an optimizer state by path, so that a checkpoint can be read without the optimizer code."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(opt_state)
     return {_path_name(path): leaf for path, leaf in leaves}
 
@@ -73,22 +74,23 @@ def _path_name(path: tuple[object, ...]) -> str:
     return "/".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path)
 
 
-#: A leaf up to this size costs less to copy than to pass.
+#: A leaf up to this size is cheaper to copy than to pass.
 SMALL_BYTES = 4096
-#: Fewer small leaves gain nothing: a dispatch runs while the device computes the previous one.
+#: With fewer small leaves, packing is not faster, because a dispatch runs while the device computes the previous one.
 FEWEST = 48
 #: If leaves are larger on average than this, the step takes much longer than its dispatch.
 LARGEST_MEAN_BYTES = 32 * 1024
-#: Leaves in one array. XLA compiles a kernel for each combination of place, shape and use: for few places it has few.
+#: The number of leaves in one array. XLA compiles a kernel for each combination of place, shape and use, so few places
+#: need few kernels.
 _GROUP = 8
 
 
 class Packed(NamedTuple):
-    """A train state as `Packing.pack` returns it: what a packed program takes, donates and returns.
+    """A train state in the form of `Packing.pack`, which a packed program accepts, donates and returns.
 
     Attributes:
-        clock: as in TrainState; it is separate because it is read between steps.
-        groups: uint32[n] each, the bits of up to 8 small leaves one after another; none where that gains nothing.
+        clock: see TrainState. It is separate because it is read between steps.
+        groups: uint32[n] each, the concatenated bits of up to 8 small leaves. Empty if this is not faster.
         rest: the other leaves.
     """
 
@@ -102,7 +104,8 @@ class Packing:
 
     Args:
         state: the state, or its shapes and dtypes.
-        together: whether small leaves share arrays. Without it, the program computes the same bits as on the state.
+        together: whether small leaves share arrays. If not, the program computes the same bits as with the state
+            itself.
 
     Attributes:
         shared: whether leaves share arrays.
@@ -139,11 +142,11 @@ class Packing:
         return isinstance(carried, Packed)
 
     def settled(self, carried: Packed) -> Packed:
-        """What `unpack` takes."""
+        """Returns the argument for `unpack`."""
         return carried
 
     def pack(self, state: TrainState) -> Packed:
-        """The state, which must fit, in fewer arrays. Large leaves are the same arrays."""
+        """Packs a state, which must fit, into fewer arrays. Large leaves remain the same arrays."""
         leaves = jax.tree.leaves(state._replace(clock=None))
         groups: tuple[jax.Array, ...] = ()
         if self._groups:
@@ -169,13 +172,13 @@ class Packing:
 
 
 def packing_for(state: TrainState, tables: Collection[str]) -> Packing:
-    """How this state is carried on one device: small leaves together, where that gains anything.
+    """How this state is carried on one device, with small leaves together if this is faster.
 
     It depends only on the shapes, so that a resumed run computes the same bits.
 
     Args:
         state: the state of training.
-        tables: variables whose rows are mostly not touched in a step.
+        tables: variables of which a step touches only a few rows.
     """
     # Tables, and their slots in the optimizer, do not count, because a step touches only some of their rows.
     shapes = {state.variables[name].shape for name in tables}

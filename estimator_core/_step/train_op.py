@@ -1,4 +1,4 @@
-"""What a model_fn may return as `train_op`, brought to one form: a list of (loss, transformation, paths)."""
+"""Converts everything that a model_fn may return as `train_op` to one form: a list of (loss, transformation, paths)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ TrainOp = Group | CustomTrainOp
 
 
 def minimize(loss: jax.Array, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
-    """A train_op that reduces `loss` by changing only the variables whose whole name matches a regex.
+    """A train_op that minimises `loss` by changing only the variables whose whole name matches a regex.
 
-    Only matching variables are differentiated and have optimizer slots. The others stay as they are.
+    Only matching variables are differentiated and have optimizer slots. The others do not change.
 
     Args:
-        loss: a scalar, float.
+        loss: a float scalar.
         transformation: an optax transformation.
         variables: a regular expression, matched against the whole name (`re.fullmatch`).
 
@@ -72,7 +72,8 @@ def minimize(loss: jax.Array, transformation: optax.GradientTransformation, vari
 
 
 def group(*members: Minimize) -> Group:
-    """A train_op made of several `minimize`, over disjoint variables: a GAN's two losses, or two optimizers.
+    """A train_op of several `minimize` over disjoint variables, for example for the two losses of a GAN, or two
+    optimizers.
 
     Example:
         >>> len(group(minimize(0.0, optax.sgd(0.1), "a/.*"), minimize(0.0, optax.adam(0.1), "b/.*")).members)

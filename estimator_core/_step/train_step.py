@@ -51,11 +51,11 @@ class TrainStep:
         summaries: whether histograms, images and texts are returned; scalars always are.
         accumulate_steps: micro-batches each batch is split into.
         traces: counts the traces of model_fn.
-        precision: the policy; "float16" scales the loss and leaves out steps whose gradients overflow.
-        remat: what the backward pass computes again.
+        precision: the policy. "float16" scales the loss and skips steps whose gradients overflow.
+        remat: what the backward pass recomputes.
         placement: the mesh; None with one device.
         state_shardings: those of the new state; None with one device.
-        packing: how programs take and return the state; None: as it is.
+        packing: how programs accept and return the state; None: unchanged.
 
     `step(state, features, labels, weights)` returns `(state, outputs)` and donates `state`. `scan(k)` returns the same
     function for k stacked batches, whose outputs have a leading axis of steps.
@@ -92,7 +92,8 @@ class TrainStep:
         self._shardings = state_shardings
         self._jit: dict[str, Any] = {"donate_argnums": 0}
         if state_shardings is not None:
-            # What hooks read must be whole in every process. Otherwise all processes would have to read together.
+            # Outputs for hooks must be whole in every process. Otherwise all processes would have to read them
+            # together.
             whole = self._placement.replicated if self._placement and self._placement.spans_processes else None
             self._jit["out_shardings"] = (state_shardings, whole)
         self.packing = packing
@@ -101,7 +102,7 @@ class TrainStep:
         self._scans: dict[int, Callable[..., Any]] = {}
 
     def direct(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> Callable[..., Any]:
-        """`step`, or what is quicker to call, for batches like this one and others."""
+        """`step`, or a faster function, for batches like this one and others."""
         step = self.step
         given = self.gathered(features)
         step = step.direct(state, given, labels, weights) if isinstance(step, SharedJit) else step
@@ -112,7 +113,7 @@ class TrainStep:
         return self._gathering(self.step, features)
 
     def gathered(self, features: PyTree) -> PyTree:
-        """These features as `single` hands them to `step`."""
+        """These features in the form in which `single` passes them to `step`."""
         gather = self._gather(features)
         return features if gather is None else gather(features)
 
@@ -136,7 +137,7 @@ class TrainStep:
         return self._scans[k]
 
     def _packed(self, steps: Callable[..., tuple[TrainState, Arrays]]) -> Callable[..., tuple[PyTree, Arrays]]:
-        """The same program on the state as it is carried."""
+        """The same program for the carried form of the state."""
         packing = self.packing
         if packing is None:
             return steps
@@ -278,7 +279,7 @@ class TrainStep:
         return self._where_variables_are(dense), rows, losses, aux
 
     def _where_variables_are(self, gradients: PyTree) -> PyTree:
-        """The gradients, split like their variables, so that no device holds those of the whole model."""
+        """The gradients, split like their variables, so that a device never has the gradients of the whole model."""
         if self._shardings is None:
             return gradients
         where: PyTree = self._shardings.variables
@@ -337,8 +338,8 @@ class TrainStep:
         return outputs
 
     def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
-        """Shapes of the row-sparse lookups for these batch shapes. A shape other than the discovery's costs one more
-        abstract trace.
+        """Shapes of the row-sparse lookups for these batch shapes. A shape that differs from that of the discovery
+        costs one more abstract trace.
         """
         form = form_of((features, labels, weights))
         if form not in self._lookup_shapes:

@@ -1,4 +1,4 @@
-"""The contract of a storage: named objects under one root, one conditional write, and what it raises."""
+"""The contract of a storage: named objects under one root, one conditional write, and its errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _REFUSED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 
 
 def check_key(key: str) -> str:
-    """The key, if every storage can hold it.
+    """Returns the key if every storage accepts it.
 
-    Object stores refuse or change more than file systems do. Azure turns a backslash into `/` and drops the dot at the
-    end of a part. S3's lists cannot represent control characters. A bucket's names have at most 1,024 bytes, the prefix
-    included.
+    Object stores refuse or change more keys than file systems do. Azure replaces a backslash by `/` and drops the dot
+    at the end of a part. Lists of S3 cannot represent control characters. Names in a bucket have at most 1,024 bytes,
+    including the prefix.
 
     Raises:
         ArgumentError: the key is empty, absolute, or longer than 900 bytes. Or it contains a backslash, a control
@@ -42,7 +42,7 @@ def check_key(key: str) -> str:
 
 
 def is_key(key: str) -> bool:
-    """Whether it can be a key.
+    """Whether a text is a valid key.
 
     Example:
         >>> is_key("a/b"), is_key("a//b")
@@ -52,10 +52,10 @@ def is_key(key: str) -> bool:
 
 
 def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
-    """Refuses ranges that no object has.
+    """Refuses ranges that cannot exist in an object.
 
     Raises:
-        ArgumentError: one begins before 0 or after its end.
+        ArgumentError: a range begins before 0 or after its end.
 
     Example:
         >>> check_ranges([(0, 4), (4, 4)])
@@ -67,7 +67,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def _fault(key: str) -> str:
-    """Why it is not a key; "" if it is one."""
+    """Why a text is not a valid key; "" if it is valid."""
     parts = key.split("/")
     if any(part.endswith(".") or not part for part in parts):
         return "a part must not be empty or end in a dot"
@@ -81,7 +81,7 @@ def _fault(key: str) -> str:
 
 
 class StorageError(EstimatorError, OSError):
-    """A storage cannot do what was requested.
+    """A storage cannot carry out a request.
 
     The message names the storage, the key, and what to do.
     """
@@ -91,27 +91,27 @@ class StorageError(EstimatorError, OSError):
 
 
 class ObjectMissingError(StorageError):
-    """There is no object with this key."""
+    """No object has this key."""
 
 
 class ObjectExistsError(StorageError):
-    """An object with this key exists already. It stays as it is."""
+    """An object with this key already exists. It is unchanged."""
 
 
 class OutcomeUnknownError(StorageError):
-    """It is not known whether the object was written, because the answer was lost. The call may be made again."""
+    """It is unknown whether the object was written, because the answer was lost. The call may be repeated."""
 
 
 class StorageDeniedError(StorageError):
-    """The credentials do not allow it. The message says which permission is missing."""
+    """The credentials do not allow the request. The message names the missing permission."""
 
 
 class StorageFullError(StorageError):
-    """There is no room left, or a quota is used up."""
+    """The storage is full, or a quota is exhausted."""
 
 
 class StorageGoneError(StorageError, SaidByEach):
-    """The bucket, the container or the root directory does not exist. It is not made again."""
+    """The bucket, the container or the root directory does not exist. It is not created again."""
 
 
 class ShortReadError(StorageError):
@@ -129,7 +129,7 @@ class Entry:
     Args:
         key: the key of the object.
         size: the size in bytes.
-        modified: when it was last written, in Unix seconds by the clock of the storage.
+        modified: the time of the last write, in Unix seconds by the clock of the storage.
     """
 
     key: str
@@ -142,14 +142,13 @@ class Storage(Protocol):
     """Named objects under one root: a directory, or a prefix of a bucket. A write is durable when it returns. A deleted
     object may come back after a loss of power.
 
-    Keys are relative and separated by `/` (`check_key` says what they may contain). If `a/b` is a key, `a` is not,
-    because a directory could not hold both. One instance serves several threads. A child process opens its own, even a
-    forked one. `put_new` is the only call on which the safety of a run depends: there is no rename, no append and no
-    lock.
+    Keys are relative and separated by `/` (see `check_key`). If `a/b` is a key, `a` cannot be one, because a directory
+    could not contain both. Several threads may share one instance. A child process must open its own, even after a
+    fork. `put_new` is the only call on which the safety of a run depends: there is no rename, no append and no lock.
 
     Methods raise `StorageError` and its subclasses. A storage retries temporary errors (throttling, a lost connection,
-    5xx) with growing pauses, except in `put_new`. There, a second attempt would find the object of the first, and its
-    refusal would look like that of another writer. Opening a storage does not contact a server.
+    5xx) with growing pauses, except in `put_new`. There, a second attempt would find the object of the first, as if
+    another writer had written it. Opening a storage does not contact a server.
     """
 
     @property
@@ -158,18 +157,22 @@ class Storage(Protocol):
         ...
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Writes `data` as an object whose `key` does not exist. It is durable when the call returns.
+        """Writes `data` as a new object under `key`. It is durable when the call returns.
 
-        Of several calls at once, one returns. It is for small objects: stores refuse the condition on large ones.
+        If several calls run at once, exactly one succeeds. Use it only for small objects, because stores refuse the
+        condition for large ones.
 
         Raises:
-            ObjectExistsError: it exists already, and stays as it is.
-            OutcomeUnknownError: the answer was lost. The caller reads the object, or calls again, to learn the outcome.
+            ObjectExistsError: the object already exists. It is unchanged.
+            OutcomeUnknownError: the answer was lost. The caller must read the object, or repeat the call, to learn the
+                outcome.
         """
         ...
 
     def put(self, key: str, data: bytes) -> None:
-        """Writes or replaces the object of a `key`. Readers see either the old bytes or the new ones, `data`."""
+        """Writes `data` as the object of a `key`, or replaces the object. Readers see either the old bytes or the new
+        ones.
+        """
         ...
 
     def put_stream(self, key: str, chunks: Iterable[Data], *, size: int) -> None:
@@ -177,44 +180,45 @@ class Storage(Protocol):
 
         Args:
             key: the key of the object.
-            chunks: its bytes, in order; another thread may iterate over them.
+            chunks: the bytes, in order. Another thread may iterate over them.
             size: the number of bytes.
 
         Raises:
-            StorageError: there are more or fewer bytes. Errors of an iteration of `chunks` pass unchanged.
+            StorageError: there are more or fewer bytes than `size`. Errors raised by `chunks` pass unchanged.
         """
         ...
 
     def get(self, key: str) -> bytes:
-        """The bytes of the object of a `key`.
+        """Returns the bytes of the object of a `key`.
 
         Raises:
-            ObjectMissingError: there is none.
+            ObjectMissingError: there is no such object.
         """
         ...
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of an object, in the requested order.
+        """Returns parts of an object, in the requested order.
 
         Args:
             key: the key of the object.
-            ranges: (first byte, byte after the last); an empty range returns no bytes.
+            ranges: (first byte, byte after the last) each. An empty range returns no bytes.
 
         Raises:
             ObjectMissingError: there is no such object.
-            ShortReadError: it is shorter.
+            ShortReadError: the object is shorter.
         """
         ...
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The objects whose key begins with `prefix` and `/`, or all for an empty prefix, sorted by key.
+        """Returns the objects whose key begins with `prefix` and `/`, sorted by key. An empty prefix returns all
+        objects.
 
         The list reflects every write and delete that has returned.
         """
         ...
 
     def now(self) -> float:
-        """The Unix time by the clock that stamps `Entry.modified`."""
+        """Returns the Unix time by the clock of `Entry.modified`."""
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -222,5 +226,5 @@ class Storage(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends connections. A second call does nothing."""
+        """Closes connections. A second call does nothing."""
         ...

@@ -1,4 +1,4 @@
-"""Files for readers and writers that need them on this machine, wherever they are in the end."""
+"""Local files for readers and writers, for paths and URLs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from estimator_core._storage.opening import at_url
 
 
 def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
-    """A path, with `~` expanded; of a URL, a copy that goes when the process ends.
+    """A path with `~` expanded. For a URL, a local copy that is removed when the process ends.
 
     Args:
         location: a path of this machine, or the URL of a directory.
-        plugins: where the storage of the URL is looked up; default: the installed ones.
+        plugins: the registry that provides the storage of the URL. Default: the installed plugins.
 
     Raises:
-        ArgumentError: no installed package serves the scheme.
-        ObjectMissingError: there is nothing at the URL.
+        ArgumentError: no installed package supports the scheme.
+        ObjectMissingError: the URL does not exist.
         StorageError: it cannot be read.
 
     Example:
@@ -37,20 +37,20 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
 
 
 def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
-    """Copies the files of a URL to this machine; the copies go when the process ends.
+    """Copies the files of a URL to this machine. The copies are removed when the process ends.
 
-    The directory of the URL is listed with all that is below it.
+    The directory of the URL is listed recursively.
 
     Args:
         location: the URL of a file, or of several: `*`, `?` and `[...]` match within one part of it, and `**` matches
             any number of parts. As at a path, they match no hidden names.
-        plugins: where the storage of the URL is looked up; default: the installed ones.
+        plugins: the registry that provides the storage of the URL. Default: the installed plugins.
 
     Returns:
-        The copies, each with the name of its file, in the order of the keys.
+        The copies, with the names of the files, in the order of the keys.
 
     Raises:
-        ArgumentError: no installed package serves the scheme.
+        ArgumentError: no installed package supports the scheme.
         ObjectMissingError: no file matches.
         StorageError: a file cannot be read.
 
@@ -68,14 +68,14 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def published_file(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Generator[Path]:
-    """A path to write a file to. Where the location is a URL, the file goes there once the block ends without an error.
+    """Yields a path to write a file to. For a URL, the file is uploaded when the block ends without an error.
 
     Args:
-        location: a path of this machine, which is handed out with `~` expanded, or the URL of a file.
-        plugins: where the storage of the URL is looked up; default: the installed ones.
+        location: a path of this machine, in which `~` is expanded, or the URL of a file.
+        plugins: the registry that provides the storage of the URL. Default: the installed plugins.
 
     Raises:
-        ArgumentError: no installed package serves the scheme; nothing has been written.
+        ArgumentError: no installed package supports the scheme. Nothing has been written.
         StorageError: the file cannot be written there.
 
     Example:

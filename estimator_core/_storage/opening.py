@@ -1,4 +1,4 @@
-"""Opens the storage of a path or URL: the scheme says which component."""
+"""Opens the storage of a path or URL. The scheme selects the component."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _OF_FILE = re.compile(r"(?i:file):(?=/)(?://(?i:localhost(?=/))?([^/~]*))?([/~].
 
 
 def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = None, *, make: bool = True) -> Storage:
-    """The storage at a path of this machine, or at a URL.
+    """Opens the storage at a path of this machine, or at a URL.
 
     Args:
         location: a directory, or `scheme://…`.
-        plugins: where a component of kind `storage` named by the scheme is looked up, with `_` for `+`, `-` and `.`;
-            it is called with the URL and its plugin's options. Default: the installed ones.
-        make: whether a directory of this machine that is not there is made. Who only reads leaves nothing.
+        plugins: the registry of components of kind `storage`. The name is the scheme, with `_` for `+`, `-` and `.`.
+            The component is called with the URL and the options of its plugin. Default: the installed plugins.
+        make: whether to create a missing directory of this machine. Readers should not create it.
 
     Raises:
-        ArgumentError: no installed package serves the scheme; the message names the package that does, and the schemes
-            there are. Or the URL names no place, or a file of another host.
-        StorageGoneError: there is no such directory, and it is not to be made.
+        ArgumentError: no installed package supports the scheme. The message names a package that does, and the
+            supported schemes. Or the URL has no path, or names a file of another host.
+        StorageGoneError: the directory does not exist and `make` is false.
         StorageError: it cannot be opened.
 
     Example:

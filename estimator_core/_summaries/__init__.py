@@ -1,4 +1,4 @@
-"""What a run leaves to look at: TensorBoard event files, and one line of metrics per evaluation."""
+"""The visible results of a run: TensorBoard event files, and one line of metrics per evaluation."""
 
 from estimator_core._summaries.eval_metrics import append_line as append_line
 from estimator_core._summaries.eval_metrics import plain_metrics as plain_metrics

@@ -1,7 +1,7 @@
 """The results of evaluations, one JSON line each in `<eval_dir>/metrics.jsonl`.
 
-Early stopping and the best exporter read this file and nothing else. A line is written by one call, so a killed process
-leaves at most one torn line, which readers skip.
+Early stopping and the best exporter read only this file. A single call writes a line, so a killed process leaves at
+most one torn line, which readers skip.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ logger = logging.getLogger(__name__)
 def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
     """Returns the recorded evaluations of a directory, by global step, in the order of the steps.
 
-    The newest of several evaluations of one step wins. A torn line is skipped with a warning.
+    Of several evaluations of one step, the newest counts. A torn line is skipped with a warning.
 
     Args:
-        eval_dir: what `Estimator.eval_dir(name)` returns.
-        with_checkpoint: leaves out the evaluations that a training run made between its checkpoints.
+        eval_dir: the result of `Estimator.eval_dir(name)`.
+        with_checkpoint: whether to skip evaluations that a training run made between its checkpoints.
 
     Returns:
-        `{global_step: {metric: value}}`; empty when there is no such directory or nothing was recorded.
+        `{global_step: {metric: value}}`; empty if the directory does not exist or nothing was recorded.
 
     Raises:
-        ArgumentError: it is a URL.
+        ArgumentError: `eval_dir` is a URL.
 
     Example:
         >>> read_eval_metrics("no/such/directory")
@@ -48,7 +48,7 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
 
 
 def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
-    """As `read_eval_metrics`, each with all that was recorded of it."""
+    """Like `read_eval_metrics`, but with the complete records."""
     where = expanded(os.fspath(eval_dir))
     if is_url(where):
         raise ArgumentError(
@@ -71,7 +71,7 @@ def read_eval_records(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool
             elif not (with_checkpoint and record.get("between_checkpoints")):
                 results[int(record["global_step"])] = {**record, "metrics": dict(record["metrics"])}
         except (ValueError, KeyError, TypeError, RecursionError):
-            logger.warning("%s, line %d is torn or no evaluation record; it is skipped.", path, number)
+            logger.warning("%s, line %d is torn or not an evaluation record; it is skipped.", path, number)
     return dict(sorted(results.items()))
 
 
@@ -86,11 +86,11 @@ def append_eval_metrics(
     """Records one evaluation.
 
     Args:
-        eval_dir: what `Estimator.eval_dir(name)` returns; created when needed.
+        eval_dir: the result of `Estimator.eval_dir(name)`. It is created if it does not exist.
         step: the global step of the evaluated variables.
         metrics: values by name: numbers, strings, or arrays (stored as lists).
-        checkpoint_path: the evaluated checkpoint, None where live variables were evaluated.
-        between_checkpoints: whether no checkpoint will ever hold what was evaluated.
+        checkpoint_path: the evaluated checkpoint; None for variables in memory.
+        between_checkpoints: whether no checkpoint will ever contain the evaluated values.
 
     Example:
         >>> import tempfile

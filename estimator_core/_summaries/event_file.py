@@ -251,7 +251,7 @@ class EventFile:
             stat, removed = None, True
         if stat is None or removed:
             _log.error(
-                "The event file %s was removed or replaced while the run wrote it: what it held is lost for "
+                "The event file %s was removed or replaced while the run wrote it: its contents are lost for "
                 "TensorBoard. The run continues with a new file; leave model_dir alone while a run writes to it.",
                 self._path,
             )

@@ -40,7 +40,7 @@ def test_auto_takes_the_best_that_is_there(caplog):
 
 
 def test_a_backend_that_is_not_there_is_refused_with_its_reason():
-    with pytest.raises(BackendUnavailableError, match=r"'tpu' was asked for but cannot be used here: No chips\."):
+    with pytest.raises(BackendUnavailableError, match=r"'tpu' was requested but cannot be used here: No chips\."):
         choose("tpu", cpu=0, tpu="No chips.")
 
 

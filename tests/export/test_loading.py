@@ -43,7 +43,7 @@ def test_what_no_working_format_reads_names_the_broken_one(tmp_path):
 
 def test_what_no_format_reads_names_the_formats(tmp_path):
     plugins = Plugins(extra=[array_format], only=["estimator-core", array_format.__name__])
-    with pytest.raises(ExportError, match=r"holds no export that an installed format knows \(.*arrays.*\)"):
+    with pytest.raises(ExportError, match=r"contains no export that an installed format can read \(.*arrays.*\)"):
         ec.export.load(tmp_path, plugins=plugins)
 
 

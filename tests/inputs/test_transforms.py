@@ -116,7 +116,7 @@ def test_a_transform_must_give_a_dict_of_arrays(result):
         def apply(self, batch):
             return result
 
-    with pytest.raises(InputError, match="host transform 'upper' must give a dict of numpy arrays"):
+    with pytest.raises(InputError, match="host transform 'upper' must return a dict of numpy arrays"):
         apply_transforms([Bad()], {"a": np.zeros(1)})
 
 

@@ -59,7 +59,7 @@ def test_debug_names_the_first_bad_value_and_shows_shapes(
     make_estimator: Any, train_input: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "estimator_core")
-    with pytest.raises(NanLossDuringTrainingError, match=r"output 'loss'.*after step 3.* the model has") as raised:
+    with pytest.raises(NanLossDuringTrainingError, match=r"output 'loss'.*after step 3.* the model produced") as raised:
         make_estimator(params={"poison_after": 3}, debug=True, save_checkpoints_steps=None).train(train_input, steps=5)
     assert raised.value.step == 3
     assert "variables/w: float32[3]" in caplog.text

@@ -51,7 +51,7 @@ def tries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def choices(caplog: Any) -> Any:
     """What the log says of each trial."""
     caplog.set_level(logging.INFO, "estimator_core")
-    return lambda: [line for line in caplog.messages if line.startswith("Batches a dispatch:")]
+    return lambda: [line for line in caplog.messages if line.startswith("Batches per dispatch:")]
 
 
 def batches(data: Any, sizes: list[int]) -> Any:
@@ -451,7 +451,7 @@ def test_a_stop_before_the_first_batch(make_estimator: Any, train_input: Any, da
     estimator = make_estimator().train(train_input, steps=3)
     assert len(list(estimator.predict(batches(data, [8] * 5), hooks=[StopsAt(when)]))) == 8
     if when == "begin":
-        with pytest.raises(InputError, match="asked for a stop before the first batch"):
+        with pytest.raises(InputError, match="requested a stop before the first batch"):
             estimator.evaluate(batches(data, [8] * 5), hooks=[StopsAt(when)])
     else:
         estimator.evaluate(batches(data, [8] * 5), hooks=[StopsAt(when)])
@@ -536,7 +536,7 @@ def test_auto_keeps_single_batches_where_a_group_changes_bits(
     source = batches(data, [8] * 60)
     got = list(estimator.predict(source, yield_single_examples=False))
     assert len(choices()) == 1
-    assert "changes the last bits" in choices()[0]
+    assert "the last bits differ" in choices()[0]
     sums = [batch[0]["x"].sum(axis=1) for batch in source()]
     factors = np.concatenate([each["y"] / total for each, total in zip(got, sums, strict=True)])
     np.testing.assert_allclose(factors, factors[0], rtol=1e-3)

@@ -78,7 +78,7 @@ class Yields(ec.Hook):
     ("hook", "words"), [(Awaits(), "Awaits.*`after_step` has `async`"), (Yields(), "Yields.*`end` has `yield`")]
 )
 def test_a_method_that_never_runs_is_refused(hook: ec.Hook, words: str) -> None:
-    with pytest.raises(HookError, match=f"hook {words}, so its call runs nothing of it"):
+    with pytest.raises(HookError, match=f"hook {words}, so calling it runs nothing"):
         drive([hook], steps=1)
 
 

@@ -78,7 +78,7 @@ def test_a_run_goes_on_from_steps_made_elsewhere(tmp_path: Path) -> None:
 
 def test_an_earlier_step_and_another_state_are_refused(tmp_path: Path) -> None:
     one = estimator(tmp_path)
-    with pytest.raises(HookError, match="stands at step 0; it cannot continue at step 0"):
+    with pytest.raises(HookError, match="is at step 0; it cannot continue at step 0"):
         one.train(inputs(), hooks=[Elsewhere(one, clock=0)], max_steps=4)
 
     class Other(Hook):

@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     "EvalSpec exporters": (lambda at: ec.EvalSpec(good_input, exporters=3), "must be an Exporter"),
     "EvalSpec exporters that yield": (
         lambda at: ec.EvalSpec(good_input, exporters=[Yields()]),
-        "`exporters`: .*Yields object.*: `export` has `yield`, so its call runs nothing of it",
+        "`exporters`: .*Yields object.*: `export` has `yield`, so calling it runs nothing",
     ),
     "train_and_evaluate estimator": (
         lambda at: ec.train_and_evaluate("e", at.train, at.eval),
@@ -209,7 +209,7 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], Any], str]] = {
     ),
     "listeners that are async": (
         lambda at: at.estimator().train(good_input, saving_listeners=[Awaits()], steps=1),
-        ".*Awaits object.*: `after_save` has `async`, so its call runs nothing of it",
+        ".*Awaits object.*: `after_save` has `async`, so calling it runs nothing",
     ),
     "listeners without checkpoints": (
         lambda at: at.estimator(save_checkpoints_steps=None).train(

@@ -262,5 +262,7 @@ def test_a_custom_train_op_has_no_gradients_of_rows() -> None:
         return variables, state
 
     estimator = table_of(64, ec.custom_train_op(update, lambda variables: ()))
-    with pytest.raises(ec.EstimatorError, match=r"no gradients of the rows that ec\.sparse_lookup reads of \['item'\]"):
+    with pytest.raises(
+        ec.EstimatorError, match=r"no gradients of the rows that ec\.sparse_lookup reads from \['item'\]"
+    ):
         estimator.train(lambda: [({"item": np.arange(4)}, np.ones(4, np.float32))])

@@ -113,7 +113,7 @@ def test_an_observer_cannot_transform_batches_in_estimator_run_start(site, estim
     source = "def estimator_run_start(run):\n    run.transform_batches(lambda features, labels: (features, labels))\n"
     site.add("acme", source, api=API)
     lines = lines_of(caplog, lambda batches: estimator().train(batches, steps=1))
-    assert any("acme 1.0 may not use run.transform_batches: observers look" in line for line in lines)
+    assert any("acme 1.0 may not use run.transform_batches: observers only read" in line for line in lines)
     with pytest.raises(PluginError, match=r"acme 1\.0 may not use run\.transform_batches"):
         estimator(strict=True).train(batches, steps=1)
 
@@ -358,7 +358,7 @@ def _module_of_two(site, *, more=""):
 
 def test_a_module_that_two_plugins_take_is_given_to_neither(site, tmp_path):
     scaled = _module_of_two(site)
-    with pytest.raises(VariableError, match="The adapters 'Aaa', 'Own' take the module Scale"):
+    with pytest.raises(VariableError, match="The adapters 'Aaa', 'Own' all handle the module Scale"):
         ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins()).train(batches, steps=1)
     trained = ec.Estimator(scaled, str(tmp_path / "model"), plugins=site.plugins(block=["aaa"]))
     assert trained.train(batches, steps=1).get_variable_names() == ["net/own"]
@@ -390,7 +390,7 @@ class Format:
 def test_an_export_that_two_formats_take_is_read_by_neither_without_a_word(site, tmp_path, caplog):
     site.add("acme", FORMAT % ("own", "acme", "own"), api=API)
     site.add("aaa", FORMAT % ("aaa", "aaa", "aaa"), api=API)
-    with pytest.raises(ExportError, match="is taken by the formats aaa, own"):
+    with pytest.raises(ExportError, match="can be read by the formats aaa, own"):
         ec.export.load(tmp_path, plugins=site.plugins())
     assert ec.export.load(tmp_path, plugins=site.plugins(block=["aaa"])) == "own"
     site.remove("aaa")

@@ -32,7 +32,7 @@ BROKEN = {
     "declares-dicts": ("def estimator_components():\n    return [{}]\n", "estimator_components() returned {}"),
     "unknown-kind": (
         COMPONENT.replace('kind="head"', 'kind="haed"'),
-        "its kind is 'haed', which nobody defines; did you mean 'head'?",
+        "its kind is 'haed', which no plugin defines; did you mean 'head'?",
     ),
     "no-target": (COMPONENT.replace("json:loads", "json.loads"), "target of head 'wanted' is 'json.loads'"),
     "declares-twice": (
@@ -174,7 +174,7 @@ def test_a_program_that_shows_warnings_alone_is_told_once_of_what_takes_no_part(
     with caplog.at_level("WARNING", logger="estimator_core.plugins"):
         estimator.train(tiny_input_fn(), steps=1).evaluate(tiny_input_fn(epochs=1))
     told = [record.getMessage() for record in caplog.records if "hostile-tracker" in record.getMessage()]
-    assert told == ["hostile-tracker 1.0 failed to load and takes no part: ValueError: no licence"]
+    assert told == ["hostile-tracker 1.0 failed to load and is not used: ValueError: no licence"]
 
 
 COMMANDS = """

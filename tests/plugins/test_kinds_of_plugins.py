@@ -121,7 +121,7 @@ def test_a_kind_nobody_defines_is_refused_where_it_is_registered(site):
     give(site)
     plugins = site.plugins()
     (error,) = failed(plugins).values()
-    assert "component 'even': its kind is 'sampler', which nobody defines; kinds are head, hook" in error
+    assert "component 'even': its kind is 'sampler', which no plugin defines; kinds are head, hook" in error
     with pytest.raises(ArgumentError, match=r"no kind of component 'sampler'.*(?s:.)*other-rows 1.0 failed to load"):
         plugins.names("sampler")
 

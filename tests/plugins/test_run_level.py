@@ -105,7 +105,7 @@ def test_an_observer_that_never_runs_is_refused(site, source, words):
     site.add("tracker", source)
     (record,) = [one for one in site.plugins().records() if one.name == "tracker"]
     assert record.status == "failed"
-    assert f"{words}, so its call runs nothing of it" in record.error
+    assert f"{words}, so calling it runs nothing" in record.error
 
 
 def test_lists_may_be_yielded(site):

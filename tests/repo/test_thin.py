@@ -24,13 +24,13 @@ CORE = ROOT / "estimator_core"
 BUDGETS = {
     "_backends": 586,  # meshes that follow the hardware, names of axes, results of a predictor, memory of compilers
     "_builtin_hooks": 515,
-    "_checkpoint": 2624,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
+    "_checkpoint": 2628,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 675,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
     "_cluster": 461,  # every environment read and refused by name
     "_export": 665,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1678,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 806,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place
-    "_loop": 4671,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
+    "_loop": 4669,  # other threads, killed and damaged ends, hooks of the chief, a rehearsal, calm batches, ended parts
     "_metrics": 458,  # totals that are summed and merged side by side, and traced once; which way a metric is good
     "_model": 1248,  # programs that Estimators, variables and tables share, slots without one, two adapters of a module
     "_packs": 635,

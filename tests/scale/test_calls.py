@@ -27,9 +27,7 @@ def test_both_calls_are_named_in_both_processes(tmp_path: Path, what: str, messa
     began = time.monotonic()
     done = launch("calls_worker.py", 2, None, arguments=[str(tmp_path), what])
     for process in (0, 1):
-        assert re.search(
-            rf"\[{process}\] .*ArgumentError: Processes 0 and 1 of 2 do not do the same: .*{message}", done.stdout
-        )
+        assert re.search(rf"\[{process}\] .*ArgumentError: Processes 0 and 1 of 2 differ: .*{message}", done.stdout)
     assert done.returncode == 1
     assert not list(tmp_path.glob("done.*"))
     assert time.monotonic() - began < 120  # most of it is the start; nobody waited for a timeout

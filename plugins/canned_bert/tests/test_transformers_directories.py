@@ -148,9 +148,9 @@ def test_what_cannot_be_read_says_why(directory: Path, tmp_path: Path) -> None:
 
 def test_a_model_dir_that_is_one_is_refused(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     estimator = ec.Estimator(model_of(directory, False), config=config_of_a_run(directory))
-    with pytest.raises(CheckpointError, match="holds a checkpoint of transformers and none of ours"):
+    with pytest.raises(CheckpointError, match="has a checkpoint of transformers and none of this framework"):
         estimator.train(input_fn, steps=1)
-    with pytest.raises(CheckpointError, match="name another model_dir and give this one as warm_start_from"):
+    with pytest.raises(CheckpointError, match="use another model_dir and pass this one as warm_start_from"):
         estimator.evaluate(input_fn)
     assert main(["plugins", "--json"]) == 0
     assert "Values of a directory of transformers." in capsys.readouterr().out

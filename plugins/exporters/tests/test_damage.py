@@ -63,7 +63,7 @@ def test_each_file_missing_or_of_another_length(copied, index, damage):
     path.unlink()
     if damage != "missing":
         path.write_bytes({"empty": b"", "half": content[: len(content) // 2], "longer": content + b"x"}[damage])
-    with pytest.raises(ExportError, match=r"Export again|holds no export"):
+    with pytest.raises(ExportError, match=r"Export again|contains no export"):
         ec.export.load(copied)
 
 

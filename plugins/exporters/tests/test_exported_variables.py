@@ -54,7 +54,7 @@ def test_an_altered_export_is_named(export):
 def test_it_is_no_checkpoint_to_continue_from(run, export, tmp_path):
     with pytest.raises(CheckpointNotFoundError, match="is an export, not a checkpoint"):
         run.evaluate(input_fn(), checkpoint_path=str(export))
-    with pytest.raises(ec.errors.CheckpointError, match="holds a checkpoint of an export and none of ours"):
+    with pytest.raises(ec.errors.CheckpointError, match="has a checkpoint of an export and none of this framework"):
         ec.Estimator(model_fn, config=ec.RunConfig(model_dir=str(export))).train(input_fn(), steps=1)
 
 

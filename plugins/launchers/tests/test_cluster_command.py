@@ -85,7 +85,7 @@ def test_slurm_has_the_address_that_jax_finds(nodes: str, port: dict[str, str], 
 def test_what_disagrees_is_named():
     done = cluster(**TRIPLE)
     assert done.returncode == 2
-    assert "nothing says where process 0 is" in done.stderr
+    assert "the address of process 0 is unknown" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["cluster", "--help"], ["launch", "--help"]])

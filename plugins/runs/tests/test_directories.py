@@ -39,7 +39,7 @@ def test_a_url_is_refused(line, command, url, capsys):
     before = written(Path())
     with pytest.raises(SystemExit):
         main([command, "line.toml", "--dir", url])
-    assert f"{url} is a URL, and this command needs a place of this machine" in capsys.readouterr().err
+    assert f"{url} is a URL, but this command needs a path on this machine" in capsys.readouterr().err
     opened = {"sweep": open_search, "crossval": open_folds, "population": open_population}[command]
     with pytest.raises(ArgumentError, match="is a URL, and locks need a directory"):
         opened(line, Path(url))

@@ -11,15 +11,15 @@ from estimator_canned_bert.model_fn import bert_model_fn_builder
 
 
 class BertClassifier(ec.Estimator):
-    """An Estimator that fine-tunes BERT or ALBERT; with `regression=True` it predicts numbers.
+    """An Estimator that fine-tunes BERT or ALBERT for classification, or for regression with `regression=True`.
 
     Args:
-        bert_config: the shape of the encoder; None: the one beside `init_checkpoint`.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        **options: of `bert_model_fn_builder`: `num_labels`, `init_checkpoint`, `learning_rate`, ...
+        bert_config: the shape of the encoder. None: the configuration next to `init_checkpoint`.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        **options: arguments of `bert_model_fn_builder`: `num_labels`, `init_checkpoint`, `learning_rate`, ...
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> classifier = BertClassifier(BertConfig.of_size("tiny"), num_labels=3, learning_rate=1e-4)

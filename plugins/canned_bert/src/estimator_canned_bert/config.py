@@ -1,4 +1,4 @@
-"""`BertConfig`: the shape of a BERT or ALBERT encoder, and the files that hold it."""
+"""`BertConfig`: the shape of a BERT or ALBERT encoder, and its files."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ class BertConfig:
 
     Args:
         architecture: "bert", or "albert" (factorised embeddings, layers that share their weights).
-        vocab_size: tokens of the vocabulary.
-        hidden_size: size of the hidden states.
-        num_hidden_layers: transformer layers.
-        num_attention_heads: heads of each layer; divides `hidden_size`.
-        intermediate_size: hidden size of the feed-forward part.
+        vocab_size: the number of tokens of the vocabulary.
+        hidden_size: the size of the hidden states.
+        num_hidden_layers: the number of transformer layers.
+        num_attention_heads: the number of heads of each layer. It divides `hidden_size`.
+        intermediate_size: the hidden size of the feed-forward part.
         hidden_act: "gelu" (exact), "gelu_new" (tanh), "relu", "tanh" or "linear".
-        hidden_dropout_prob: dropout of embeddings and of the output of each part.
-        attention_probs_dropout_prob: dropout of attention probabilities; at 0 training uses the fused attention.
-        classifier_dropout: dropout before the output layer; None: `hidden_dropout_prob` (ALBERT: 0.1).
-        max_position_embeddings: the longest sequence.
-        type_vocab_size: segments.
-        initializer_range: standard deviation of the truncated normal initialiser.
+        hidden_dropout_prob: the dropout rate of embeddings and of the output of each part.
+        attention_probs_dropout_prob: the dropout rate of attention probabilities. With 0, training uses the fused
+            attention.
+        classifier_dropout: the dropout rate before the output layer. None: `hidden_dropout_prob` (ALBERT: 0.1).
+        max_position_embeddings: the largest sequence length.
+        type_vocab_size: the number of segment types.
+        initializer_range: the standard deviation of the truncated normal initialiser.
         layer_norm_eps: epsilon of layer normalisation.
-        embedding_size: size of the embeddings of ALBERT; BERT: None.
-        num_hidden_groups: ALBERT: groups of layers that share their weights.
+        embedding_size: the size of the embeddings for ALBERT; None for BERT.
+        num_hidden_groups: for ALBERT, the number of groups of layers that share weights.
 
     Raises:
-        ArgumentError: sizes that do not fit each other.
+        ArgumentError: the sizes do not fit each other.
 
     Example:
         >>> BertConfig.of_size("tiny", vocab_size=1000).num_hidden_layers
@@ -107,7 +108,7 @@ class BertConfig:
         return replace(self, **changes)
 
     def without_dropout(self) -> BertConfig:
-        """A copy that drops nothing."""
+        """A copy without dropout."""
         return self.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, classifier_dropout=0.0)
 
     @classmethod
@@ -115,7 +116,7 @@ class BertConfig:
         """One of the published sizes: tiny, mini, small, medium, base, large.
 
         Raises:
-            ArgumentError: an unknown size.
+            ArgumentError: the size is unknown.
         """
         if size not in _SIZES:
             raise ArgumentError(f"There is no size {size!r} of BERT. Sizes: {', '.join(_SIZES)}.")
@@ -126,10 +127,10 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> BertConfig:
-        """A configuration from the keys of a config.json; keys that do not shape the encoder are left out.
+        """Creates a configuration from the keys of a config.json. Keys that do not affect the encoder are ignored.
 
         Raises:
-            ArgumentError: a model of another kind, or one with relative positions.
+            ArgumentError: the model is of another kind, or has relative positions.
         """
         kind = values.get("model_type")
         if kind is None:
@@ -158,7 +159,7 @@ class BertConfig:
         """Reads a config.json or bert_config.json.
 
         Raises:
-            ArgumentError: no file, not JSON, or a model of another kind.
+            ArgumentError: the file does not exist or is not JSON, or the model is of another kind.
         """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -172,13 +173,13 @@ class BertConfig:
 
     @classmethod
     def from_pretrained(cls, directory: str | os.PathLike[str]) -> BertConfig:
-        """Reads the configuration beside pretrained weights.
+        """Reads the configuration next to pretrained weights.
 
         Args:
-            directory: of the weights; or a checkpoint in it, such as `uncased/bert_model.ckpt`.
+            directory: the directory of the weights, or a checkpoint in it, such as `uncased/bert_model.ckpt`.
 
         Raises:
-            ArgumentError: no file has one of the possible names.
+            ArgumentError: there is no file with one of the expected names.
         """
         place = Path(directory)
         place = place if place.is_dir() else place.parent
@@ -188,7 +189,7 @@ class BertConfig:
         raise ArgumentError(f"There is no model configuration in {place}: none of {', '.join(CONFIG_FILES)}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys of a config.json as transformers writes it."""
+        """Returns the keys of a config.json in the form of transformers."""
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         values["model_type"] = values.pop("architecture")
         dropout = values.pop("classifier_dropout")

@@ -1,4 +1,4 @@
-"""`StopWithoutImprovement`: ends training when evaluations have got no better for some steps."""
+"""`StopWithoutImprovement`: ends training when evaluations have not improved for a number of steps."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from estimator_core.errors import ArgumentError
 class StopWithoutImprovement(ec.Hook):
     """Stops when the best evaluation is `patience` steps old.
 
-    It reads the recorded evaluations of a directory; estimator-hooks has early stopping by any rule.
+    It reads the recorded evaluations of a directory. estimator-hooks has early stopping with other rules.
 
     Args:
-        eval_dir: of the evaluations.
-        metric: that is watched; it should fall, unless `rises`.
+        eval_dir: the directory of the evaluations.
+        metric: the metric to watch. Lower is better, unless `rises` is set.
         patience: steps without improvement.
-        every_steps: steps between two looks.
-        rises: whether the metric should rise.
+        every_steps: steps between two checks.
+        rises: whether higher values of the metric are better.
 
     Raises:
-        ArgumentError: a number of steps below 1.
+        ArgumentError: a number of steps is below 1.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class StopWithoutImprovement(ec.Hook):
         return (step // self._every_steps + 1) * self._every_steps
 
     def after_step(self, run: ec.Run, step: int, out: ec.StepOutputs) -> None:
-        """Looks at the evaluations so far."""
+        """Checks the evaluations so far."""
         del out
         self._look(run, step)
 

@@ -1,4 +1,4 @@
-"""LoRA: low-rank additions to chosen kernels, which are trained instead of them."""
+"""LoRA: low-rank additions to chosen kernels, which are trained instead of the kernels."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ TRAINABLE = r".*/lora_[ab]|bert/pooler/.*|output_.*"
 
 @dataclass(frozen=True, kw_only=True)
 class LoraConfig:
-    """Which kernels get an addition, and of what rank.
+    """The kernels with additions, and the rank of the additions.
 
     Args:
-        rank: of the additions.
+        rank: the rank of the additions.
         alpha: the additions are scaled by `alpha / rank`.
         targets: parts of each layer: "query", "key", "value", "attention_output", "intermediate", "output".
 
     Raises:
-        ArgumentError: a rank below 1, or an unknown part.
+        ArgumentError: the rank is below 1, or a part is unknown.
 
     Example:
         >>> LoraConfig(rank=4).targets
@@ -74,9 +74,9 @@ def target_paths(config: BertConfig, lora: LoraConfig) -> list[str]:
 
 
 def merge_lora(variables: Mapping[str, np.ndarray], lora: LoraConfig) -> dict[str, np.ndarray]:
-    """Variables with the additions taken into the kernels: those of a model without LoRA.
+    """Adds the additions to the kernels and returns the variables of a model without LoRA.
 
-    Where the model keeps averages (`ema_decay`), these are merged, as evaluation uses them.
+    If the model keeps averages (`ema_decay`), the averages are merged, as evaluation uses them.
 
     Example:
         >>> merged = merge_lora(

@@ -48,29 +48,31 @@ def bert_model_fn_builder(
 ) -> Callable[..., ec.EstimatorSpec]:
     """Returns a model_fn for features `input_ids`, `input_mask`, `segment_ids` (int [batch, length]).
 
-    Predictions are `probabilities`, `predictions` (class ids) and `logits`; in regression `predictions` (numbers).
+    Predictions are `probabilities`, `predictions` (class ids) and `logits`. For regression, they are `predictions`
+    (numbers).
 
     Args:
         config: the shape of the encoder.
-        num_labels: classes.
-        init_checkpoint: pretrained weights of any kind that `read_checkpoint` reads; None: from scratch.
-        learning_rate: the highest rate of warm-up and linear decay, or a schedule (a function of the step).
-        num_train_steps: where the rate reaches zero; None: it stays.
-        num_warmup_steps: steps of the warm-up.
-        regression: one number an example instead of classes.
-        label_names: names of the classes, which exports return instead of ids.
-        class_weights: how much an example of each class counts in the loss.
+        num_labels: the number of classes.
+        init_checkpoint: pretrained weights in any format of `read_checkpoint`. None: training from scratch.
+        learning_rate: the highest learning rate between warm-up and linear decay, or a schedule (a function of the
+            step).
+        num_train_steps: the step at which the rate reaches zero. None: it stays constant.
+        num_warmup_steps: the number of warm-up steps.
+        regression: whether to predict one number per example instead of classes.
+        label_names: the class names, which exports return instead of ids.
+        class_weights: the weight in the loss of the examples of each class.
         optimization: everything else about the optimizer.
-        lora: low-rank additions are trained instead of the encoder.
-        head: an `ec.Head` for `num_labels` logits, which then computes loss, predictions, metrics and signatures.
-        compute_dtype: "float32" or "bfloat16"; None: the `precision` of the RunConfig.
-        remat: compute layers again in the backward pass, for less memory.
-        scan_layers: compile one layer instead of all.
-        attention: "xla", "cudnn", or "auto": cuDNN's if a GPU trains or evaluates in bfloat16. Prediction, which
-            exports contain, always uses the portable one.
+        lora: low-rank additions to train instead of the encoder.
+        head: an `ec.Head` for `num_labels` logits, which computes loss, predictions, metrics and signatures.
+        compute_dtype: "float32" or "bfloat16". None: the `precision` of the RunConfig.
+        remat: whether to recompute layers in the backward pass to save memory.
+        scan_layers: whether to compile one layer instead of all.
+        attention: "xla", "cudnn" or "auto", which uses cuDNN if a GPU trains or evaluates in bfloat16. Prediction
+            always uses the portable implementation, because exports contain it.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> model_fn = bert_model_fn_builder(BertConfig.of_size("tiny"), num_labels=3, learning_rate=1e-4)

@@ -6,4 +6,4 @@ from estimator_core.errors import InputError
 
 
 class FeatureColumnError(InputError):
-    """A batch that a feature column cannot read; the message names the feature and the row."""
+    """A feature column cannot read a batch. The message names the feature and the row."""

@@ -1,7 +1,6 @@
 """Experiment, learn_runner, HParams and the command `estimator run`, for estimator-core.
 
-Importing this package imports none of them: every public name is imported when it is first used. `__init__.pyi` is the
-typed list of them.
+Each public name is imported when it is first used. `__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Evaluations every so many steps: of the checkpoint where one is saved at that step, of the live state elsewhere."""
+"""Evaluations at intervals of steps, of the checkpoint of that step if there is one, else of the state in memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from estimator_core.train_eval import Evaluations
 class EvaluationsEvery(Evaluations):
     """Evaluates at its steps and at the end. Checkpoints at other steps are not evaluated.
 
-    A result of a checkpoint is recorded with it, and its exporters run: only so may BestExporter and early stopping
-    choose it.
+    The result of a checkpoint is recorded with it, and its exporters run. BestExporter and early stopping can choose
+    only such results.
 
     Args:
         estimator: the Estimator that trains.
-        spec: what to evaluate.
-        every: steps between evaluations; 0: only at the end.
+        spec: the evaluation.
+        every: steps between evaluations. 0: only at the end.
     """
 
     def __init__(self, estimator: Estimator, spec: EvalSpec, every: int) -> None:
@@ -34,5 +34,5 @@ class EvaluationsEvery(Evaluations):
 
 
 def evaluations_of(estimator: Estimator, spec: EvalSpec, every: int | None) -> Evaluations:
-    """The evaluations of a run: every so many steps, or at every checkpoint where `every` is None."""
+    """The evaluations of a run: every `every` steps, or at every checkpoint if `every` is None."""
     return Evaluations(estimator, [spec]) if every is None else EvaluationsEvery(estimator, spec, every)

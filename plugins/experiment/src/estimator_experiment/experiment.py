@@ -1,4 +1,4 @@
-"""`Experiment`: an estimator with its inputs and its plan, run by schedule names."""
+"""`Experiment`: an Estimator with its inputs and settings, run by schedule names."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ _log = logging.getLogger("estimator_core")
 
 
 class Experiment:
-    """Everything a training job needs; its methods are the schedules of `learn_runner.run`.
+    """Everything that a training job needs. Its methods are the schedules of `learn_runner.run`.
 
     Args:
         estimator: the Estimator.
         train_input_fn, eval_input_fn: inputs.
-        eval_metrics: must be None: metrics belong to model_fn.
-        train_steps: the global step at which training ends; None: when the input ends.
-        eval_steps: batches of an evaluation; None (the default): the whole input. (tf.contrib.learn: 100.)
+        eval_metrics: must be None, because metrics belong to model_fn.
+        train_steps: the global step at which training ends. None: training ends with the input.
+        eval_steps: batches of an evaluation. None (the default): the whole input. (tf.contrib.learn: 100.)
         train_hooks, eval_hooks: hooks. `train_monitors` is the old name of `train_hooks`.
-        eval_delay_secs: wait before `evaluate` and `continuous_eval` in a process of their own.
-        continuous_eval_throttle_secs: at least so long between the starts of two evaluations of `continuous_eval`.
-        min_eval_frequency: steps between evaluations in `train_and_evaluate`; 0: only at the end; None: at every
-            checkpoint. An evaluation due at the step of a checkpoint is one of that checkpoint.
-        export_strategies: exporters, run after evaluations of checkpoints.
-        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`, which ends at a multiple of them;
-            default a tenth of train_steps, else 1000.
-        checkpoint_and_export: evaluate and export at each checkpoint, into `eval_intermediate_export`.
+        eval_delay_secs: seconds to wait before `evaluate` and `continuous_eval` in a separate process.
+        continuous_eval_throttle_secs: the least number of seconds between the starts of two evaluations of
+            `continuous_eval`.
+        min_eval_frequency: steps between evaluations in `train_and_evaluate`. 0: only at the end. None: at every
+            checkpoint. An evaluation that is due at the step of a checkpoint evaluates that checkpoint.
+        export_strategies: exporters, which run after evaluations of checkpoints.
+        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`, which ends at a multiple of this
+            number. Default: a tenth of train_steps, or 1000.
+        checkpoint_and_export: whether to evaluate and export at each checkpoint, into `eval_intermediate_export`.
         saving_listeners: checkpoint listeners.
 
     Source: `tf.contrib.learn.Experiment`.
@@ -139,23 +140,23 @@ class Experiment:
         return self._eval_steps
 
     def extend_train_hooks(self, hooks: Sequence[Any]) -> None:
-        """Adds hooks to the training runs to come."""
+        """Adds hooks to later training runs."""
         self._train_hooks.extend(check_hooks(hooks, "hooks"))
 
     def reset_export_strategies(self, export_strategies: Any = None) -> Any:
-        """Replaces the exporters; returns the old ones."""
+        """Replaces the exporters and returns the old ones."""
         old, self._exporters = self._exporters, check_exporters(export_strategies)
         return old
 
     def train(self, delay_secs: float | None = None) -> Estimator:
-        """Trains up to `train_steps`; a worker waits first, `5 * task_id` seconds up to 60."""
+        """Trains up to `train_steps`. A worker first waits `5 * task_id` seconds, at most 60."""
         self._sleep(min(60.0, 5.0 * (self._estimator.config.task_id or 0)) if delay_secs is None else delay_secs)
         return self._estimator.train(
             self._train_input_fn, hooks=self._train_hooks, max_steps=self._train_steps, saving_listeners=self._listeners
         )
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> dict[str, Any]:
-        """Evaluates once, into `eval_one_pass` unless named."""
+        """Evaluates once. Results are written to `eval_one_pass` unless a name is given."""
         self._sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
         return self._evaluate("one_pass" if name is None else name)
 
@@ -167,7 +168,7 @@ class Experiment:
         continuous_eval_predicate_fn: Callable[..., bool] | None = None,
         name: str = "continuous",
     ) -> dict[str, Any] | None:
-        """Evaluates each new checkpoint until `train_steps` has been evaluated, or the predicate says False."""
+        """Evaluates each new checkpoint until `train_steps` has been evaluated or the predicate returns False."""
         return self._continuous_eval(
             self._eval_input_fn,
             delay_secs,
@@ -185,17 +186,16 @@ class Experiment:
         continuous_eval_predicate_fn: Callable[..., bool] | None = None,
         name: str = "continuous_on_train_data",
     ) -> dict[str, Any] | None:
-        """The same on training data, without exports."""
+        """Like `continuous_eval`, but on training data and without exports."""
         return self._continuous_eval(
             self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ()
         )
 
     def train_and_evaluate(self) -> tuple[dict[str, Any] | None, list[Any]]:
-        """Trains with evaluations in between and at the end, and exports what is evaluated of checkpoints; returns
-        `(metrics, exports)`.
+        """Trains, evaluates in between and at the end, and exports evaluated checkpoints. Returns `(metrics, exports)`.
 
-        Beside the chief of TF_CONFIG an evaluator is a process of its own: chief and workers train, `(None, [])`, the
-        evaluator evaluates their checkpoints.
+        If TF_CONFIG names a chief, the evaluator is a separate process, which evaluates the checkpoints. Chief and
+        workers train and return `(None, [])`.
         """
         config = self._estimator.config
         if config.task_type == "evaluator":
@@ -212,7 +212,7 @@ class Experiment:
         return evaluations.metrics[spec.name], evaluations.exports[spec.name]
 
     def specs(self) -> tuple[TrainSpec, EvalSpec]:
-        """What `train_and_evaluate` trains with, and evaluates and exports."""
+        """The specs of `train_and_evaluate`."""
         train_spec = TrainSpec(
             self._train_input_fn, max_steps=self._train_steps, hooks=self._train_hooks, saving_listeners=self._listeners
         )
@@ -222,9 +222,9 @@ class Experiment:
     def continuous_train_and_eval(
         self, continuous_eval_predicate_fn: Callable[..., bool] | None = None
     ) -> tuple[dict[str, Any] | None, list[Any]]:
-        """Alternates `train_steps_per_iteration` steps of training and an evaluation until `train_steps`, or until the
-        predicate says False. Started again after a kill, it has the same rounds, and makes up for the evaluation of
-        the last one.
+        """Alternates `train_steps_per_iteration` steps of training and an evaluation, until `train_steps` or until the
+        predicate returns False. A restart after a kill has the same rounds, and repeats the missing evaluation of the
+        last round.
         """
         per_round = self._steps_per_iteration or (max(1, self._train_steps // 10) if self._train_steps else 1000)
         results = self._results_of_last_round(per_round)
@@ -257,16 +257,16 @@ class Experiment:
         return self._evaluate(None)
 
     def test(self) -> tuple[dict[str, Any], list[Any]]:
-        """One training step, one evaluation batch and an export: whether everything fits together."""
+        """Tests whether everything fits together, with one training step, one evaluation batch and an export."""
         self._estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1, saving_listeners=self._listeners)
         results = self._estimator.evaluate(self._eval_input_fn, steps=1, hooks=self._eval_hooks, name="one_pass")
         return results, self._export(results, "one_pass")
 
     def run_std_server(self) -> None:
-        """There are no parameter servers here.
+        """Raises an error, because there are no parameter servers.
 
         Raises:
-            ArgumentError: always; says what replaces them.
+            ArgumentError: always. The message names the replacement.
         """
         raise ArgumentError(
             "There is no parameter server: shard the state over all processes with RunConfig(mesh=..., "
@@ -277,7 +277,7 @@ class Experiment:
         return self._estimator.evaluate(self._eval_input_fn, steps=self._eval_steps, hooks=self._eval_hooks, name=name)
 
     def _export(self, results: dict[str, Any] | None, name: str | None = None) -> list[Any]:
-        """Exports the newest checkpoint as `train_and_evaluate` does its last one: by one process, to a URL too."""
+        """Exports the newest checkpoint like the last one of `train_and_evaluate`: in one process, also to a URL."""
         if not self._exporters or self._estimator.latest_checkpoint() is None:
             return []
         evaluations = Evaluations(self._estimator, [self._spec(self._eval_input_fn, name, self._exporters)])

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCommand:
-    """The arguments of an `estimator run` that trains.
+    """The arguments of an `estimator run` command that trains.
 
     Args:
-        file: the program, as it was given.
+        file: the program, as given on the command line.
         settings: texts of `--set`.
         hparams: the text of `--hparams`.
-        schedule: the method of the Experiment; None: the role of the process decides.
+        schedule: the method of the Experiment. None: the role of the process decides.
         hooks: the names of `--hook`.
         exporters: the names of `--exporter`.
     """
@@ -34,7 +34,7 @@ class RunCommand:
     exporters: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
-        """The words after `estimator`, without the model_dir.
+        """The command line after `estimator`, without the model_dir.
 
         Example:
             >>> RunCommand(file="line.py", hparams="rate=0.1", hooks=("bell",)).words()
@@ -47,15 +47,15 @@ class RunCommand:
 
 
 class ProgramSpecifications:
-    """What plugins may add to programs that `estimator run` runs."""
+    """Additions of plugins to programs that `estimator run` runs."""
 
     @hookspec
     def estimator_program_hooks(self, command: RunCommand, experiment: Experiment, options: Any) -> Sequence[Hook]:
-        """Returns hooks for the training of a program, after those that the program itself adds.
+        """Returns hooks for the training of a program. They are added after the hooks of the program itself.
 
         Args:
-            command: what `estimator run` was given.
-            experiment: what the program made.
+            command: the arguments of `estimator run`.
+            experiment: the Experiment that the program made.
             options: the options of the plugin, by name.
         """
         raise NotImplementedError

@@ -23,16 +23,16 @@ _BOOLS: Final = {"true": True, "True": True, "1": True, "false": False, "False":
 
 
 class HParams:
-    """Hyperparameters as attributes; the type of each is fixed by its first value.
+    """Hyperparameters as attributes. The first value of each fixes its type.
 
-    Values are numbers, strings, booleans, None (any type later) or non-empty lists of one of them. An object of this
-    class can be the `params` of an Estimator.
+    Values are numbers, strings, booleans, None (which allows any type later) or non-empty lists of one type. An object
+    of this class can be the `params` of an Estimator.
 
     Args:
-        **values: name and initial value of each hyperparameter.
+        **values: names and initial values of the hyperparameters.
 
     Raises:
-        ArgumentError: a reserved name, an empty list, or (later) a value of another type or an unknown name.
+        ArgumentError: a name is reserved, a list is empty, or (later) a value has another type or a name is unknown.
 
     Example:
         >>> hparams = HParams(learning_rate=0.1, layers=[64, 32], dropout=False)
@@ -54,7 +54,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds one hyperparameter; its type is that of `value`, or of its items.
+        """Adds one hyperparameter. Its type is that of `value`, or of its items.
 
         Raises:
             ArgumentError: the name is taken, or `value` is an empty list.
@@ -76,20 +76,20 @@ class HParams:
         """Changes the value of an existing hyperparameter.
 
         Raises:
-            ArgumentError: an unknown name, another type, or a list for a single value (and the other way round).
+            ArgumentError: the name is unknown, the type differs, or only one of the old and new values is a list.
         """
         self._values[name] = self._checked(name, value)
 
     def del_hparam(self, name: str) -> None:
-        """Removes a hyperparameter, if there is one of that name."""
+        """Removes a hyperparameter if it exists."""
         self._values.pop(name, None)
         self._types.pop(name, None)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns the value of `key`, or `default` if there is none.
+        """Returns the value of `key`, or `default` if it does not exist.
 
         Raises:
-            ArgumentError: the hyperparameter exists, and `default` is not of its type.
+            ArgumentError: the hyperparameter exists and `default` has another type.
         """
         if key not in self._values:
             return default
@@ -102,19 +102,19 @@ class HParams:
         return {name: list(value) if self._types[name][1] else value for name, value in self._values.items()}
 
     def get_type(self, name: str) -> tuple[type[Any], bool]:
-        """Returns the type of a hyperparameter (of its items, for a list), and whether it is a list."""
+        """Returns the type of a hyperparameter (for a list, of its items), and whether it is a list."""
         return self._type(name)
 
     def parse(self, values: str) -> HParams:
-        """Overrides values from a text such as `"a=1,b=[2,3],c[0]=4"`; all of them or, on an error, none.
+        """Overrides values from a text such as `"a=1,b=[2,3],c[0]=4"`. After an error, no value has changed.
 
-        Booleans are `true`, `false`, `True`, `False`, `1` or `0`; items of a list are separated by commas or blanks.
+        Booleans are `true`, `false`, `True`, `False`, `1` or `0`; items of a list are separated by commas or spaces.
 
         Returns:
             This object.
 
         Raises:
-            ArgumentError: an unknown name, a value of another type, a name given twice, or a text of another form.
+            ArgumentError: a name is unknown or occurs twice, a value has another type, or the text has an invalid form.
         """
         given: dict[str, Any] = {}
         for name, index, raw, origin in _assignments(values):
@@ -137,12 +137,12 @@ class HParams:
         return self.override_from_dict({name: list(v) if isinstance(v, _Assigned) else v for name, v in given.items()})
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Overrides several values; all of them or, on an error, none. Returns this object."""
+        """Overrides several values and returns this object. After an error, no value has changed."""
         self._values.update({name: self._checked(name, value) for name, value in values_dict.items()})
         return self
 
     def parse_json(self, values_json: str) -> HParams:
-        """Overrides values from a JSON object, as `to_json` writes it. Returns this object."""
+        """Overrides values from a JSON object in the form of `to_json`. Returns this object."""
         try:
             decoded: Any = json.loads(values_json)
         except json.JSONDecodeError as error:

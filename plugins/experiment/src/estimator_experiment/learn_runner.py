@@ -1,4 +1,4 @@
-"""`learn_runner.run`: an experiment by the name of its schedule."""
+"""`learn_runner.run`: runs an experiment by the name of a schedule."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def run(
 
     Args:
         experiment_fn: `(run_config, hparams) -> Experiment`.
-        output_dir: the model_dir; exactly one of output_dir and run_config.
-        schedule: the name of a method of Experiment; default: what the role of this process asks for,
-            "train_and_evaluate" without a cluster.
+        output_dir: the model_dir. Set exactly one of output_dir and run_config.
+        schedule: the name of a method of Experiment. Default: by the role of this process, or "train_and_evaluate"
+            without a cluster.
         run_config: a RunConfig with a model_dir.
         hparams: an HParams, or None.
 
     Returns:
-        What the method returns.
+        The result of the method.
 
     Raises:
-        ArgumentError, ArgumentTypeError: before anything is done.
+        ArgumentError, ArgumentTypeError: an argument cannot be used; raised before any work starts.
 
     Source: `tf.contrib.learn.learn_runner.run`.
     """
@@ -79,10 +79,10 @@ def run(
 
 
 def checked_experiment(found: object) -> Experiment:
-    """What an experiment_fn has returned.
+    """Checks and returns the result of an experiment_fn.
 
     Raises:
-        ArgumentTypeError: it is not an Experiment.
+        ArgumentTypeError: the result is not an Experiment.
 
     Example:
         >>> checked_experiment(None)
@@ -96,16 +96,16 @@ def checked_experiment(found: object) -> Experiment:
 
 
 def tune(experiment_fn: Callable[..., Experiment], tuner: Any) -> None:
-    """Runs trials until the tuner has none left: `while tuner.next_trial(): tuner.run_experiment(experiment_fn)`."""
+    """Runs trials until the tuner has no more: `while tuner.next_trial(): tuner.run_experiment(experiment_fn)`."""
     while tuner.next_trial():
         tuner.run_experiment(experiment_fn)
 
 
 def schedule_of(experiment: Experiment, name: Any) -> Callable[[], Any]:
-    """The method of an experiment with that name.
+    """Returns the method of an experiment with this name.
 
     Raises:
-        ArgumentError: there is none; lists those there are.
+        ArgumentError: there is no such method. The message lists the existing ones.
     """
     if not isinstance(name, str) or name not in _SCHEDULES:
         near = get_close_matches(str(name), _SCHEDULES, n=1)

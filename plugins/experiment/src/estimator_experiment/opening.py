@@ -54,10 +54,10 @@ class RecordedProgram:
 def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds FILE, `--hparams` and `--set`, as the commands take them that work on a run that exists."""
     parser.add_argument(
-        "file", metavar="FILE[:FUNCTION]", nargs="?", help="as for `estimator run` (default: that of the run record)"
+        "file", metavar="FILE[:FUNCTION]", nargs="?", help="see `estimator run` (default: the file in the run record)"
     )
     parser.add_argument(
-        "--hparams", default=None, metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's"
+        "--hparams", default=None, metavar="a=1,b=[2,3]", help="hyperparameters that override those of the file"
     )
     parser.add_argument(
         "--set",
@@ -99,7 +99,7 @@ def open_program(
         file: as `load_program` takes it; None: that of the run record, with its
             hyperparameters and settings below those that are given.
         model_dir: where the experiment writes.
-        hparams: hyperparameters that replace the file's, as a text; None: those of the record, if it is asked.
+        hparams: hyperparameters that override those of the file, as a text; None: those of the record, if it is asked.
         settings: texts of `--set`; of a Python file RunConfig fields, each `run_config.FIELD=VALUE`.
         record: the directory whose run record is asked; default: `model_dir`.
         trained: whether the model_dir is there already. Where it is at a URL, an experiment makes it.

@@ -1,4 +1,6 @@
-"""What estimator-experiment declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-experiment for estimator-core. They are imported at start-up, so keep this module
+light.
+"""
 
 from __future__ import annotations
 
@@ -72,16 +74,16 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="run",
             target="estimator_experiment.cli.run",
-            summary="Run the experiment a file describes: train, evaluate, export, predict a few.",
+            summary="Run the experiment of a file: train, evaluate, export, show a few predictions.",
         ),
         Command(
             name="export",
             target="estimator_experiment.cli.export",
-            summary="Export a checkpoint of the experiment a file describes.",
+            summary="Export a checkpoint of the experiment of a file.",
         ),
         Command(
             name="evaluate",
             target="estimator_experiment.cli.evaluate",
-            summary="Evaluate checkpoints of the experiment a file describes, by slice where asked.",
+            summary="Evaluate checkpoints of the experiment of a file, optionally by slice.",
         ),
     ]

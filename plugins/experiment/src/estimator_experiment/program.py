@@ -1,4 +1,4 @@
-"""A user's program, loaded from its file: what `estimator run` and `estimator plan` start from."""
+"""A user's program, loaded from its file for `estimator run` and `estimator plan`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PREFIX = "run_config."
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a file defines for `estimator run`.
+    """The definitions of a file for `estimator run`.
 
     Args:
         path: of the file.
         experiment_fn: `(run_config, hparams) -> Experiment`.
-        default_hparams: the hyperparameters of the file; None: it has none.
-        serving_input_receiver_fn: what requests of an export look like; None: the file does not say.
-        settings: fields of RunConfig that the file sets, or the command line, which takes precedence.
+        default_hparams: the hyperparameters of the file; None if it defines none.
+        serving_input_receiver_fn: describes requests to an export; None if the file does not define it.
+        settings: RunConfig fields that the file or the command line sets. The command line takes precedence.
     """
 
     path: Path
@@ -38,7 +38,7 @@ class Program:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def hparams(self, text: str) -> HParams | None:
-        """The file's hyperparameters, replaced by those of the command line."""
+        """The hyperparameters of the file, overridden by those of the command line."""
         if self.default_hparams is None:
             if text:
                 raise ArgumentError(
@@ -53,7 +53,7 @@ class Program:
         """The RunConfig of a run.
 
         Args:
-            model_dir: where it writes; None: as the settings say, else `runs/<name of the file>`.
+            model_dir: the model_dir. None: from the settings, or `runs/<name of the file>`.
         """
         changes = dict(self.settings)
         changes["model_dir"] = model_dir or changes.get("model_dir") or f"runs/{self.path.stem}"
@@ -61,24 +61,24 @@ class Program:
 
 
 class ProgramFormat(Protocol):
-    """A component of kind "program_format": reads files other than Python; its name is their extension."""
+    """A component of kind "program_format", which reads files other than Python. Its name is their extension."""
 
     def __call__(self, path: Path, settings: Sequence[str], /) -> Program:
-        """The program that a file describes.
+        """Reads the program of a file.
 
         Args:
             path: the file.
-            settings: texts of `--set`, which the format understands.
+            settings: texts of `--set`, in the syntax of the format.
         """
         ...
 
 
 def load_program(file: str, settings: Sequence[str] = ()) -> Program:
-    """Reads a file and picks out what `estimator run` needs.
+    """Reads a file and returns the definitions that `estimator run` needs.
 
     Args:
-        file: a Python file, perhaps with `:function`, or one that an installed program format reads, such as .toml.
-        settings: texts of `--set`: of a Python file `run_config.FIELD=VALUE`.
+        file: a Python file, optionally with `:function`, or a file of an installed program format, such as .toml.
+        settings: texts of `--set`; for a Python file `run_config.FIELD=VALUE`.
 
     Raises:
         ArgumentError: there is no such file or function.

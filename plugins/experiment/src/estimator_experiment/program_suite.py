@@ -14,11 +14,11 @@ from estimator_experiment.program import Program, ProgramFormat
 
 
 class ProgramFormatSuite:
-    """Proves the contract of a program format; a subclass says what it is made with.
+    """Tests the contract of a program format. A subclass defines the format and its files.
 
     Attributes:
         broken: a text that the format refuses.
-        hparam: a hyperparameter that the file of `write` sets, and its value; None: it sets none.
+        hparam: a hyperparameter that the file of `write` sets, and its value; None if it sets none.
     """
 
     broken: str
@@ -29,11 +29,11 @@ class ProgramFormatSuite:
         raise NotImplementedError
 
     def write(self, folder: Path) -> Path:
-        """Writes a file of the format, with whatever it needs; returns its path."""
+        """Writes a file of the format, with everything that it needs, and returns its path."""
         raise NotImplementedError
 
     def test_gives_a_program(self, tmp_path: Path) -> None:
-        """It is named after the file, and makes an Experiment with the RunConfig it is given."""
+        """The program is named after the file, and makes an Experiment with the given RunConfig."""
         path = self.write(tmp_path)
         program = self.program_format()(path, [])
         assert isinstance(program, Program)

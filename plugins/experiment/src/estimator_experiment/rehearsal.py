@@ -1,4 +1,4 @@
-"""What would fail later in a run: every input is opened, every mode traced and every export checked before step 1."""
+"""Finds faults before step 1 that would stop a run later. Opens inputs, traces modes and checks exports."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ def find_faults(
     predicts: bool = False,
     left_out: Callable[[str], None] = _log.info,
 ) -> list[Exception]:
-    """What would fail in a `train_and_evaluate`, each with its place. Nothing is compiled, computed or written.
+    """Finds the faults that would stop a `train_and_evaluate` call, with their places. Nothing is compiled, computed or
+    written.
 
-    Each input is opened once more, and a batch is drawn from it. An input is left out where that would use something up
-    or wait: its function reaches an iterator or a queue that it has not made. So is what depends on it. Random numbers
-    are drawn afterwards as if nothing had been tried. In a run of several processes nothing is tried, and beside an
-    evaluator process the chief tries its own part.
+    Each input is opened once more, and a batch is drawn from it. An input is skipped if opening it could consume data
+    or block, because its function uses an iterator or queue that it did not create. Everything that depends on it is
+    skipped too. Afterwards, the state of random number generators is restored. In a run of several processes nothing is
+    tried. With a separate evaluator process, the chief tries its own part.
 
     Args:
         estimator: the Estimator.
         train_spec: the TrainSpec.
         eval_specs: the EvalSpecs.
-        predicts: whether the program predicts, too. If not, a fault of PREDICT that no export meets is a warning.
-        left_out: is told what is not tried.
+        predicts: whether the program also predicts. If not, a fault of PREDICT that does not affect an export is a
+            warning.
+        left_out: is called with everything that is not tried.
 
     Raises:
-        StorageError: the store of the Estimator's files is not there.
+        StorageError: the store of the Estimator's files does not exist.
 
     Example:
         >>> import estimator_core as ec
@@ -141,7 +143,7 @@ class Trial:
 
     Args:
         estimator: the Estimator.
-        left_out: is told what is not tried.
+        left_out: is called with everything that is not tried.
         faults: collects faults; default: its own.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What estimator-exporters declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-exporters for estimator-core. Imported at start-up: keep this module light."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPONENTS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """Exporters, formats and what reads exports, by name."""
+    """Exporters, formats and readers of exports, by name."""
     return [
         *(
             Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary)
@@ -35,7 +35,7 @@ def estimator_components() -> Sequence[Component]:
             kind="initial_values",
             name="export",
             target="estimator_exporters.stablehlo.initial_values:ExportedVariables",
-            summary="Values of the variables of a stablehlo export.",
+            summary="Initial values from the variables of a stablehlo export.",
             reads=("variables.safetensors",),
         ),
     ]
@@ -45,6 +45,6 @@ def estimator_commands() -> Sequence[Command]:
     """`estimator serve`, `estimator predict` and `estimator exports`."""
     return [
         Command(name="serve", target="estimator_exporters.cli.serve", summary="Serve exports over HTTP (KServe V2)."),
-        Command(name="predict", target="estimator_exporters.cli.predict", summary="Score a file with an export."),
+        Command(name="predict", target="estimator_exporters.cli.predict", summary="Score files with an export."),
         Command(name="exports", target="estimator_exporters.cli.exports", summary="List exports and inspect one."),
     ]

@@ -1,4 +1,4 @@
-"""What all heads share: the EstimatorSpec of each mode, made from loss, predictions and metrics."""
+"""The base class of all heads, which creates the EstimatorSpec of each mode from loss, predictions and metrics."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class BaseHead(abc.ABC):
-    """Base of heads: a subclass defines `loss`, `predictions` and `metrics`, and may define what it exports.
+    """Base class of heads. A subclass defines `loss`, `predictions` and `metrics`, and may define its exports.
 
     Args:
-        name: suffix of metric and summary keys; needed inside a MultiHead.
-        logits_dimension: size of the last axis of the logits.
+        name: the suffix of metric and summary keys; required inside a MultiHead.
+        logits_dimension: the size of the last axis of the logits.
         loss_reduction: one of `Reduction`.
 
     Raises:
-        ArgumentError: an unknown reduction.
+        ArgumentError: the reduction is unknown.
 
     Example:
         >>> import jax.numpy as jnp
@@ -71,12 +71,12 @@ class BaseHead(abc.ABC):
 
     @property
     def name(self) -> str | None:
-        """Suffix of metric and summary keys (`auc/name`)."""
+        """The suffix of metric and summary keys (`auc/name`)."""
         return self._name
 
     @property
     def logits_dimension(self) -> int:
-        """Size of the last axis of the logits this head expects."""
+        """The size of the last axis of the logits that this head expects."""
         return self._logits_dimension
 
     @property
@@ -93,7 +93,7 @@ class BaseHead(abc.ABC):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The scalar loss, the regularization losses added."""
+        """The scalar loss, including the regularization losses."""
 
     @abc.abstractmethod
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
@@ -111,20 +111,21 @@ class BaseHead(abc.ABC):
         """Streaming metrics of one batch by key."""
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The serving signatures: all predictions, unless a head says more."""
+        """The serving signatures. By default, all predictions."""
         everything = PredictOutput(dict(predictions))
         return {DEFAULT_SERVING_KEY: everything, PREDICT_SERVING_KEY: everything}
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Host transforms of the predictions, which add class names.
+        """Host transforms of the predictions. They add class names.
 
         Args:
-            head: the head's name inside a MultiHead, where the keys of predictions are `(head, key)`.
+            head: the name of the head inside a MultiHead, where prediction keys are `(head, key)`.
         """
         return ()
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Host transforms that turn this head's label strings into ids: what an Estimator takes as `label_transforms`.
+        """Host transforms that convert this head's label strings to ids, for the argument `label_transforms` of an
+        Estimator.
 
         Args:
             feature: the name of the labels; "labels" if they are one array.
@@ -132,19 +133,19 @@ class BaseHead(abc.ABC):
         return ()
 
     def label_rules(self) -> dict[str, DataRule]:
-        """What this head asks of labels on the host: by head name inside a MultiHead, by "" otherwise."""
+        """The rules for labels on the host, by head name inside a MultiHead, otherwise by ""."""
         return {}
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """What this head asks of weights on the host, by the name of the feature."""
+        """The rules for weights on the host, by feature name."""
         return {}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """This head with names of classes that were learned, by the keys of `label_rules`."""
+        """This head with learned class names, by the keys of `label_rules`."""
         return self
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """Hooks of the evaluation, which draw plots."""
+        """Hooks of the evaluation. They draw plots."""
         return ()
 
     def metric_key(self, key: str) -> str:
@@ -163,21 +164,22 @@ class BaseHead(abc.ABC):
         update_ops: Sequence[Callable[[], Any]] | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of one mode; what a model_fn returns.
+        """The EstimatorSpec of one mode, for a model_fn to return.
 
         Args:
-            features: the features, which also hold the weights that the head reads.
+            features: the features, including the weights that the head reads.
             mode: one of `ModeKeys`.
-            logits: what `loss` and `predictions` take.
-            labels: what `loss` takes; needed to train and evaluate.
-            optimizer: an optax transformation. To train, exactly one of it and `train_op_fn` must be set.
+            logits: the logits, as `loss` and `predictions` accept them.
+            labels: the labels, as `loss` accepts them; required to train and evaluate.
+            optimizer: an optax transformation. Training requires exactly one of `optimizer` and `train_op_fn`.
             trainable_variables: names of the variables to train; None: all.
             train_op_fn: returns the train_op for the loss.
             update_ops: functions without arguments, called in training.
             regularization_losses: scalars added to the loss.
 
         Raises:
-            ArgumentError: a bad mode, not exactly one optimizer, or what the head's own methods refuse.
+            ArgumentError: the mode is unknown, there is not exactly one optimizer, or a method of the head refuses an
+                argument.
         """
         if mode not in ModeKeys.ALL:
             raise ArgumentError(f"mode={mode} unrecognized. It must be one of {ModeKeys.ALL}.")
@@ -211,7 +213,7 @@ class BaseHead(abc.ABC):
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
     def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
-        """Summaries of a training step: `loss/<name>` and `regularization_loss[/<name>]`."""
+        """Writes the summaries of a training step: `loss/<name>` and `regularization_loss[/<name>]`."""
         write_summaries(self.name, loss, regularization_loss)
 
     def _regularization_metric(self, regularization_losses: Sequence[jax.Array] | None) -> dict[str, Metric]:
@@ -225,7 +227,7 @@ def sum_of_losses(losses: Sequence[jax.Array] | None) -> jax.Array | None:
     """The sum of regularization losses; None for None.
 
     Raises:
-        ArgumentTypeError: not a list or tuple.
+        ArgumentTypeError: the losses are not a list or tuple.
     """
     if losses is None:
         return None
@@ -235,6 +237,6 @@ def sum_of_losses(losses: Sequence[jax.Array] | None) -> jax.Array | None:
 
 
 def add_losses(loss: jax.Array, regularization_losses: Sequence[jax.Array] | None) -> jax.Array:
-    """A loss with its regularization losses added."""
+    """Adds the regularization losses to a loss."""
     regularization_loss = sum_of_losses(regularization_losses)
     return loss if regularization_loss is None else loss + regularization_loss

@@ -60,18 +60,18 @@ _KEYS = (
 
 
 class BinaryClassHead(PerExampleHead):
-    """Two classes, told apart by the sigmoid of one logit.
+    """Two classes, predicted by the sigmoid of one logit.
 
     Predictions: `logits`, `logistic`, `probabilities` [.., 2], `class_ids` and `classes` [.., 1], `all_class_ids` and
-    `all_classes` [batch, 2]; `classes` and `all_classes` are ids, in whose place the host puts names.
+    `all_classes` [batch, 2]; `classes` and `all_classes` are ids, which the host replaces by names.
 
     Args:
-        weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
-        thresholds: each in (0, 1); adds accuracy, precision and recall at these thresholds.
-        label_vocabulary: the two label strings. Without it labels are numbers in [0, 1], soft ones too.
+        weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
+        thresholds: numbers in (0, 1). Adds accuracy, precision and recall at each threshold.
+        label_vocabulary: the two label strings. Without it, labels are numbers in [0, 1], including soft labels.
         loss_reduction: one of `Reduction`.
-        loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
-        name: suffix of metric and summary keys.
+        loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
+        name: the suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and class weights of the cross entropy.
         plots: whether to draw confusion matrix, ROC, precision-recall and calibration at each evaluation (needs
             matplotlib), and add the metric `calibration_error`.
@@ -126,10 +126,10 @@ class BinaryClassHead(PerExampleHead):
         return sigmoid_cross_entropy(labels, logits, self._options)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" and "all_classes" are ids, in whose place the host puts names.
+        """Predictions by key; "classes" and "all_classes" are ids, which the host replaces by names.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, 1)
@@ -186,11 +186,11 @@ class BinaryClassHead(PerExampleHead):
         return (ClassNames(self.class_names, keys, head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns label strings into ids in the input."""
+        """Converts label strings to ids in the input."""
         return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:
-        """One class an example."""
+        """One class per example."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return {"": ClassLabels(n_classes=2, names=names, soft=True)}
 
@@ -201,7 +201,7 @@ class BinaryClassHead(PerExampleHead):
         return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """What draws the plots, if asked for."""
+        """The hooks that draw plots, if requested."""
         return (PlotHook(collected(self.name, self.class_names)),) if self._plots else ()
 
     @property

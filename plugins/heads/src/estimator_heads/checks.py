@@ -1,4 +1,4 @@
-"""Shapes and ranges of logits, labels and weights, with the wording of tf.estimator where it has one."""
+"""Checks of shapes and ranges of logits, labels and weights, with the messages of tf.estimator where they exist."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ NO_LABELS = (
 
 @runtime_checkable
 class NumericColumn(Protocol):
-    """A feature and how to normalise it, as a numeric feature column describes it."""
+    """A numeric feature column: a feature and its normalisation."""
 
     @property
     def key(self) -> str:
-        """Name of the feature."""
+        """The name of the feature."""
         ...
 
     @property
     def normalizer_fn(self) -> Any:
-        """Function of the array, or None."""
+        """A function of the array, or None."""
         ...
 
 
 def check_logits(logits: Any, dimension: int) -> jax.Array:
-    """Logits as float32 [D0, ..., DN, dimension].
+    """Returns the logits as float32 [D0, ..., DN, dimension].
 
     Raises:
         ArgumentError: the rank is below 2, or the last axis has another size.
@@ -62,7 +62,8 @@ def check_logits(logits: Any, dimension: int) -> jax.Array:
 
 
 def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
-    """Labels as [D0, ..., DN, dimension], matching the logits; a missing last axis is added if `dimension` is 1.
+    """Returns labels as [D0, ..., DN, dimension], matching the logits. If `dimension` is 1, a missing last axis is
+    added.
 
     Raises:
         ArgumentError: there are no labels, they are not numbers, or their shape does not match.
@@ -90,10 +91,10 @@ def check_labels(labels: Any, logits: jax.Array, dimension: int) -> jax.Array:
 
 
 def as_numbers(labels: Any) -> jax.Array:
-    """Labels as an array of numbers.
+    """Returns labels as an array of numbers.
 
     Raises:
-        ArgumentError: they are strings.
+        ArgumentError: the labels are strings.
     """
     if not isinstance(labels, jax.Array) and np.asarray(labels).dtype.kind in "OSU":
         raise ArgumentError(
@@ -103,13 +104,13 @@ def as_numbers(labels: Any) -> jax.Array:
 
 
 def check_label_range(labels: jax.Array, n_classes: int, message: str | None = None) -> jax.Array:
-    """Whether each label lies in [0, n_classes), as booleans of the labels' shape.
+    """Whether each label is in [0, n_classes), as booleans of the same shape.
 
-    Concrete labels are checked at once. A trace cannot raise an error: the head makes the loss of such an example NaN,
-    which stops training.
+    Concrete labels are checked at once. A trace cannot raise an error, so the head sets the loss of such an example to
+    NaN, which stops training.
 
     Raises:
-        ArgumentError: a concrete label lies outside.
+        ArgumentError: a concrete label is out of range.
     """
     valid = (labels >= 0) & (labels <= n_classes - 1)
     if not isinstance(valid, Tracer):
@@ -125,9 +126,9 @@ def check_label_range(labels: jax.Array, n_classes: int, message: str | None = N
 def read_weights(
     features: Mapping[str, Any] | None, weight_column: Any, logits: jax.Array, *, per_logit: bool = False
 ) -> jax.Array | None:
-    """The example weights as float32 [D0, ..., DN, 1]; None without a weight column.
+    """Returns the example weights as float32 [D0, ..., DN, 1]; None without a weight column.
 
-    With `per_logit`, weights of the shape of the logits are accepted, too.
+    With `per_logit`, weights with the shape of the logits are also accepted.
 
     Raises:
         ArgumentError: the feature is missing, is not numeric, or does not match the logits.
@@ -164,10 +165,10 @@ def read_weights(
 
 
 def check_thresholds(thresholds: Any) -> tuple[float, ...]:
-    """Thresholds as a tuple.
+    """Returns the thresholds as a tuple.
 
     Raises:
-        ArgumentError: one lies outside (0, 1), or it is not a list.
+        ArgumentError: a threshold is outside (0, 1), or the thresholds are not a list.
     """
     given: Any = () if thresholds is None else thresholds
     alone = isinstance(given, str) or (isinstance(given, np.ndarray) and given.ndim == 0)
@@ -180,10 +181,10 @@ def check_thresholds(thresholds: Any) -> tuple[float, ...]:
 
 
 def check_prediction_keys(keys: Any, valid: tuple[str, ...]) -> tuple[str, ...]:
-    """The keys asked for, or all of them.
+    """Returns the requested keys, or all keys.
 
     Raises:
-        ArgumentError: a key this head does not have.
+        ArgumentError: the head does not have a key.
     """
     for key in keys or ():
         if key not in valid:

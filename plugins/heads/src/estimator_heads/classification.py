@@ -1,4 +1,4 @@
-"""What the classification heads share: class ids and names in predictions, and the check of loss options."""
+"""Common functions of the classification heads: class ids and names in predictions, and the check of loss options."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ PLAIN_LOSS = LossOptions()
 
 
 def check_options(options: LossOptions, loss_fn: LossFn | None, n_classes: int) -> LossOptions:
-    """The options, if they fit the head.
+    """Returns the options if they fit the head.
 
     Raises:
-        ArgumentError: options beside a loss_fn, which would not see them, or class weights of another number.
+        ArgumentError: options are combined with a loss_fn, which would ignore them, or the number of class weights is
+            wrong.
     """
     if loss_fn is not None and options != PLAIN_LOSS:
         raise ArgumentError(
@@ -46,14 +47,14 @@ def all_class_ids(logits: jax.Array, n_classes: int) -> jax.Array:
 
 
 def class_names(vocabulary: Vocabulary | None, n_classes: int) -> tuple[str, ...]:
-    """The names of the classes: their ids as strings without a vocabulary."""
+    """The names of the classes. Without a vocabulary, their ids as strings."""
     return tuple(str(class_id) for class_id in range(n_classes)) if vocabulary is None else vocabulary.names
 
 
 def classification_outputs(
     predictions: Mapping[Any, jax.Array], names: tuple[str, ...], **more: ExportOutput
 ) -> dict[str, ExportOutput]:
-    """The serving signatures of a classifier: probabilities and classes by default, all predictions under "predict"."""
+    """The serving signatures of a classifier: probabilities and classes as default, all predictions as "predict"."""
     probabilities = predictions[PredictionKeys.PROBABILITIES]
     classes = ClassificationOutput(
         scores=probabilities, classes=all_class_ids(probabilities, len(names)), class_names=names

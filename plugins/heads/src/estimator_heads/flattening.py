@@ -1,4 +1,6 @@
-"""Sequences as rows: [batch, time, ...] becomes [batch * time, ...], and steps that do not count become padding."""
+"""Reshapes sequences to rows: [batch, time, ...] becomes [batch * time, ...], and steps that do not count become
+padding.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,15 @@ from estimator_core.metrics import applying_example_weights, example_weights
 
 
 def flat_steps(array: jax.Array) -> jax.Array:
-    """[batch, time, ...] as [batch * time, ...]; at least two axes stay."""
+    """Reshapes [batch, time, ...] to [batch * time, ...] with at least two axes."""
     flat = array.reshape((array.shape[0] * array.shape[1], *array.shape[2:]))
     return flat[:, None] if flat.ndim == 1 else flat
 
 
 def steps_as_rows(mask: jax.Array) -> AbstractContextManager[Any]:
-    """Makes each step a row: an example if `mask` is true and the sequence is not padding, else padding.
+    """Makes each step a row. It is an example if `mask` is true and the sequence is not padding, otherwise padding.
 
-    Inside the block, losses and metrics of flattened arrays leave the other steps out, with static shapes.
+    Inside the block, losses and metrics of flattened arrays ignore the padding steps, with static shapes.
 
     Args:
         mask: bool [batch, time].

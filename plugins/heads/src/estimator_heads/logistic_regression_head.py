@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class LogisticRegressionHead(RegressionHead):
-    """A number in [0, 1] (a share, a probability), by the sigmoid cross entropy of one logit.
+    """Predicts a number in [0, 1], such as a fraction or a probability, with the sigmoid cross entropy of one logit.
 
     Predictions: `predictions` (the sigmoid), `logits`.
 
     Args:
-        weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
+        weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
         loss_reduction: one of `Reduction`.
-        name: suffix of metric and summary keys.
+        name: the suffix of metric and summary keys.
 
     Raises:
-        ArgumentError: an unknown reduction.
+        ArgumentError: the reduction is unknown.
 
     Example:
         >>> import numpy as np
@@ -59,7 +59,7 @@ class LogisticRegressionHead(RegressionHead):
         return checked, check_label_range(checked, 2, "Labels must be in range [0, 1]")
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Numbers from 0 to 1."""
+        """Labels must be numbers from 0 to 1."""
         return {"": NumberLabels(low=0, high=1)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:

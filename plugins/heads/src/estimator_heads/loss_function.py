@@ -1,4 +1,4 @@
-"""The loss_fn a user hands to a head."""
+"""The loss_fn that a user passes to a head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOWED = (*_REQUIRED, "features", "loss_reduction")
 
 
 def check_loss_fn(loss_fn: LossFn | None) -> None:
-    """Refuses a loss_fn whose arguments a head cannot give.
+    """Refuses a loss_fn with arguments that a head cannot pass.
 
     Raises:
         ArgumentError: an argument is missing or unexpected.
@@ -46,15 +46,15 @@ def call_loss_fn(
     loss_reduction: str,
     dimension: int = 1,
 ) -> jax.Array:
-    """Calls a checked loss_fn with the arguments it takes.
+    """Calls a checked loss_fn with the arguments that it accepts.
 
     Args:
-        loss_fn: takes `labels`, `logits` and, if it names them, `features` and `loss_reduction`.
-        labels: as the head processed them: ids, or float32.
+        loss_fn: accepts `labels` and `logits`, and optionally `features` and `loss_reduction`.
+        labels: the labels after processing by the head: ids, or float32.
         logits: float32 [D0, ..., DN, logits_dimension].
         features: the features.
         loss_reduction: the head's.
-        dimension: what the last axis of the loss must be.
+        dimension: the required size of the last axis of the loss.
 
     Returns:
         float32 [D0, ..., DN, dimension].

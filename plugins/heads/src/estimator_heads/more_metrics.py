@@ -1,4 +1,4 @@
-"""`add_metrics`: an Estimator with further evaluation metrics."""
+"""`add_metrics`: returns an Estimator with further evaluation metrics."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ALLOWED = ("features", "labels", "predictions", "config")
 
 
 def add_metrics(estimator: Estimator, metric_fn: Callable[..., Any]) -> Estimator:
-    """A new Estimator on the same model_dir whose evaluation has more metrics.
+    """Returns a new Estimator with the same model_dir and further evaluation metrics.
 
     Args:
-        estimator: the one to extend; it is not changed.
-        metric_fn: takes any of `features, labels, predictions, config` by name and returns a dict of streaming metrics;
-            a name that exists is replaced, with a warning.
+        estimator: the Estimator to extend. It does not change.
+        metric_fn: accepts any of `features, labels, predictions, config` by name and returns a dict of streaming
+            metrics. It replaces metrics of the same name, with a warning.
 
     Raises:
-        ArgumentError: metric_fn takes other arguments.
+        ArgumentError: metric_fn requires other arguments.
 
     Example:
         >>> import estimator_core as ec

@@ -1,4 +1,4 @@
-"""The head for one class out of several."""
+"""The head for one of several classes."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ _KEYS = (
 
 
 class MultiClassHead(PerExampleHead):
-    """One class out of three or more, by the softmax of the logits.
+    """Predicts one of three or more classes with the softmax of the logits.
 
     Predictions: `logits`, `probabilities`, `class_ids` and `classes` [.., 1], `all_class_ids` and `all_classes`
     [batch, n_classes]; `classes` and `all_classes` are ids, which the host replaces by names.
 
     Args:
         n_classes: above 2.
-        weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
-        label_vocabulary: the label strings, `n_classes` of them. Without it labels are class ids.
+        weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
+        label_vocabulary: the label strings, `n_classes` of them. Without it, labels are class ids.
         loss_reduction: one of `Reduction`.
-        loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
-        name: suffix of metric and summary keys.
+        loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
+        name: the suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and class weights of the cross entropy.
         plots: whether to draw the confusion matrix and the calibration at each evaluation (needs matplotlib), and add
             the metric `calibration_error`.
@@ -126,7 +126,7 @@ class MultiClassHead(PerExampleHead):
         """Predictions by key; "classes" and "all_classes" are ids, which the host replaces by names.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, self.logits_dimension)
@@ -164,7 +164,7 @@ class MultiClassHead(PerExampleHead):
         return (ClassNames(self.class_names, keys, head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns label strings into ids in the input."""
+        """Converts label strings to ids in the input."""
         return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:

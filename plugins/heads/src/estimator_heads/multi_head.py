@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 
 class MultiHead(BaseHead):
-    """Heads that share a model: losses are added, predictions and metrics stand side by side.
+    """Several heads that share a model. Losses are added; predictions and metrics stay separate.
 
-    Labels are a dict by head name; logits too, or one array that is split in the order of the heads. Predictions have
-    the keys `(head name, key)`. The first head is served by default.
+    Labels are a dict by head name. Logits are such a dict, or one array that is split in the order of the heads.
+    Predictions have the keys `(head name, key)`. The first head is served by default.
 
     Args:
         heads: heads with different names.
-        head_weights: what each head's loss is multiplied with, at least 0; None: 1.
+        head_weights: the factor of the loss of each head, at least 0. None: 1.
 
     Raises:
-        ArgumentError: no heads, a head without a name, a name twice, weights of another number, or a weight that is
-            negative or not finite.
+        ArgumentError: there are no heads, a head has no name, a name occurs twice, the number of weights is wrong, or a
+            weight is negative or not finite.
 
     Example:
         >>> import numpy as np
@@ -82,7 +82,7 @@ class MultiHead(BaseHead):
         """The reduction of all heads.
 
         Raises:
-            ArgumentError: they differ.
+            ArgumentError: the reductions differ.
         """
         reductions = [head.loss_reduction for head in self._heads.values()]
         if len(set(reductions)) > 1:
@@ -97,9 +97,9 @@ class MultiHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted sum of the heads' losses, the regularization losses added.
+        """The weighted sum of the losses of the heads, including the regularization losses.
 
-        In training each head's loss becomes a summary, `loss/<head>`.
+        In training, the loss of each head is written as the summary `loss/<head>`.
 
         Raises:
             ArgumentError: the heads reduce their losses differently.
@@ -113,10 +113,10 @@ class MultiHead(BaseHead):
         return add_losses(jnp.sum(jnp.stack(weighted)), regularization_losses)
 
     def predictions(self, logits: Any, keys: Sequence[Any] | None = None) -> dict[Any, jax.Array]:
-        """The predictions of all heads by `(head name, key)`; `keys` are such pairs.
+        """The predictions of all heads by `(head name, key)`. `keys` are such pairs.
 
         Raises:
-            ArgumentError: an unknown head or key.
+            ArgumentError: a head or key is unknown.
         """
         by_head = self._by_head(logits)
         wanted: dict[str, list[str] | None] = dict.fromkeys(self._heads)
@@ -145,7 +145,7 @@ class MultiHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """`loss/<head>` for each head, its mean over batches, and the metrics of all heads."""
+        """`loss/<head>` for each head (the mean over batches), and the metrics of all heads."""
         by_head = self._by_head(logits, labels)
         found = self._regularization_metric(regularization_losses)
         for name, loss in self._losses(by_head, labels, features, mode).items():
@@ -155,7 +155,9 @@ class MultiHead(BaseHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The first head's default, every head's outputs under `<head>` and `<head>/<key>`, and all predictions."""
+        """The default signature of the first head, the outputs of every head as `<head>` and `<head>/<key>`, and all
+        predictions.
+        """
         found: dict[str, ExportOutput] = {}
         merged: dict[str, jax.Array] = {}
         for name, head in self._heads.items():
@@ -171,21 +173,21 @@ class MultiHead(BaseHead):
         return found
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Those of all heads, each on its own predictions."""
+        """The transforms of all heads, each for its own predictions."""
         return tuple(
             transform for name, part in self._heads.items() for transform in part.prediction_transforms(head=name)
         )
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Those of all heads, each on its own labels; `feature` has no meaning here."""
+        """The transforms of all heads, each for its own labels. `feature` is ignored."""
         return tuple(transform for name, head in self._heads.items() for transform in head.label_transforms(name))
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Those of all heads."""
+        """The ones of all heads."""
         return {name: head.label_rules()[""] for name, head in self._heads.items() if head.label_rules()}
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Those of all heads."""
+        """The ones of all heads."""
         return {key: rule for head in self._heads.values() for key, rule in head.weight_rules().items()}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
@@ -198,11 +200,11 @@ class MultiHead(BaseHead):
         return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """Those of all heads."""
+        """The ones of all heads."""
         return tuple(hook for head in self._heads.values() for hook in head.evaluation_hooks())
 
     def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
-        """The summary `regularization_loss`; the heads' losses are written by `loss`."""
+        """Writes the summary `regularization_loss`. `loss` writes the losses of the heads."""
         write_summaries(None, loss, regularization_loss)
 
     def _losses(
@@ -213,7 +215,7 @@ class MultiHead(BaseHead):
         return {name: head.loss(labels[name], logits[name], features, mode) for name, head in self._heads.items()}
 
     def _by_head(self, logits: Any, labels: Any = None) -> Mapping[str, Any]:
-        """Logits by head name; checks that there are logits, and labels if given, for every head."""
+        """Returns logits by head name. Checks that every head has logits, and labels if there are labels."""
         if labels is not None:
             if not isinstance(labels, Mapping):
                 raise ArgumentError(f"labels must be a dict. Given: {labels}")

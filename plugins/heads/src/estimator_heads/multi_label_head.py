@@ -1,4 +1,4 @@
-"""The head for several classes that hold or do not hold independently."""
+"""The head for several independent classes."""
 
 from __future__ import annotations
 
@@ -48,20 +48,21 @@ _KEYS = (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.CLA
 
 
 class MultiLabelHead(PerExampleHead):
-    """Any number of classes an example, each by the sigmoid of its logit; the loss is the mean over classes.
+    """Predicts any number of classes per example, each with the sigmoid of its logit. The loss is the mean over
+    classes.
 
-    Predictions: `logits`, `probabilities`, `classes` [batch, n_classes] (all of them; ids, in whose place the host puts
-    names).
+    Predictions: `logits`, `probabilities`, `classes` [batch, n_classes] (for all of them; ids, which the host replaces
+    by names).
 
     Args:
         n_classes: above 1.
-        weight_column: name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
-        thresholds: each in (0, 1); adds accuracy, precision and recall at these thresholds.
+        weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
+        thresholds: numbers in (0, 1). Adds accuracy, precision and recall at each threshold.
         label_vocabulary: the label strings, `n_classes` of them, for `label_transforms`.
         loss_reduction: one of `Reduction`.
-        loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
-        classes_for_class_based_metrics: ids, or names of the vocabulary, of classes that get metrics of their own.
-        name: suffix of metric and summary keys.
+        loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
+        classes_for_class_based_metrics: ids or vocabulary names of classes for which separate metrics are computed.
+        name: the suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and (negative, positive) class weights of the cross entropy.
 
     Raises:
@@ -74,7 +75,7 @@ class MultiLabelHead(PerExampleHead):
         >>> round(float(head.loss(labels, logits)), 4)
         1.1323
 
-    Source: `tf.estimator.MultiLabelHead`; its SparseTensor labels are lists of labels an example here.
+    Source: `tf.estimator.MultiLabelHead`; its SparseTensor labels are lists of labels per example here.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class MultiLabelHead(PerExampleHead):
         self._own_metrics = _named_classes(classes_for_class_based_metrics, self._vocabulary, self.logits_dimension)
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as 0 and 1 [D0, ..., DN, n_classes]; lists of strings or ids at hand are converted."""
+        """Labels as 0 and 1 [D0, ..., DN, n_classes]. Concrete lists of strings or ids are converted."""
         if labels is not None and are_strings(labels):
             transform = MultiHotLabels(
                 self.logits_dimension, None if self._vocabulary is None else self._vocabulary.names
@@ -127,10 +128,10 @@ class MultiLabelHead(PerExampleHead):
         return jnp.mean(losses, axis=-1, keepdims=True)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" are ids, in whose place the host puts names.
+        """Predictions by key; "classes" are ids, which the host replaces by names.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         wanted = check_prediction_keys(keys, _KEYS)
         x = check_logits(logits, self.logits_dimension)
@@ -175,12 +176,12 @@ class MultiLabelHead(PerExampleHead):
         return (ClassNames(names, [PredictionKeys.CLASSES], head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns lists of label strings (of ids without a vocabulary) into 0 and 1 a class in the input."""
+        """Converts lists of label strings, or of ids without a vocabulary, to one 0 or 1 per class in the input."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return (MultiHotLabels(self.logits_dimension, names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Any number of classes an example."""
+        """Any number of classes per example."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return {"": LabelSets(n_classes=self.logits_dimension, names=names)}
 
@@ -188,7 +189,7 @@ class MultiLabelHead(PerExampleHead):
 def _named_classes(
     classes: Sequence[int] | Sequence[str] | None, vocabulary: Vocabulary | None, n_classes: int
 ) -> tuple[tuple[int, str], ...]:
-    """The classes with metrics of their own, and what ends their keys: "class3", or a name of the vocabulary."""
+    """The classes with separate metrics, and the suffixes of their keys: "class3", or a name of the vocabulary."""
     if not classes:
         return ()
     if isinstance(classes[0], str):

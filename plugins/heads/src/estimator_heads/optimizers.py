@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 
 
 class FtrlState(NamedTuple):
-    """Slots of `ftrl`: the steps made, and of each variable the sum of squared gradients and the linear term."""
+    """Slots of `ftrl`: the number of steps, and for each variable the sum of squared gradients and the linear term."""
 
     step: jax.Array
     accumulators: Any
@@ -29,13 +29,13 @@ def ftrl(
     l2_shrinkage_regularization_strength: float = 0.0,
     beta: float = 0.0,
 ) -> optax.GradientTransformation:
-    """Follow the regularized leader, proximal; it needs `params` in `update`.
+    """Follow the regularized leader (proximal). Its `update` requires `params`.
 
     Args:
         learning_rate: a number or an optax schedule.
-        learning_rate_power: at most 0; -0.5 lets the rate fall with the square root of the accumulated gradients.
+        learning_rate_power: at most 0. With -0.5, the rate falls with the square root of the accumulated gradients.
         initial_accumulator_value: at least 0.
-        l1_regularization_strength: at least 0; what makes weights exactly 0.
+        l1_regularization_strength: at least 0. It makes weights exactly 0.
         l2_regularization_strength: at least 0.
         l2_shrinkage_regularization_strength: at least 0; a penalty on the magnitude of the weights, applied to the
             gradient of the linear term.
@@ -101,12 +101,12 @@ def ftrl(
 def adagrad(
     learning_rate: optax.ScalarOrSchedule = 0.001, *, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7
 ) -> optax.GradientTransformation:
-    """Adagrad as `tf.keras.optimizers.Adagrad` has it, down to an accumulator that begins at 0.
+    """Adagrad like `tf.keras.optimizers.Adagrad`, which also allows an accumulator that begins at 0.
 
     Args:
         learning_rate: a number or an optax schedule.
-        initial_accumulator_value: where the sum of squared gradients starts.
-        epsilon: added to the square root; `optax.adagrad` adds it under the root.
+        initial_accumulator_value: the initial sum of squared gradients.
+        epsilon: added to the square root. `optax.adagrad` adds it under the root.
 
     Example:
         >>> import jax.numpy as jnp
@@ -133,14 +133,14 @@ def adagrad(
 def adam(
     learning_rate: optax.ScalarOrSchedule = 0.001, *, b1: float = 0.9, b2: float = 0.999, epsilon: float = 1e-7
 ) -> optax.GradientTransformation:
-    """Adam as TensorFlow has it: small gradients make smaller steps than with `optax.adam`.
+    """Adam like TensorFlow. Small gradients cause smaller steps than with `optax.adam`.
 
     Args:
         learning_rate: a number or an optax schedule.
-        b1: how fast the first moment fades.
-        b2: how fast the second moment fades.
-        epsilon: added to the square root of the second moment before that is corrected; `optax.adam` adds it
-            afterwards. `tf.train.AdamOptimizer` has 1e-8, `tf.keras.optimizers.Adam` 1e-7.
+        b1: the decay rate of the first moment.
+        b2: the decay rate of the second moment.
+        epsilon: added to the square root of the second moment before its bias correction. `optax.adam` adds it after
+            the correction. The default of `tf.train.AdamOptimizer` is 1e-8, that of `tf.keras.optimizers.Adam` is 1e-7.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Heads whose loss is a weighted reduction of one loss an example."""
+"""Heads whose loss is a weighted reduction of losses per example."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Examples(NamedTuple):
-    """A batch as a head sees it.
+    """A batch after processing by a head.
 
     Attributes:
         logits: float32 [D0, ..., DN, logits_dimension].
-        labels: processed: ids or float32.
-        losses: float32 [D0, ..., DN, loss dimension], not weighted; NaN where the label is out of range.
+        labels: the processed labels: ids or float32.
+        losses: float32 [D0, ..., DN, loss dimension], unweighted; NaN if the label is out of range.
         weights: float32, broadcast against `losses`; None without a weight column.
     """
 
@@ -39,15 +39,15 @@ class Examples(NamedTuple):
 
 
 class PerExampleHead(BaseHead):
-    """Base of heads with one loss an example: a subclass says what labels, losses and task metrics are.
+    """Base class of heads with one loss per example. A subclass defines labels, losses and task metrics.
 
     Args:
-        name: suffix of metric and summary keys.
-        logits_dimension: size of the last axis of the logits.
-        weight_column: name of the weight feature, or a numeric column.
+        name: the suffix of metric and summary keys.
+        logits_dimension: the size of the last axis of the logits.
+        weight_column: the name of the weight feature, or a numeric column.
         loss_reduction: one of `Reduction`.
-        loss_fn: takes the place of the head's own loss.
-        loss_dimension: size of the last axis of the losses; weights may have it, too, where it is not 1.
+        loss_fn: replaces the loss of the head.
+        loss_dimension: the size of the last axis of the losses. If it is not 1, weights may also have this axis.
 
     Raises:
         ArgumentError: an unknown reduction, or a loss_fn with other arguments.
@@ -70,12 +70,12 @@ class PerExampleHead(BaseHead):
         self._loss_dimension = loss_dimension
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Finite weights, none below 0."""
+        """Weights must be finite and at least 0."""
         return weight_rules(self._weight_column)
 
     @abc.abstractmethod
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """The labels as the loss takes them, and where they are in range (None: everywhere)."""
+        """Returns the labels for the loss, and booleans that mark labels in range (None: all are)."""
 
     @abc.abstractmethod
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
@@ -83,7 +83,7 @@ class PerExampleHead(BaseHead):
 
     @abc.abstractmethod
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """The metrics beside the average loss."""
+        """The metrics in addition to the average loss."""
 
     def examples(self, labels: Any, logits: Any, features: Mapping[str, Any] | None) -> Examples:
         """Checks a batch and computes its losses."""
@@ -113,7 +113,7 @@ class PerExampleHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced loss, the regularization losses added; a float32 scalar."""
+        """The weighted, reduced loss, including the regularization losses; a float32 scalar."""
         examples = self.examples(labels, logits, features)
         loss = reduce_loss(examples.losses, examples.weights, self.loss_reduction)
         return add_losses(loss, regularization_losses)

@@ -1,4 +1,4 @@
-"""What estimator-heads declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-heads for estimator-core. They are imported at start-up, so keep this module light."""
 
 from estimator_core.plugins import Component, hookimpl
 
@@ -26,7 +26,7 @@ _TRANSFORMS = {
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """The heads, and the host transforms their vocabularies are made of."""
+    """The heads, and the host transforms of their vocabularies."""
     heads = [
         Component(kind="head", name=name, target=f"estimator_heads:{attribute}", summary=summary)
         for name, (attribute, summary) in _HEADS.items()

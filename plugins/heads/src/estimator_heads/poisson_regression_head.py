@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 
 class PoissonRegressionHead(RegressionHead):
-    """Counts whose rate is the exponential of the logits, by the Poisson log likelihood.
+    """Predicts counts whose rate is the exponential of the logits, with the Poisson log likelihood.
 
     Predictions: `predictions` (the rate), `logits`.
 
     Args:
-        label_dimension: counts an example.
-        weight_column: name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
+        label_dimension: number of counts per example.
+        weight_column: the name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
             column.
         loss_reduction: one of `Reduction`; the mean is over examples and outputs.
-        compute_full_loss: whether the loss holds the approximate `log(labels!)`, which does not depend on the logits.
-        name: suffix of metric and summary keys.
+        compute_full_loss: whether the loss includes the approximate `log(labels!)`, which does not depend on the
+            logits.
+        name: the suffix of metric and summary keys.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -59,7 +60,7 @@ class PoissonRegressionHead(RegressionHead):
         self._compute_full_loss = compute_full_loss
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Labels are counts: finite numbers from 0."""
+        """Labels must be counts: finite numbers of at least 0."""
         return {"": NumberLabels(low=0)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The head that puts the items of a list in order."""
+"""The head that ranks the items of a list."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _LOSSES = {"pairwise": pairwise_logistic, "listwise": listwise_softmax}
 class RankingHead(BaseHead):
     """Scores for the items of a list, trained so that more relevant items score higher.
 
-    Logits are one score an item, [batch, list_size]; labels are relevances of the same shape, below 0 where the list
-    has ended. Predictions: `logits`, `ranks` (the place of each item, 0 for the best). Metrics: `average_loss`,
-    `ndcg@k`, `mrr`.
+    Logits are one score per item, [batch, list_size]. Labels are relevances of the same shape, below 0 after the end of
+    the list. Predictions: `logits`, `ranks` (the rank of each item, 0 for the best). Metrics: `average_loss`, `ndcg@k`,
+    `mrr`.
 
-    A prediction has no labels, so the logits say where a list has ended: items with `-inf` rank last. They change
-    neither losses nor gradients where the relevance is below 0.
+    A prediction has no labels, so the logits mark the end of a list: items with `-inf` rank last. If their relevance is
+    below 0, they do not change losses or gradients.
 
     Args:
-        list_size: items a list, with padding.
+        list_size: number of items per list, including padding.
         loss: "pairwise" (logistic loss of pairs) or "listwise" (softmax cross entropy of the list).
         top_k: the k of `ndcg@k`.
-        weight_column: name of the feature with one weight a list, [batch] or [batch, 1].
+        weight_column: name of the feature with one weight per list, [batch] or [batch, 1].
         loss_reduction: one of `Reduction`, over lists.
-        name: suffix of metric and summary keys.
+        name: the suffix of metric and summary keys.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -78,7 +78,7 @@ class RankingHead(BaseHead):
         self._weight_column = weight_column
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Finite weights, none below 0."""
+        """Weights must be finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -99,7 +99,7 @@ class RankingHead(BaseHead):
         """Predictions by key.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         scores = check_logits(logits, self.logits_dimension)
         found = {PredictionKeys.LOGITS: scores, "ranks": ranks(scores).astype(jnp.int32)}
@@ -136,7 +136,7 @@ class RankingHead(BaseHead):
         return scores, jnp.where(valid, relevance, 0.0), valid
 
     def _losses(self, relevance: jax.Array, scores: jax.Array, valid: jax.Array) -> jax.Array:
-        """The loss of each list. A relevance of NaN makes it NaN: comparisons with it would leave it out in silence."""
+        """The loss of each list. A relevance of NaN makes the loss NaN, because comparisons would silently skip it."""
         return jnp.where(jnp.isnan(relevance).any(axis=-1), jnp.nan, self._list_loss(relevance, scores, valid))
 
     def _weights(self, features: Mapping[str, Any] | None, losses: jax.Array) -> jax.Array | None:

@@ -1,4 +1,4 @@
-"""From a loss per example to the loss of a batch."""
+"""Reduces losses per example to the loss of a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """How the losses of a batch become one number.
+    """How the losses of a batch are reduced to one number.
 
     `SUM_OVER_BATCH_SIZE` divides the weighted sum by the number of losses, not by the sum of the weights.
 
@@ -28,25 +28,25 @@ class Reduction:
 
 
 def check_reduction(loss_reduction: str) -> None:
-    """Refuses what is not a `Reduction`.
+    """Refuses a value that is not a `Reduction`.
 
     Raises:
-        ArgumentError: another value, "none" among them.
+        ArgumentError: any other value, including "none".
     """
     if loss_reduction not in Reduction.ALL:
         raise ArgumentError(f"Invalid loss_reduction: {loss_reduction!r}. It must be one of {Reduction.ALL}.")
 
 
 def reduce_loss(unweighted: Array, weights: Array | None, loss_reduction: str) -> Array:
-    """The loss of a batch; rows that are padding (`ec.example_weights`) count neither in the sum nor in its divisor.
+    """The loss of a batch. Padding rows (`ec.example_weights`) count neither in the sum nor in its divisor.
 
     Args:
-        unweighted: float32 [batch, ...], one loss an example (or an output).
+        unweighted: float32 [batch, ...], one loss per example or output.
         weights: float32, broadcast against `unweighted`, or None.
         loss_reduction: one of `Reduction`.
 
     Returns:
-        A float32 scalar; 0 if there is no loss at all.
+        A float32 scalar; 0 without any loss.
 
     Example:
         >>> import jax.numpy as jnp

@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 class RegressionHead(PerExampleHead):
-    """One number or several, by the squared error of each.
+    """Predicts one or several numbers with the squared error of each.
 
     Predictions: `predictions`, and `logits` if there is an inverse link function.
 
     Args:
-        label_dimension: numbers an example.
-        weight_column: name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
+        label_dimension: number of labels per example.
+        weight_column: the name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
             column.
         loss_reduction: one of `Reduction`; the mean is over examples and outputs.
-        loss_fn: function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN,
+        loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN,
             label_dimension].
-        inverse_link_fn: from logits to predictions.
-        name: suffix of metric and summary keys.
+        inverse_link_fn: a function from logits to predictions.
+        name: the suffix of metric and summary keys.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -84,7 +84,7 @@ class RegressionHead(PerExampleHead):
         return check_labels(labels, logits, self.logits_dimension).astype(jnp.float32), None
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Labels are finite numbers."""
+        """Labels must be finite numbers."""
         return {"": NumberLabels()}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
@@ -95,7 +95,7 @@ class RegressionHead(PerExampleHead):
         """Predictions by key.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         x = check_logits(logits, self.logits_dimension)
         if self._inverse_link_fn is None:

@@ -1,4 +1,4 @@
-"""The head that finds each query's candidate among those of the batch."""
+"""The head that finds the candidate of each query among the candidates of the batch."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _KEYS = ("query", "candidate", "score")
 
 
 class RetrievalHead(BaseHead):
-    """Two towers trained with an in-batch softmax: the candidates of the other rows are the negatives.
+    """Two towers that are trained with an in-batch softmax. The candidates of the other rows are the negatives.
 
-    Logits are a dict of `query` and `candidate` embeddings [batch, n], or both side by side [batch, 2 n]. It takes
+    Logits are a dict of `query` and `candidate` embeddings [batch, n], or both side by side [batch, 2 n]. The head uses
     no labels. Predictions: `query`, `candidate`, `score` [batch, 1]. Metrics: `average_loss`, `in_batch_recall@k`,
-    `in_batch_mrr`; they depend on what else is in a batch, so compare them at one batch size only.
+    `in_batch_mrr`; they depend on the other examples of the batch, so compare them only at the same batch size.
 
     Args:
         embedding_dimension: n.
-        temperature: scores are divided by it; above 0.
-        candidate_id_column: name of the feature with candidate ids [batch]: the same candidate in another row is not a
-            negative.
-        sampling_probability_column: name of the feature with the probability of each candidate [batch]: it corrects for
-            frequent candidates.
-        weight_column: name of the weight feature, [batch] or [batch, 1].
+        temperature: the divisor of the scores; above 0.
+        candidate_id_column: the name of the feature with candidate ids [batch]. The same candidate in another row does
+            not count as a negative.
+        sampling_probability_column: the name of the feature with the probability of each candidate [batch]. It corrects
+            for frequent candidates.
+        weight_column: the name of the weight feature, [batch] or [batch, 1].
         top_k: the k of `in_batch_recall@k`.
         loss_reduction: one of `Reduction`.
-        name: suffix of metric and summary keys.
+        name: the suffix of metric and summary keys.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -82,7 +82,7 @@ class RetrievalHead(BaseHead):
         self._top_k = tuple(top_k)
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Finite weights, none below 0."""
+        """Weights must be finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -93,7 +93,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced cross entropy of each query's own candidate; the values of `labels` are not read."""
+        """The weighted, reduced cross entropy of the candidate of each query. `labels` are ignored."""
         scores = self._scores(logits, features)
         if labels is not None and jnp.shape(labels)[:1] != scores.shape[:1]:
             raise ArgumentError(f"labels of shape {jnp.shape(labels)} do not fit a batch of {scores.shape[0]}.")
@@ -104,7 +104,7 @@ class RetrievalHead(BaseHead):
         """Predictions by key.
 
         Raises:
-            ArgumentError: an unknown key.
+            ArgumentError: a key is unknown.
         """
         query, candidate = self._towers(logits)
         score = jnp.sum(query * candidate, axis=-1, keepdims=True) / self._temperature
@@ -119,7 +119,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The average loss, and the rank of a query's own candidate in its batch."""
+        """The average loss, and metrics of the rank of a query's own candidate in its batch."""
         scores = self._scores(logits, features)
         weights = self._weights(features, scores)
         place = jnp.diagonal(ranks(scores)).astype(jnp.float32)

@@ -1,4 +1,4 @@
-"""Any head, applied to each step of sequences of different lengths."""
+"""Applies a head to each step of sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class SequentialHeadWrapper(BaseHead):
-    """A head for logits [batch, time, ...]: steps outside the mask count neither in the loss nor in the metrics.
+    """A head for logits [batch, time, ...]. Steps outside the mask count neither in the loss nor in the metrics.
 
-    Predictions are the head's own, of all steps, and the mask.
+    Predictions are those of the head for all steps, and the mask.
 
     Args:
-        static_head: the head of one step; not a MultiHead.
-        sequence_length_mask: name of the feature with the mask, bool [batch, time].
-        feature_columns: names of the features [batch, time, ...] the head reads: its weight column.
+        static_head: the head for one step; not a MultiHead.
+        sequence_length_mask: the name of the feature with the mask, bool [batch, time].
+        feature_columns: names of the features [batch, time, ...] that the head reads, such as its weight column.
 
     Raises:
         ArgumentError: the head is a MultiHead.
@@ -83,12 +83,12 @@ class SequentialHeadWrapper(BaseHead):
 
     @property
     def static_head(self) -> BaseHead:
-        """The head of one step."""
+        """The head for one step."""
         return self._head
 
     @property
     def input_sequence_mask_key(self) -> str:
-        """Name of the feature with the mask."""
+        """The name of the feature with the mask."""
         return self._mask
 
     def loss(
@@ -99,7 +99,7 @@ class SequentialHeadWrapper(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The head's loss of the steps that count."""
+        """The loss of the head for the steps that count."""
         mask = self._read_mask(features)
         with steps_as_rows(mask):
             return self._head.loss(
@@ -111,7 +111,7 @@ class SequentialHeadWrapper(BaseHead):
             )
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """The head's predictions of all steps."""
+        """The predictions of the head for all steps."""
         return self._head.predictions(logits, keys)
 
     def metrics(
@@ -122,7 +122,7 @@ class SequentialHeadWrapper(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The head's metrics of the steps that count."""
+        """The metrics of the head for the steps that count."""
         mask = self._read_mask(features)
         with steps_as_rows(mask):
             return self._head.metrics(
@@ -134,29 +134,29 @@ class SequentialHeadWrapper(BaseHead):
             )
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The head's signatures."""
+        """The signatures of the head."""
         return self._head.export_outputs(predictions)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """The head's."""
+        """See `BaseHead`."""
         return self._head.prediction_transforms(head)
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """The head's."""
+        """See `BaseHead`."""
         return self._head.evaluation_hooks()
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """The head's."""
+        """See `BaseHead`."""
         return self._head.label_transforms(feature)
 
     def create_estimator_spec(self, features: Mapping[str, Any], mode: str, *args: Any, **kwargs: Any) -> EstimatorSpec:
-        """See `BaseHead.create_estimator_spec`; the predictions contain the mask under the name of its feature."""
+        """See `BaseHead.create_estimator_spec`. The predictions include the mask under the name of its feature."""
         spec = super().create_estimator_spec(features, mode, *args, **kwargs)
         mask = self._read_mask(features)
         return replace(spec, predictions={**spec.predictions, self._mask: mask})
 
     def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
-        """The head's."""
+        """See `BaseHead`."""
         self._head.write_summaries(loss, regularization_loss)
 
     def _read_mask(self, features: Mapping[str, Any] | None) -> jax.Array:

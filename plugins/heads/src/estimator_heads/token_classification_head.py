@@ -1,4 +1,4 @@
-"""The head for one class a token."""
+"""The head for one class per token."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 
 
 class TokenClassificationHead(BaseHead):
-    """One class out of several for each token, by the softmax of its logits.
+    """Predicts one of several classes for each token, with the softmax of its logits.
 
-    Tokens whose label is `ignore_label`, or that the mask leaves out, count neither in the loss nor in the metrics;
-    `SUM_OVER_BATCH_SIZE` divides by the number of tokens that count. Metrics: those of MultiClassHead, and with `spans`
-    `span_precision`, `span_recall`, `span_f1`.
+    Tokens whose label is `ignore_label`, or that the mask excludes, count neither in the loss nor in the metrics.
+    `SUM_OVER_BATCH_SIZE` divides by the number of tokens that count. Metrics: those of MultiClassHead. With `spans`,
+    also `span_precision`, `span_recall` and `span_f1`.
 
     Args:
         n_classes: above 2.
-        mask_column: name of the feature with the mask, [batch, time], 0 or False where there is no token; None: the
-            labels alone decide.
+        mask_column: the name of the feature with the mask, [batch, time], 0 or False without a token. None: only the
+            labels decide.
         ignore_label: the label of tokens that do not count.
-        weight_column: name of the feature with one weight a token [batch, time].
-        label_names: the names of the classes. Labels may be these strings then, "" where there is no token.
-        spans: whether the names are of the BIO scheme ("O", "B-<type>", "I-<type>") and whole spans are scored.
+        weight_column: name of the feature with one weight per token [batch, time].
+        label_names: the names of the classes. Labels may then be these strings, or "" without a token.
+        spans: whether the names follow the BIO scheme ("O", "B-<type>", "I-<type>") and whole spans are scored.
         loss_reduction: one of `Reduction`.
-        name: suffix of metric and summary keys.
+        name: the suffix of metric and summary keys.
         loss_options: smoothing, focal exponent and class weights of the cross entropy.
 
     Raises:
-        ArgumentError: an argument is outside its range, or `spans` without names.
+        ArgumentError: an argument is outside its range, or `spans` is set without names.
 
     Example:
         >>> import numpy as np
@@ -92,7 +92,7 @@ class TokenClassificationHead(BaseHead):
         self._span_names = tuple(label_names) if spans and label_names else None
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Finite weights, none below 0."""
+        """Weights must be finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -115,7 +115,7 @@ class TokenClassificationHead(BaseHead):
             )
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """As MultiClassHead, for every token; `class_ids` are [batch, time, 1]."""
+        """The predictions of MultiClassHead, for every token. `class_ids` are [batch, time, 1]."""
         return self._tokens.predictions(logits, keys)
 
     def metrics(
@@ -126,7 +126,7 @@ class TokenClassificationHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """Metrics of the tokens that count, and of spans."""
+        """The metrics of the tokens that count, and of spans."""
         ids, valid = self._valid_labels(labels, logits, features)
         with steps_as_rows(valid):
             found = self._tokens.metrics(
@@ -146,7 +146,7 @@ class TokenClassificationHead(BaseHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """All predictions: a classification output has no axis for tokens."""
+        """All predictions, because a classification output has no axis for tokens."""
         return super().export_outputs(predictions)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
@@ -154,7 +154,7 @@ class TokenClassificationHead(BaseHead):
         return self._tokens.prediction_transforms(head)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Turns the names of the classes into ids in the input; the empty string is not a token."""
+        """Converts class names to ids in the input. The empty string is not a token."""
         if self._label_names is None:
             return ()
         return (LabelIds(self._label_names, feature, self._ignore_label),)
@@ -162,7 +162,7 @@ class TokenClassificationHead(BaseHead):
     def _valid_labels(
         self, labels: Any, logits: Any, features: Mapping[str, Any] | None
     ) -> tuple[jax.Array, jax.Array]:
-        """Class ids [batch, time], 0 where a token does not count, and where tokens count."""
+        """Class ids [batch, time], 0 for tokens that do not count, and booleans that mark the tokens that count."""
         if labels is None:
             raise ArgumentError(NO_LABELS)
         if are_strings(labels):

@@ -1,4 +1,4 @@
-"""What a head returns as `train_op`, and the summaries it writes while training."""
+"""The `train_op` that a head returns, and the summaries that it writes in training."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def make_train_op(
         loss: the regularized loss.
         optimizer: an optax transformation, or None.
         trainable_variables: names of the variables to train; None: all.
-        train_op_fn: returns the train_op for the loss; exactly one of it and `optimizer` must be set.
-        update_ops: functions without arguments, called now: they may call `ec.set_variable`. Modules update their state
-            by themselves.
+        train_op_fn: returns the train_op for the loss. Set exactly one of `train_op_fn` and `optimizer`.
+        update_ops: functions without arguments, called now. They may call `ec.set_variable`. Modules update their state
+            themselves.
 
     Raises:
-        ArgumentError: not exactly one of optimizer and train_op_fn, or an argument of the wrong kind.
+        ArgumentError: not exactly one of optimizer and train_op_fn is set, or an argument has the wrong type.
     """
     if optimizer is not None and train_op_fn is not None:
         raise ArgumentError("train_op_fn and optimizer cannot both be set.")
@@ -57,9 +57,9 @@ def make_train_op(
 
 
 def write_summaries(name: str | None, loss: jax.Array, regularization_loss: jax.Array | None) -> None:
-    """Summaries `loss/<name>` and `regularization_loss[/<name>]`; nothing outside a model_fn.
+    """Writes the summaries `loss/<name>` and `regularization_loss[/<name>]`. Outside a model_fn it does nothing.
 
-    The loop writes `loss` itself, so a head without a name adds no second one.
+    The loop writes `loss` itself, so a head without a name does not write it.
     """
     if not in_model_fn():
         return
@@ -73,5 +73,5 @@ def _any_of(names: Sequence[Any]) -> str:
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise ArgumentError(f"trainable_variables must hold names of variables (strings). Given: {wrong[0]!r}.")
-    # No name at all: a pattern that matches nothing.
+    # Without any name: a pattern that matches nothing.
     return "|".join(re.escape(name) for name in names) or "(?!)"

@@ -15,11 +15,11 @@ class Vocabulary:
     """The names of the classes, in the order of their ids.
 
     Args:
-        names: strings, each once.
-        what: what errors call it.
+        names: unique strings.
+        what: its name in errors.
 
     Raises:
-        ArgumentError: not a list or tuple of different strings.
+        ArgumentError: `names` is not a list or tuple of unique strings.
 
     Example:
         >>> import numpy as np
@@ -54,7 +54,7 @@ class Vocabulary:
             labels: an array of strings or UTF-8 bytes.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary, or no string.
+            ArgumentError: a label is not in the vocabulary, or not a string.
         """
         strings = as_strings(labels)
         places = np.minimum(np.searchsorted(self._sorted, strings), len(self._sorted) - 1)
@@ -84,10 +84,10 @@ def are_strings(labels: Any) -> bool:
 
 
 def as_strings(labels: Any) -> np.ndarray[Any, Any]:
-    """An array of str; bytes are taken as UTF-8.
+    """Converts an array to str. Bytes are read as UTF-8.
 
     Raises:
-        ArgumentError: other values than strings and bytes, or bytes that are not UTF-8.
+        ArgumentError: there are values other than strings and bytes, or bytes that are not UTF-8.
     """
     array = np.asarray(labels)
     if array.dtype.kind in "OS":

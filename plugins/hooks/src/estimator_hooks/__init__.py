@@ -1,8 +1,7 @@
 """Hooks for estimator-core: logging, progress, early stopping, iterator initialisation, profiling and more.
 
-The hooks a run without plugins has are those of the core, given here too, so that everything is found in one place.
-Importing this package imports none of them: every public name is imported when it is first used. `__init__.pyi` is the
-typed list of them.
+The hooks of the core, which every run without plugins has, are also available here. Each public name is imported when
+it is first used. `__init__.pyi` is the typed list of the names.
 """
 
 import importlib

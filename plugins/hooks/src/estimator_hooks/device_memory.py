@@ -1,4 +1,4 @@
-"""How much device memory is in use."""
+"""The amount of device memory in use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SHOWN = ("bytes_in_use", "peak_bytes_in_use", "bytes_limit")
 
 
 class DeviceMemoryHook(Hook):
-    """Logs the memory of this process's devices in bytes, and writes it to the event file, at intervals.
+    """Logs the memory of the devices of this process in bytes at intervals, and writes it to the event file.
 
-    Devices that count no memory (CPU) show the bytes of the arrays that are alive instead.
+    For devices that do not report memory (CPU), it shows the bytes of all live arrays instead.
 
     Args:
         every_n_steps: steps between two points.
@@ -30,7 +30,7 @@ class DeviceMemoryHook(Hook):
         self._timer = SecondOrStepTimer(every_steps=every_n_steps)
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
 
@@ -60,7 +60,9 @@ class DeviceMemoryHook(Hook):
 
 
 def memory_in_use() -> dict[str, int]:
-    """Bytes by kind: the largest of this process's devices, or of all live arrays where devices count none."""
+    """Bytes by kind: the largest value of the devices of this process, or of all live arrays if devices do not report
+    memory.
+    """
     import jax
 
     statistics: list[dict[str, int]] = [device.memory_stats() or {} for device in jax.local_devices()]

@@ -1,4 +1,4 @@
-"""Changes each batch on the host before it goes to the device."""
+"""Changes each batch on the host before it is sent to the device."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from estimator_core.hooks import Hook, Run
 
 
 class FeedFnHook(Hook):
-    """Sends every batch through `feed_fn(features, labels) -> (features, labels)`, as the input is drawn.
+    """Replaces every batch by `feed_fn(features, labels) -> (features, labels)` when it is drawn.
 
-    It works on numpy arrays, may add, replace and drop features, and may see strings. Several hooks apply theirs in the
-    order of the hooks. A transformation that belongs to the model, and to its exports, is a `HostTransform` instead.
+    The function receives numpy arrays, including strings. It may add, replace and drop features. Several such hooks
+    apply their functions in the order of the hooks. Use a `HostTransform` instead for a transformation that belongs to
+    the model and its exports.
 
     Args:
-        feed_fn: must not change the arrays it is given; labels are None if there are none.
+        feed_fn: must not change its arguments. Labels are None if there are no labels.
 
     Raises:
         ArgumentTypeError: `feed_fn` is not a function.
-        HookError: in the run, when it returns something other than a pair.
+        HookError: `feed_fn` does not return a pair; raised in the run.
 
     Example:
         >>> hook = FeedFnHook(lambda features, labels: ({**features, "x": features["x"] / 255.0}, labels))
@@ -34,7 +35,7 @@ class FeedFnHook(Hook):
         self._feed_fn = feed_fn
 
     def begin(self, run: Run) -> None:
-        """Puts the function between the input and the step."""
+        """Adds the function between the input and the step."""
         run.transform_batches(self._apply)
 
     def _apply(self, features: Any, labels: Any) -> tuple[Any, Any]:

@@ -13,16 +13,16 @@ from estimator_core.hooks import Hook, Run
 
 
 class FinalOpsHook(Hook):
-    """Keeps named values of the last step, or what a function of the run returns at its end, in `final_ops_values`.
+    """Stores named values of the last step, or the result of a function at the end of the run, in `final_ops_values`.
 
     Args:
         final_ops: a name of an output, a list or a dict of names, or a function `run -> value`.
 
     Attributes:
-        final_ops_values: in the structure of `final_ops`; available after the run. None if no step was made.
+        final_ops_values: the values, in the structure of `final_ops`, available after the run. None if no step ran.
 
     Raises:
-        HookError: in the run, when there is no output of a name.
+        HookError: there is no output with a name; raised in the run.
 
     Example:
         >>> hook = FinalOpsHook(lambda run: run.step)
@@ -38,7 +38,7 @@ class FinalOpsHook(Hook):
         self.final_ops_values: Any = None
 
     def begin(self, run: Run) -> None:
-        """Forgets an earlier run; follows the outputs, whose newest values are kept."""
+        """Discards an earlier run, and follows the outputs."""
         self._last, self.final_ops_values = {}, None
         for name in self._names():
             run.follow(name)

@@ -16,16 +16,16 @@ _REPORT_SECS = 60.0
 
 
 class GlobalStepWaiterHook(Hook):
-    """Holds a call back, before its first batch, until the newest checkpoint of its model_dir has reached a step.
+    """Delays a call before its first batch until the newest checkpoint of its model_dir has reached a step.
 
-    For calls that depend on a training process elsewhere: an evaluation, or a prediction.
+    Use it for an evaluation or prediction that depends on another training process.
 
     Args:
         wait_until_step: the global step to wait for.
-        timeout_secs: how long to wait; None: for ever.
+        timeout_secs: the longest time to wait, in seconds. None: no limit.
 
     Raises:
-        HookError: in the run, when the time is over.
+        HookError: the time is over; raised in the run.
 
     Example:
         >>> hook = GlobalStepWaiterHook(wait_until_step=1000)

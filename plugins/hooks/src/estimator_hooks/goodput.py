@@ -1,4 +1,4 @@
-"""Where the time of a training call went."""
+"""How a training call spent its time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ENTRIES = {
 
 
 class GoodputHook(Hook):
-    """Logs, when training ends, how much of its time went into steps, and where the rest went.
+    """Logs at the end of training how much time was spent on steps, and on everything else.
 
-    Every second is counted once: compilation inside an evaluation is compilation. The account of an interrupted call
-    continues when it is resumed. Goodput is the share of the steps.
+    Every second is counted once: compilation inside an evaluation counts as compilation. A resumed call continues the
+    account of the interrupted call. Goodput is the fraction of time spent on steps.
 
     Attributes:
-        seconds: by entry, after the run.
-        hooks: seconds of each hook by its class, after the run; evaluations inside a hook count.
+        seconds: seconds by entry, after the run.
+        hooks: seconds of each hook by class, after the run, including evaluations inside a hook.
 
     Example:
         >>> GoodputHook().next_step(0) is None

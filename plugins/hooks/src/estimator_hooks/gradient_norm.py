@@ -1,4 +1,4 @@
-"""The norm of the gradients, to the log and the event file."""
+"""Logs the norm of the gradients, and writes it to the event file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "gradient_norm"
 class GradientNormHook(ScalarWriterHook):
     """Logs the global norm of the gradients, before any clipping, and writes it to the event file.
 
-    It is computed on the device only where this hook, or another, asks for it.
+    The device computes it only if a hook requests it.
 
     Args:
         every_n_steps: steps between two points.
@@ -23,7 +23,7 @@ class GradientNormHook(ScalarWriterHook):
     """
 
     def begin(self, run: Run) -> None:
-        """Asks for the norm."""
+        """Requests the norm."""
         run.fetch(NAME)
 
     def output_names(self, run: Run) -> list[str]:

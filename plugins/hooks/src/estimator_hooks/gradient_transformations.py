@@ -1,4 +1,4 @@
-"""Clipping, accumulation and averaging around an optimizer, by name: from a command line or hyperparameters."""
+"""Adds clipping, accumulation and averaging to an optimizer, by name, for command lines and hyperparameters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GRADIENT_TRANSFORMATIONS: Final = MappingProxyType(
 def with_transformations(optimizer: Transformation, transformations: str | Iterable[str]) -> Transformation:
     """Returns an optimizer with named transformations around it.
 
-    Those that act on gradients come first, in the order given, then the optimizer, then `ema_of_weights`;
+    Transformations of gradients come first, in the given order, then the optimizer, then `ema_of_weights`.
     `accumulate=k` wraps all of them, so that clipping sees the accumulated gradient. (`RunConfig.accumulate_steps`
     splits one batch instead.)
 
@@ -58,7 +58,7 @@ def with_transformations(optimizer: Transformation, transformations: str | Itera
             `GRADIENT_TRANSFORMATIONS`.
 
     Raises:
-        ArgumentError: an unknown name, a missing, superfluous or unreadable number, or a name given twice.
+        ArgumentError: a name is unknown or occurs twice, or a number is missing, superfluous or unreadable.
 
     Example:
         >>> tx = with_transformations(optax.sgd(0.1), "clip_by_global_norm=1.0; accumulate=4")

@@ -1,4 +1,4 @@
-"""Evaluation of the weights in memory, at its own steps."""
+"""Evaluates the weights in memory at chosen steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class InMemoryEvaluatorHook(Hook):
         input_fn: returns the evaluation batches.
         steps: batches per evaluation; None: the whole input.
         hooks: hooks of the evaluations.
-        name: results go to `estimator.eval_dir(name)`.
+        name: the name of the evaluation. Results are written to `estimator.eval_dir(name)`.
         every_n_iter: steps between evaluations.
 
     Raises:
-        ArgumentTypeError: not an Estimator.
+        ArgumentTypeError: `estimator` is not an Estimator.
         ArgumentError: `every_n_iter` is not positive.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`.
@@ -47,7 +47,7 @@ class InMemoryEvaluatorHook(Hook):
         self._evaluated: int | None = None
 
     def after_create(self, run: Run) -> None:
-        """Evaluates the first weights; a resumed call has done so, unless it was killed after the first save."""
+        """Evaluates the first weights, unless this is a resumed call that has already done so."""
         if not run.resumed:
             self._base, self._evaluated = run.step, None
         if self._evaluated is None:

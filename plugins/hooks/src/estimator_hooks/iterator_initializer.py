@@ -9,16 +9,16 @@ from estimator_core.hooks import Hook, Run
 
 
 class IteratorInitializerHook(Hook):
-    """Calls `iterator_initializer_func(run)` when devices are ready and input_fn was called, before a batch is drawn.
+    """Calls `iterator_initializer_func(run)` after devices are ready and input_fn was called, before a batch is drawn.
 
-    Whoever builds the input builds the hook with it and sets the attribute; the data are loaded when the run begins,
-    on the machine that runs.
+    The code that creates the input also creates the hook and sets the attribute. The data is loaded when the run
+    begins, on the machine of the run.
 
     Attributes:
-        iterator_initializer_func: the function; must be set before the run begins.
+        iterator_initializer_func: the function. It must be set before the run begins.
 
     Raises:
-        HookError: in the run, when the attribute is not set.
+        HookError: the attribute is not set; raised in the run.
 
     Example:
         >>> hook = IteratorInitializerHook()

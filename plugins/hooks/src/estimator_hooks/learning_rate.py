@@ -1,4 +1,4 @@
-"""Learning rates, to the log and the event file."""
+"""Logs learning rates, and writes them to the event file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from estimator_hooks.scalar_writer import ScalarWriterHook
 
 
 class LearningRateHook(ScalarWriterHook):
-    """Logs every learning rate of the optimizer, and writes it to the event file, at the first step and at intervals.
+    """Logs every learning rate of the optimizer at the first step and at intervals, and writes it to the event file.
 
-    The optimizer must tell its rate: `optax.inject_hyperparams(optax.adam)(learning_rate=schedule)`.
+    The optimizer must expose its rate: `optax.inject_hyperparams(optax.adam)(learning_rate=schedule)`.
 
     Args:
         every_n_steps: steps between two points.
 
     Raises:
-        HookError: in the run, when the optimizer tells no learning rate.
+        HookError: the optimizer does not expose a learning rate; raised in the run.
 
     Example:
         >>> LearningRateHook(every_n_steps=100).next_step(0)

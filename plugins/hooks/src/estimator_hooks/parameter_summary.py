@@ -1,4 +1,4 @@
-"""What the model consists of, in one table at the start."""
+"""Logs a table of the parameters of the model at the start."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ParameterSummaryHook(Hook):
-    """Logs the number of parameters and their bytes by part of the model, and the work of a step, when training begins.
+    """Logs the number of parameters and bytes of each part of the model, and the work of a step, when training begins.
 
     Args:
-        depth: how many parts of a variable's path make a row of the table; None: a row for every variable.
+        depth: the number of path parts that identify a row of the table. None: one row per variable.
 
     Raises:
         ArgumentError: `depth` is not positive.

@@ -1,4 +1,4 @@
-"""What estimator-hooks declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-hooks for estimator-core. They are imported at start-up, so keep this module light."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HOOKS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """The hooks that can be made without an argument, by name; a notebook learns to show what the core returns."""
+    """The hooks by name. Also registers the tables for objects of the core in a notebook."""
     if "IPython" in sys.modules:
         from estimator_hooks.notebook import register
 
@@ -56,9 +56,9 @@ def estimator_capabilities() -> Sequence[str]:
 
 
 def estimator_run_hooks(run: Run) -> Sequence[Hook]:
-    """Progress, for training and evaluation, and the hyperparameters of a training that has some.
+    """The progress of training and evaluation, and the hyperparameters of a training run.
 
-    The core adds log lines, summaries and the NaN stop by itself.
+    The core itself adds log lines, summaries and the NaN check.
     """
     from estimator_hooks.progress import ProgressBarHook
 
@@ -75,7 +75,7 @@ def _hparams(run: Run) -> Sequence[Hook]:
 
 
 def estimator_run_start(run: Run) -> None:
-    """Shows what a call waits for from its first moment on."""
+    """Shows what a call waits for, from its start."""
     if _shows(run):
         from estimator_hooks.notebook.register import register_run
         from estimator_hooks.progress.waiting import begin_waiting
@@ -85,7 +85,7 @@ def estimator_run_start(run: Run) -> None:
 
 
 def estimator_run_end(run: Run) -> None:
-    """Takes away what a call has left that ended before its first step."""
+    """Removes the display of a call that ended before its first step."""
     if _shows(run):
         from estimator_hooks.progress.waiting import forget
 

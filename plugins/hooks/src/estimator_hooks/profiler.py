@@ -19,23 +19,23 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ProfilerHook(Hook):
-    """Traces `num_steps` steps at intervals, never the first step of a call, which compiles.
+    """Traces `num_steps` steps at intervals, but never the first step of a call, which compiles.
 
-    The traces lie in `<output_dir>/plugins/profile/<time>_step_<first step>/`: TensorBoard shows them with its profile
-    plugin, and `perfetto_trace.json.gz` opens in the Perfetto viewer. Of several processes, the chief writes there and
-    each other one into `<output_dir>/process_<index>`. JAX takes one profile at a time: while another one runs, a
-    warning names the profile that is left out, and the run continues.
+    The traces are in `<output_dir>/plugins/profile/<time>_step_<first step>/`. TensorBoard shows them with its profile
+    plugin, and the Perfetto viewer opens `perfetto_trace.json.gz`. With several processes, the chief writes there, and
+    the others write to `<output_dir>/process_<index>`. JAX records one profile at a time. If another profile is
+    running, a warning names the skipped profile, and the run continues.
 
     Args:
         save_steps: steps between two profiles.
-        save_secs: seconds between two profiles. Exactly one of the two.
-        output_dir: where the traces go; default: the run's model_dir.
-        show_memory: also write `memory-<step>.prof`, a pprof profile of the device memory.
+        save_secs: seconds between two profiles. Set exactly one of the two.
+        output_dir: the directory of the traces. Default: the model_dir of the run.
+        show_memory: whether to also write `memory-<step>.prof`, a pprof profile of the device memory.
         num_steps: steps in one profile.
 
     Raises:
-        ArgumentError: none or both intervals given, or `num_steps` is not positive.
-        HookError: at the start of a run, if `output_dir` cannot be made.
+        ArgumentError: neither or both intervals are set, or `num_steps` is not positive.
+        HookError: `output_dir` cannot be created; raised at the start of a run.
 
     Example:
         >>> ProfilerHook(save_steps=1000).next_step(0)
@@ -64,14 +64,14 @@ class ProfilerHook(Hook):
         self._folder = Path()
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         self._folder = _folder(self._output_dir or run.model_dir, run)
         self._warm, self._profile = False, None
         if not run.resumed:
             self._timer.reset()
 
     def next_step(self, step: int) -> int | Wake:
-        """The first step, to count from; then the step or the time before a profile, and the last step in it."""
+        """The first step, then the step or time before a profile, and the last step of the profile."""
         if not self._warm:
             return step + 1
         if self._profile is not None:
@@ -80,7 +80,7 @@ class ProfilerHook(Hook):
         return Wake(step=None if due is None else max(due - 1, step + 1), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Ends a profile whose steps are done, and starts one whose first step comes next."""
+        """Ends a profile after its last step, and starts one before its first step."""
         if not self._warm:
             self._warm = True
             if self._timer.last_triggered_step() is None:
@@ -93,7 +93,7 @@ class ProfilerHook(Hook):
             self._start(step + 1)
 
     def end(self, run: Run) -> None:
-        """Ends a profile that is under way."""
+        """Ends a profile in progress."""
         if self._profile is not None:
             self._finish(run.step)
 

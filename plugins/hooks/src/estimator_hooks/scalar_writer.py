@@ -1,4 +1,4 @@
-"""Base of hooks that log some scalar outputs and write them to the event file."""
+"""Base class of hooks that log scalar outputs and write them to the event file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ScalarWriterHook(Hook):
-    """Logs outputs and writes them to the run's event file, at the first step and at intervals.
+    """Logs outputs at the first step and at intervals, and writes them to the event file of the run.
 
     Args:
         every_n_steps: steps between two points.
@@ -31,7 +31,7 @@ class ScalarWriterHook(Hook):
         raise NotImplementedError
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._names = self.output_names(run)

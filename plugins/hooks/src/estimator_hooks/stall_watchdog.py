@@ -1,4 +1,4 @@
-"""Says where the program stands when no step finishes."""
+"""Logs where the program is when no step finishes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class StallWatchdogHook(Hook):
-    """Logs the stacks of all threads when no step has finished for some time, once for every stall.
+    """Logs the stacks of all threads once per stall, when no step has finished for some time.
 
-    A long evaluation or checkpoint between two steps counts too; the stack tells.
+    A long evaluation or checkpoint between two steps counts as a stall too. The stack shows the cause.
 
     Args:
-        timeout_secs: how long a step, with everything between it and the step before, may take.
+        timeout_secs: the longest time for a step, including everything since the previous step.
 
     Raises:
         ArgumentError: `timeout_secs` is not positive.

@@ -1,4 +1,4 @@
-"""Examples per second, and how much of the devices' peak they use."""
+"""Logs examples per second, and the utilisation of the devices."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _log = logging.getLogger("estimator_hooks")
 
 
 class ThroughputHook(Hook):
-    """Logs `examples/sec`, `flops/sec` and, if the devices' peak is known, `mfu`, and writes them to the event file.
+    """Logs `examples/sec`, `flops/sec` and, if the peak of the devices is known, `mfu`. Writes them to the event file.
 
     MFU (model FLOP/s utilisation) is the rate of useful floating point operations over the peak of all devices.
 
     Args:
         every_n_steps: steps between two points. The first step of a call, which compiles, is not counted.
-        flops_per_step: floating point operations of one step over the global batch; default: as XLA counts them before
+        flops_per_step: floating point operations of one step on the global batch. Default: the count of XLA before
             optimisation.
-        peak_flops: of all devices together, per second; default: what the installed backends know of the devices.
+        peak_flops: peak operations per second of all devices together. Default: the value from the installed backends.
 
     Raises:
-        ArgumentError: a number that is not positive.
+        ArgumentError: a number is not positive.
 
     Example:
         >>> ThroughputHook(every_n_steps=50, flops_per_step=2.4e9).next_step(0)
@@ -51,7 +51,7 @@ class ThroughputHook(Hook):
         self._base: tuple[int, float] | None = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         self._base = None
         if not run.resumed:
             self._timer.reset()

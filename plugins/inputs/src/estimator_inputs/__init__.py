@@ -1,7 +1,6 @@
 """Inputs for estimator-core: files (CSV, JSON lines, Parquet, TFRecord, ArrayRecord), DataFrames, tf.Example records.
 
-Importing this package imports no other module: each public name is imported at its first use. `__init__.pyi` is
-the typed list of the names.
+Each public name is imported when it is first used. `__init__.pyi` is the typed list of the names.
 """
 
 import importlib

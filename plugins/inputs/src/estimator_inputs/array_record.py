@@ -34,29 +34,30 @@ def array_record_input_fn(
     drop_remainder: bool = False,
     on_error: OnError = "raise",
 ) -> ArrayRecordInput:
-    """An input_fn over the tf.Examples of ArrayRecord files; every call returns a fresh iterator.
+    """An input_fn over the tf.Examples of ArrayRecord files. Each call returns a new iterator.
 
-    Records are read by number, so a shuffled epoch is a permutation of all of them, without a buffer in memory. Any
-    position is restored at once. Needs the extra `array_record`.
+    Records are read by number, so a shuffled epoch is a permutation of all records, without a buffer in memory. Any
+    position is restored at once. Requires the extra `array_record`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        batch_size: examples a batch, in each process.
+        batch_size: examples per batch, in each process.
         features: see `tfrecord_input_fn`.
         shuffle: True for training, False for evaluation and prediction.
-        label_key: the feature that is the label; None: there is none.
-        vocabularies: allowed strings or integers by feature; a record with another value is bad, even if that is
-            one of many values. None: all are allowed.
-        num_epochs: passes over the data; None repeats for ever.
-        seed: the seed of the order; None: `tf_random_seed` of the RunConfig, or 0 where that is not set.
-        drop_remainder: leaves out a short last batch.
-        on_error: "raise", or "skip" to leave bad records out of their batches, count and report them.
+        label_key: the feature that is the label. None: no label.
+        vocabularies: allowed strings or integers by feature; a record with any other value is bad. None: all values are
+            allowed.
+        num_epochs: passes over the data; None repeats forever.
+        seed: the seed of the order; None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        drop_remainder: whether to drop a short last batch.
+        on_error: "raise", or "skip" to drop, count and report bad records.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file, a feature without a valid specification, an invalid argument.
+        ArgumentError, ArgumentTypeError: a file does not exist, the specification of a feature is invalid, or an
+            argument is invalid.
         PluginError: grain is not installed.
-        InputError: while reading: a file that is not whole, a record that is damaged or does not match `features`; it
-            names file, record and feature.
+        InputError: while reading: a file is incomplete, or a record is damaged or does not match `features`. The
+            message names file, record and feature.
 
     Example:
         >>> import tempfile
@@ -86,7 +87,7 @@ def array_record_input_fn(
 
 
 class ArrayRecordInput:
-    """The result of `array_record_input_fn`: a call returns a fresh iterator."""
+    """The result of `array_record_input_fn`. Each call returns a new iterator."""
 
     def __init__(
         self, files: tuple[Path, ...], specs: Mapping[str, FeatureSpec], label_key: str | None, plan: ReadPlan
@@ -97,10 +98,10 @@ class ArrayRecordInput:
         self.plan = plan
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> ArrayRecordIterator:
-        """A fresh iterator over this process's rows.
+        """Returns a new iterator over the rows of this process.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` shuffles where no seed was given.
+            config: the RunConfig: its `tf_random_seed` shuffles if no seed was given.
             input_context: the rows to read; default: all.
         """
         seed = self.plan.seed

@@ -44,34 +44,35 @@ def csv_input_fn(
     num_rows_for_inference: int = 100,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over the rows of CSV files; every call returns a fresh iterator.
+    r"""An input_fn over the rows of CSV files. Each call returns a new iterator.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        batch_size: rows a batch, in each process.
+        batch_size: rows per batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
-        label_name: the column that is the label; None: there is none.
+        label_name: the column that is the label. None: no label.
         column_names: the names of the columns, for files without a header or to replace it.
         select_columns: the columns to read, including the label; None: all.
         column_types: numpy dtypes, or "string", by column; types of other columns are inferred. Strings become bytes
             objects.
-        column_defaults: the values of empty fields: by column, or one for each column read, in order. None in it: no
-            default. Without one an empty number is a bad row, and an empty string is empty.
-        vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
-            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
-        header: whether each file begins with the names of its columns. Each file may have its own order.
-        field_delim: one ASCII character; None: a comma, or a tab if the first file is called `.tsv`.
+        column_defaults: the values of empty fields: by column, or a list with one value per column, in order. None in
+            it means no default. Without a default, an empty number makes the row bad, and an empty string stays empty.
+        vocabularies: allowed strings or integers by column; a row with any other value, also in a list, is bad. An
+            empty field that becomes b"" is allowed if "" is listed. None: all values are allowed.
+        header: whether each file begins with its column names. The order may differ between files.
+        field_delim: one ASCII character. None: a comma, or a tab if the first file is a `.tsv` file.
         use_quote_delim: whether fields may be quoted with `"`.
-        na_values: texts that count as empty, if they are not quoted; by column, where they differ: in a column that
-            is not named, the empty text alone.
-        quoted_na: whether they count as empty in quotes, too.
-        num_rows_for_inference: rows of the first file whose values determine the types.
+        na_values: texts that count as empty if they are not quoted: one list, or a dict by column. In a column that is
+            not in the dict, only the empty text counts.
+        quoted_na: whether these texts also count as empty in quotes.
+        num_rows_for_inference: the number of rows of the first file that determine the types.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, or an invalid type, default, vocabulary or option.
-        InputError: while reading: a missing column, another number of fields, a value of the wrong type, an unknown
-            token, a quote out of place, or bytes that are not UTF-8. It names file, line and column.
+        ArgumentError, ArgumentTypeError: a file or column does not exist, or a type, default, vocabulary or option is
+            invalid.
+        InputError: while reading: a column is missing, the number of fields differs, a value has the wrong type, a
+            token is unknown, a quote is misplaced, or bytes are not UTF-8. The message names file, line and column.
 
     Example:
         >>> import pathlib, tempfile
@@ -191,7 +192,7 @@ class CsvKind:
         return Tables(found, [BadRow(where(fault.begin), fault.text) for fault in faulty])
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a block."""
+        """Decodes the rows of a block."""
         first: int = piece.content[1].row
         found, bad = self.tables(piece, all_bad_rows=all_bad_rows)
         blocks = [block_of(table, self.schema.types, where, first=first) for table, where in found]
@@ -203,7 +204,7 @@ class CsvKind:
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels if there is a label name."""
+        """Returns features, and labels if there is a label name."""
         return split_labels(columns, self.schema.label_name)
 
     def _names(self, path: Path) -> tuple[list[str], tuple[int, int]]:

@@ -40,29 +40,31 @@ def jsonl_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over files with one JSON object a line; every call returns a fresh iterator.
+    r"""An input_fn over files with one JSON object per line. Each call returns a new iterator.
 
-    Lists become [batch, longest], filled up as in `tfrecord_input_fn`.
+    Lists become [batch, longest], padded as in `tfrecord_input_fn`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        batch_size: rows a batch, in each process.
+        batch_size: rows per batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
-        label_name: the key that is the label; None: there is none.
-        select_columns: keys to read, including the label; None: all keys in the first lines of the first file.
-        column_types: numpy dtypes, or "string", by key; types of others are those of the first lines, with real numbers
-            as float32. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and
-            "-Infinity" are the numbers that JSON does not have.
-        column_defaults: the value for a key that is missing or null: by key, or one for each. Without one a missing
-            number is a bad row, and a missing string is empty. NaN also fills up lists of real numbers, instead of 0.
-        vocabularies: allowed strings or integers by key; a row with another value is a bad row, even if
-            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
+        label_name: the key that is the label. None: no label.
+        select_columns: the keys to read, including the label. None: all keys in the first lines of the first file.
+        column_types: numpy dtypes, or "string", by key; other types are inferred from the first lines, with real
+            numbers as float32. Strings become bytes objects. Among numbers, and for a float type, "NaN", "Infinity" and
+            "-Infinity" are read as numbers.
+        column_defaults: the value for a key that is missing or null: by key, or a list with one value per key. Without
+            a default, a missing number makes the row bad, and a missing string is empty. The default NaN also pads
+            lists of real numbers, instead of 0.
+        vocabularies: allowed strings or integers by key; a row with any other value, also in a list, is bad. An empty
+            field that becomes b"" is allowed if "" is listed. None: all values are allowed.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or key, or an invalid type, default, vocabulary or option.
-        InputError: while reading: a line that is not a JSON object, a value of the wrong type, an unknown token, or a
-            missing number. It names file, line and key.
+        ArgumentError, ArgumentTypeError: a file or key does not exist, or a type, default, vocabulary or option is
+            invalid.
+        InputError: while reading: a line is not a JSON object, a value has the wrong type, a token is unknown, or a
+            number is missing. The message names file, line and key.
 
     Example:
         >>> import pathlib, tempfile
@@ -133,7 +135,7 @@ class JsonLinesKind:
         return Tables([(table, where.of_rows(lines)) for table, lines in found], bad)
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a block."""
+        """Decodes the rows of a block."""
         first: int = piece.content.row
         found, bad = self.tables(piece, all_bad_rows=all_bad_rows)
         blocks = [block_of(table, self.schema.types, where) for table, where in found]
@@ -143,7 +145,7 @@ class JsonLinesKind:
         return Block(columns=join(good) if good else {}, rows=rows, bad=ordered, first=first, where=joined(blocks))
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels if there is a label name."""
+        """Returns features, and labels if there is a label name."""
         return split_labels(columns, self.schema.label_name)
 
 

@@ -9,20 +9,20 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 
 def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Callable[[], Iterator[Any]]:
-    """An input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras takes them.
+    """An input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras accepts them.
 
     A list counts as a tuple, since a torch `DataLoader` yields lists.
 
-    The weights become a feature; give its name to the estimator or head as `weight_column`. A position is reached by
+    The weights become a feature. Pass its name to the estimator or head as `weight_column`. A position is reached by
     drawing and dropping batches.
 
     Args:
-        source: an iterable of batches, a `keras.utils.PyDataset`, or a function that makes one of them.
+        source: an iterable of batches, a `keras.utils.PyDataset`, or a function that returns one of them.
         weight_column: the name of the feature for the weights.
 
     Raises:
-        ArgumentTypeError: the source can be neither called nor iterated.
-        InputError: while reading: a batch of more than three parts, or weights beside a feature of that name.
+        ArgumentTypeError: the source is neither callable nor iterable.
+        InputError: while reading: a batch has more than three parts, or a feature has the name of the weights.
 
     Example:
         >>> import numpy as np

@@ -26,25 +26,25 @@ def pandas_input_fn(
     ragged: Literal["exact", "pad"] = "exact",
     target_column: str = "target",
 ) -> ArrayInput:
-    """An input_fn over the columns of a DataFrame; see `numpy_input_fn` for order, epochs and positions.
+    """An input_fn over the columns of a DataFrame. See `numpy_input_fn` for order, epochs and positions.
 
-    The columns are copied when this is called. Text and categories become object arrays (host features), with None for
-    pandas.NA. Nullable integers and booleans with missing values become floats with NaN. So do Arrow's decimals.
+    The call copies the columns. Text and categories become object arrays (host features), with None for pandas.NA.
+    Nullable integers and booleans with missing values become floats with NaN, and so do decimals of Arrow.
 
     Args:
-        x: one feature in each column, with text as its name.
-        y: the labels: a Series, or a DataFrame for a dict of labels; its index must equal that of x.
-        batch_size: examples a batch, in each process.
-        num_epochs: passes over the data; None repeats for ever.
-        shuffle: must be given: True for training, False for evaluation and prediction.
+        x: a DataFrame with one feature per column. Column names must be texts.
+        y: the labels: a Series, or a DataFrame for a dict of labels. Its index must equal that of x.
+        batch_size: examples per batch, in each process.
+        num_epochs: passes over the data; None repeats forever.
+        shuffle: required: True for training, False for evaluation and prediction.
         seed: the seed of the permutations.
-        drop_remainder: leaves out a short last batch.
+        drop_remainder: whether to drop a short last batch.
         ragged: "exact" or "pad".
         target_column: a name that is not a column of x, if y is given.
 
     Raises:
-        ArgumentError: see `numpy_input_fn`; indexes that differ; a column twice; whole numbers beside missing ones, or
-            decimals without decimal places, that are not exact as floats.
+        ArgumentError: see `numpy_input_fn`. Also: the indexes differ, a column occurs twice, or floats cannot represent
+            integers (in a column with missing values) or decimals without decimal places exactly.
         ArgumentTypeError: x is not a DataFrame, y is neither a Series nor a DataFrame, or target_column is not text.
 
     Example:

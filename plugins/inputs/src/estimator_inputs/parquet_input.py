@@ -38,29 +38,31 @@ def parquet_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the rows of Parquet files; every call returns a fresh iterator.
+    """An input_fn over the rows of Parquet files. Each call returns a new iterator.
 
-    Lists of one size become [batch, size]; other lists become [batch, longest], filled up as in `tfrecord_input_fn`.
+    Lists of one size become [batch, size]. Other lists become [batch, longest], padded as in `tfrecord_input_fn`.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        batch_size: rows a batch, in each process.
+        batch_size: rows per batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
-        label_name: the column that is the label; None: there is none.
-        select_columns: the columns to read, including the label; None: all. No others are read from the disk.
-        column_types: numpy dtypes, or "string", by column; other types are those of the first file, with real
-            numbers as float32. Strings become bytes objects.
-        column_defaults: the values of nulls: by column, or one per column read, in order. Without one a null number
-            is a bad row, and a null string is empty. NaN also fills up lists of real numbers, instead of 0.
-        vocabularies: allowed strings or integers by column; a row with another value is a bad row, even if
-            that is one of a list. An empty field that becomes b"" is allowed if "" is listed. None: all are allowed.
+        label_name: the column that is the label. None: no label.
+        select_columns: the columns to read from disk, including the label. None: all.
+        column_types: numpy dtypes, or "string", by column; other types come from the first file, with real numbers as
+            float32. Strings become bytes objects.
+        column_defaults: the values of nulls: by column, or a list with one value per column, in order. Without a
+            default, a null number makes the row bad, and a null string is empty. The default NaN also pads lists of
+            real numbers, instead of 0.
+        vocabularies: allowed strings or integers by column; a row with any other value, also in a list, is bad. An
+            empty field that becomes b"" is allowed if "" is listed. None: all values are allowed.
         options: see `ReadOptions`; `block_bytes` and `compression` have no effect here.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file or column, or an invalid type, default, vocabulary or option.
-        InputError: while reading: a file that is not Parquet, a missing column, or a column of another type than in the
-            first file. A value of the wrong type, an unknown token, or a null without a default. A whole number that
-            float32 does not hold exactly, where no type is named. It names file, row and column.
+        ArgumentError, ArgumentTypeError: a file or column does not exist, or a type, default, vocabulary or option is
+            invalid.
+        InputError: while reading: a file is not Parquet, or a column is missing or has another type than in the first
+            file. A value has the wrong type, a token is unknown, or a null has no default. float32 cannot represent an
+            integer exactly, and no type is set. The message names file, row and column.
 
     Example:
         >>> import tempfile
@@ -145,7 +147,7 @@ class ParquetKind:
             ) from error
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels if there is a label name."""
+        """Returns features, and labels if there is a label name."""
         return split_labels(columns, self._schema.label_name)
 
     def _uncastable(self, batch: Any, error: Exception) -> str:

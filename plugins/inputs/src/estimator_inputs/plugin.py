@@ -1,4 +1,4 @@
-"""What estimator-inputs declares to estimator-core. Imported at start-up: keep it light."""
+"""The declarations of estimator-inputs for estimator-core. They are imported at start-up, so keep this module light."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INPUTS = {
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """Files that hold a schema."""
+    """The kind of schema file formats."""
     return [
         Kind(
             name="schema",
@@ -51,7 +51,7 @@ def estimator_components() -> Sequence[Component]:
         kind="schema",
         name="toml",
         target="estimator_inputs.schema.toml_file:TomlSchema",
-        summary="Schemas as TOML, for a person to edit.",
+        summary="Schemas as TOML, which can be edited by hand.",
     )
     return [*inputs, parse, toml]
 
@@ -62,6 +62,6 @@ def estimator_commands() -> Sequence[Command]:
         Command(
             name="inputs",
             target="estimator_inputs.cli.inputs",
-            summary="Statistics of data, the schema it keeps to, and anomalies and drift of other data.",
+            summary="Show statistics of data, learn its schema, and find anomalies and drift in other data.",
         )
     ]

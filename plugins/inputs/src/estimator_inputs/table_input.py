@@ -1,4 +1,4 @@
-"""`table_input_fn`: batches of a table in memory, of any library: polars, Arrow, DuckDB, the answer of a database."""
+"""`table_input_fn`: batches of a table in memory, of any library: polars, Arrow, DuckDB, or a database result."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def table_input_fn(
     drop_remainder: bool = False,
     ragged: Literal["exact", "pad"] = "exact",
 ) -> ArrayInput:
-    """An input_fn over the columns of a table in memory; see `numpy_input_fn` for order, epochs and positions.
+    """An input_fn over the columns of a table in memory. See `numpy_input_fn` for order, epochs and positions.
 
-    Columns are as in inputs of files: strings are bytes objects, real numbers and decimals float32, lists of one size
-    [batch, size] and others [batch, longest]. With `jax_enable_x64`, real numbers, decimals and whole numbers beside
-    missing ones are float64, unless float32 holds all numbers of the column's type. Missing numbers become NaN, and
-    whole numbers beside them become real; so does a missing list of real numbers. Missing strings are empty. Dates and
-    times stay as they are (host features).
+    Columns are converted as in file inputs. Strings become bytes objects, real numbers and decimals float32, lists of
+    one size [batch, size] and other lists [batch, longest]. With `jax_enable_x64`, real numbers, decimals and integers
+    in columns with missing values become float64, unless float32 represents all numbers of the column's type. Missing
+    numbers, and missing lists of real numbers, become NaN. Integers in such columns become real numbers. Missing
+    strings are empty. Dates and times do not change (host features).
 
     Args:
-        table: an object with an Arrow stream: a polars or pandas DataFrame, a pyarrow Table or RecordBatchReader, a
-            DuckDB relation; a Hugging Face dataset.
-        batch_size: rows a batch, in each process.
+        table: an object with an Arrow stream, such as a polars or pandas DataFrame, a pyarrow Table or
+            RecordBatchReader, or a DuckDB relation. Or a Hugging Face dataset.
+        batch_size: rows per batch, in each process.
         shuffle: True for training, False for evaluation and prediction.
-        label_name: the column that is the label; None: there is none.
+        label_name: the column that is the label. None: no label.
         select_columns: the columns to read, including the label; None: all.
-        num_epochs: passes over the table; None repeats for ever.
-        seed: the seed of the permutations; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
-        drop_remainder: leaves out a short last batch.
+        num_epochs: passes over the table; None repeats forever.
+        seed: the seed of the permutations; None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        drop_remainder: whether to drop a short last batch.
         ragged: "exact" or "pad".
 
     Raises:
-        ArgumentError: no such column, a column twice, no rows, or a column that holds neither numbers nor strings nor
-            lists of them. Whole numbers that become float32 and are not exact as such, or a finite number that becomes
+        ArgumentError: a column does not exist or occurs twice, there are no rows, or a column does not contain numbers,
+            strings or lists of them. float32 cannot represent an integer exactly, or a finite number would become
             infinite.
-        ArgumentTypeError: the table exports no Arrow stream.
+        ArgumentTypeError: the table does not export an Arrow stream.
 
     Example:
         >>> import pyarrow as pa

@@ -27,28 +27,29 @@ def tfrecord_input_fn(
     sequence_features: Mapping[str, Any] | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the tf.Examples of TFRecord files; every call returns a fresh iterator.
+    """An input_fn over the tf.Examples of TFRecord files. Each call returns a new iterator.
 
     Both checksums of every record are verified.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        batch_size: examples a batch, in each process.
+        batch_size: examples per batch, in each process.
         features: `ec.export.FixedLenFeature`, `VarLenFeature` or `FixedLenSequenceFeature` (or TensorFlow's) by name.
-            Strings become bytes objects. Features of any length are dense, [batch, longest]: -1, b"" and 0 fill them
-            up, and the longest is rounded up to a power of two.
+            Strings become bytes objects. Features of any length are dense, [batch, longest], padded with -1, b"" or 0.
+            The longest length is rounded up to a power of two.
         shuffle: True for training, False for evaluation and prediction.
-        label_key: the feature that is the label; None: there is none.
-        vocabularies: allowed strings or integers by feature; a record with another value is bad, even if that is
-            one of many values. None: all are allowed.
-        sequence_features: the feature lists of records that are tf.SequenceExamples: `FixedLenSequenceFeature` of the
-            shape of a step, or `VarLenFeature` where steps have one value each; `features` are those of the context.
+        label_key: the feature that is the label. None: no label.
+        vocabularies: allowed strings or integers by feature; a record with any other value is bad. None: all values are
+            allowed.
+        sequence_features: the feature lists of records that are tf.SequenceExamples: `FixedLenSequenceFeature` with the
+            shape of a step, or `VarLenFeature` if steps have one value each. `features` are then those of the context.
         options: see `ReadOptions`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no such file, a feature without a valid specification, an invalid option.
-        InputError: while reading: a truncated file, a wrong checksum, or a record that lacks a feature, has another
-            kind or number of values, or an unknown token. It names file, record and feature.
+        ArgumentError, ArgumentTypeError: a file does not exist, the specification of a feature is invalid, or an option
+            is invalid.
+        InputError: while reading: a file is truncated, a checksum is wrong, or a record lacks a feature, has another
+            kind or number of values, or an unknown token. The message names file, record and feature.
 
     Example:
         >>> import tempfile
@@ -186,7 +187,7 @@ class TFRecordKind:
 
 
 def _buffer(shuffle: bool, rows: int | None) -> int:
-    """The number of rows that are mixed. None is allowed only with shuffle=False."""
+    """The size of the shuffle buffer in rows. None is allowed only with shuffle=False."""
     if rows is None and shuffle:
         raise ArgumentError("shuffle_buffer_size must be an int >= 1 where shuffle is True. Given: None.")
     return 10_000 if rows is None else rows

@@ -21,20 +21,20 @@ class JobSpec:
 
     Args:
         command: the command of each process.
-        processes: how many train together.
+        processes: the number of processes that train together.
         name: the name of the job: lower-case letters of ASCII, digits and hyphens.
-        hosts: the number of machines; the processes are spread over them evenly.
-        devices: accelerators of each process; None: one process of a machine has all, several share them. Without
-            accelerators: virtual CPU devices.
-        evaluator: whether one further process evaluates, in the role of the evaluator.
+        hosts: the number of machines. The processes are distributed over them evenly.
+        devices: accelerators of each process. None: the processes of a machine share all of them. Without accelerators:
+            virtual CPU devices.
+        evaluator: whether one further process runs as the evaluator.
         env: further environment variables of each process. Plans show them, so they must not hold secrets.
         image: the container image, if the launcher needs one.
-        max_restarts: how often processes are started again after an end from which the run can continue: all that
-            train, or the evaluator alone.
-        min_processes: how few may continue without those that were lost; None: all are started again.
-        grace_secs: seconds between a request to stop, or the failure of another process, and the end by force.
+        max_restarts: how often processes are restarted after a failure from which the run can continue: all training
+            processes, or only the evaluator.
+        min_processes: the least number of processes that may continue without the lost ones. None: all are restarted.
+        grace_secs: seconds between a stop request, or the failure of another process, and the forced end.
         time_limit_secs: seconds after which the scheduler ends the job; None: its own limit.
-        model_dir: the directory of the run, if the launcher needs it, as for TensorBoard.
+        model_dir: the directory of the run, if the launcher needs it, for example for TensorBoard.
         attached: whether the job ends with the process that submits it, if the launcher can ensure that.
         options: options of this launcher only, by name.
 
@@ -92,7 +92,7 @@ class JobSpec:
         return self.processes // self.hosts
 
     def with_processes(self, count: int) -> JobSpec:
-        """The same job of another number of processes, as one attempt has them.
+        """The same job with another number of processes, for one attempt.
 
         Example:
             >>> JobSpec(command=("x",), processes=4, hosts=2).with_processes(3).processes
@@ -113,10 +113,10 @@ class JobSpec:
         return cls(**given)
 
     def check_whole(self, launcher: str) -> None:
-        """Refuses `min_processes`, for a launcher whose engine starts as many processes again as before.
+        """Refuses `min_processes`, for a launcher whose engine always restarts the same number of processes.
 
         Raises:
-            ArgumentError: the job names it.
+            ArgumentError: the job sets it.
         """
         if self.min_processes is not None:
             raise ArgumentError(
@@ -149,7 +149,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The actions of a launcher: files, and the commands that submit them. It holds no secret.
+    """The actions of a launcher: files, and the commands that submit them. It contains no secrets.
 
     Example:
         >>> job = JobSpec(command=("true",))
@@ -175,9 +175,10 @@ class JobStatus:
     """The state of a job.
 
     Args:
-        phase: "resumable" means that it has ended, and a new start continues from the newest checkpoint.
-        restarts: how often its processes were started again.
-        why: the reason for an end without success, in words.
+        phase: the phase. "resumable" means that the job has ended, and a new start continues from the newest
+            checkpoint.
+        restarts: how often its processes were restarted.
+        why: the reason for an unsuccessful end, in words.
     """
 
     phase: Phase
@@ -186,12 +187,12 @@ class JobStatus:
 
     @property
     def ended(self) -> bool:
-        """Whether no process runs or will run."""
+        """Whether no process is running or will run."""
         return self.phase in ("succeeded", "resumable", "failed")
 
     @property
     def exit_status(self) -> int:
-        """The exit status of `estimator launch`: 0 done, 75 can be resumed, 1 failed."""
+        """The exit status of `estimator launch`: 0 for done, 75 for resumable, 1 for failed."""
         return {"succeeded": 0, "resumable": 75}.get(self.phase, 1)
 
 
@@ -201,8 +202,9 @@ class Launcher(Protocol):
 
     Each process of a job finds the others through the scheduler's own variables, or through JAX_COORDINATOR_ADDRESS,
     JAX_NUM_PROCESSES and JAX_PROCESS_ID, never through both. It also gets ESTIMATOR_RUN_SECRET: the same in all
-    processes of the job, and different in every other job. No command line, plan or log shows the secret. Exit
-    statuses: 0: done. 75, a signal or an abort: started again, up to max_restarts times. Any other: failed.
+    processes of the job, and different in every other job. No command line, plan or log shows the secret. Exit status 0
+    means done. After 75, a signal or an abort, processes are restarted up to max_restarts times. Any other status means
+    failed.
     """
 
     @property
@@ -211,15 +213,15 @@ class Launcher(Protocol):
         ...
 
     def plan(self, job: JobSpec) -> Plan:
-        """The plan of a job. A pure function: it writes, starts and asks nothing.
+        """Returns the plan of a job. It is a pure function that does not write, start or query anything.
 
         Raises:
-            ArgumentError: the job needs something that this launcher cannot do, or has an unknown option.
+            ArgumentError: the job requires something unsupported, or has an unknown option.
         """
         ...
 
     def submit(self, plan: Plan) -> str:
-        """Carries out a plan; returns the id of the job.
+        """Executes a plan and returns the id of the job.
 
         Raises:
             LaunchError: the engine is missing, or refuses the job.
@@ -238,16 +240,17 @@ class Launcher(Protocol):
         ...
 
     def stop(self, job_id: str, grace_secs: float) -> None:
-        """Asks its processes to save and end by SIGTERM, and ends them by force after the grace. No restart follows.
+        """Sends SIGTERM to the processes, so that they save and end, and kills them after the grace time. No restart
+        follows.
 
         Args:
             job_id: the id of the job.
-            grace_secs: seconds between both.
+            grace_secs: the grace time in seconds.
         """
         ...
 
     def logs(self, job_id: str, process: int) -> Iterator[str]:
-        """The lines of a process from the beginning, including those after a restart; ends with the job.
+        """Yields the log lines of a process from the beginning, including those after restarts, until the job ends.
 
         Args:
             job_id: the id of the job.

@@ -1,4 +1,4 @@
-"""The contract of sections: what they read, and what they return."""
+"""The contract of report sections: their input and their output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ReportSource:
 
     Args:
         model_dir: the model_dir of the run.
-        evaluation: the name of the evaluation, "" for the one without a name.
+        evaluation: the name of the evaluation; "" for the unnamed evaluation.
         results: metrics by global step, in the order of the steps.
     """
 
@@ -30,7 +30,7 @@ class ReportSource:
 
 @runtime_checkable
 class ReportSection(Protocol):
-    """One part of the page: a component of kind "report_section"."""
+    """One part of the report page: a component of kind "report_section"."""
 
     @property
     def title(self) -> str:
@@ -39,15 +39,15 @@ class ReportSection(Protocol):
 
     @property
     def order(self) -> int:
-        """The sort key of the section: sections are in ascending order."""
+        """The sort key of the section. Sections are sorted in ascending order."""
         ...
 
     def body(self, source: ReportSource) -> str | None:
-        """The HTML below the heading, or None if there is nothing to say.
+        """The HTML below the heading, or None to omit the section.
 
-        Text from outside is escaped (`html.escape`). No scripts, and nothing that is loaded: pictures are inline SVG.
+        Escape text from outside (`html.escape`). Do not use scripts or load anything. Pictures are inline SVG.
 
         Args:
-            source: what is known of the run.
+            source: the results of the run.
         """
         ...

@@ -4,8 +4,8 @@
     estimator bert-classifier --data reviews --model-dir runs/reviews --text "not bad at all"
     estimator serve runs/reviews/export
 
-A line of train.tsv is a label and one or two texts with tabs between, or the first line names the columns. Without
---init-checkpoint a small model is trained from scratch. The same command again continues where it was stopped.
+A line of train.tsv is a label and one or two texts, separated by tabs, or the first line names the columns. Without
+--init-checkpoint, a small model is trained from scratch. Running the same command again continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what was asked for, in order."""
+    """Runs the requested steps in order."""
     from estimator_canned_bert.cli.exported import serve
 
     check(args)

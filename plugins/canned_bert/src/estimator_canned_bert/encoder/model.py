@@ -1,4 +1,4 @@
-"""`BertModel`: the encoder in a model_fn of one's own, called as in google-research/bert."""
+"""`BertModel`: the encoder for use in your own model_fn, with the interface of google-research/bert."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from estimator_core.errors import ArgumentError
 class BertModel:
     """The encoder of BERT or ALBERT, with its variables, in the scope of a model_fn.
 
-    Variables have the names and the initialisers of the original, so `init_from_pretrained` fills them. The object
-    belongs to one trace: make it in model_fn, and do not keep it.
+    Variables have the names and initialisers of the original, so `init_from_pretrained` can load them. The object
+    belongs to one trace: create it in model_fn, and do not keep it.
 
     Args:
         config: the shape of the encoder.
-        is_training: whether to drop values, as `mode == ec.ModeKeys.TRAIN` says.
-        input_ids: int [batch, length], ids of tokens.
-        input_mask: int [batch, length], 1 where there is a token; None: everywhere.
-        token_type_ids: int [batch, length], 0 for the first text and 1 for the second; None: 0 everywhere.
-        options: how it is computed; None: in float32, layer by layer.
+        is_training: whether to apply dropout: `mode == ec.ModeKeys.TRAIN`.
+        input_ids: int [batch, length], token ids.
+        input_mask: int [batch, length], 1 for tokens and 0 for padding. None: all are tokens.
+        token_type_ids: int [batch, length], 0 for the first text and 1 for the second. None: all 0.
+        options: how it is computed. None: in float32, layer by layer.
 
     Attributes:
-        sequence_output: [batch, length, hidden], of every token.
-        pooled_output: [batch, hidden], of the first token of each example.
+        sequence_output: [batch, length, hidden], the output for every token.
+        pooled_output: [batch, hidden], the pooled output of the first token of each example.
         all_encoder_layers: the output of each layer, [batch, length, hidden]; the last one is `sequence_output`.
-        embedding_table: [vocab_size, width], the table of the words, for output weights that share it.
+        embedding_table: [vocab_size, width], the word embeddings, for output weights that share them.
 
     Raises:
-        ArgumentError: ids, mask or types that have no shape [batch, length], or too many tokens.
+        ArgumentError: ids, mask or types do not have the shape [batch, length], or there are too many tokens.
 
     Example:
         >>> def model_fn(features, labels, mode):

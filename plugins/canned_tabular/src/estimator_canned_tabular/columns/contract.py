@@ -1,4 +1,4 @@
-"""What a feature column is: the contracts that layers and the host transform rely on."""
+"""The contracts of feature columns, which layers and the host transform use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 
 class HostIds(NamedTuple):
-    """Categories of a batch as they leave the host.
+    """The categories of a batch, as the host passes them to the device.
 
     Attributes:
-        ids: int64[batch, values]; -1 where there is no value.
-        weights: float32[batch, values], or None: all 1.
-        lengths: int64[batch], how many steps each sequence has, unknown values among them.
+        ids: int64[batch, values]; -1 for a missing value.
+        weights: float32[batch, values]. None: all weights are 1.
+        lengths: int64[batch], the number of steps of each sequence, including unknown values.
     """
 
     ids: np.ndarray
@@ -24,16 +24,16 @@ class HostIds(NamedTuple):
 
 @runtime_checkable
 class FeatureColumn(Protocol):
-    """Any column; columns are compared by value."""
+    """A feature column of any type. Columns are compared by value."""
 
     @property
     def name(self) -> str:
-        """What variables and outputs of the column are called."""
+        """The name of the column in variables and outputs."""
         ...
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """The features of a tf.Example it reads."""
+        """The features that it reads from a tf.Example."""
         ...
 
 
@@ -43,28 +43,28 @@ class DenseColumn(FeatureColumn, Protocol):
 
     @property
     def width(self) -> int:
-        """Numbers of one example."""
+        """The number of values per example."""
         ...
 
 
 @runtime_checkable
 class CategoricalColumn(FeatureColumn, Protocol):
-    """A column of ids in [0, num_buckets), any number of them an example."""
+    """A column of ids in [0, num_buckets), with any number of ids per example."""
 
     @property
     def num_buckets(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         ...
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the features that `host_ids` reads."""
+        """The names of the features that `host_ids` reads."""
         ...
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of a batch of features as the input yields them.
+        """Computes the ids of a batch of features, as the input yields them.
 
         Raises:
-            FeatureColumnError: a feature is missing, or has values the column cannot read.
+            FeatureColumnError: a feature is missing, or has values that the column cannot read.
         """
         ...

@@ -1,4 +1,4 @@
-"""Baselines: what a model that reads no feature achieves."""
+"""Baselines: models that do not use features."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from estimator_canned_tabular.models.baseline import baseline_model_fn
 
 
 class BaselineClassifier(ec.Estimator):
-    """How often each class occurs.
+    """A classifier that predicts the frequency of each class.
 
     Args:
-        model_dir, config, plugins: as for `ec.Estimator`.
-        n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, plugins: see `ec.Estimator`.
+        n_classes: the number of classes. Two classes have one logit.
+        weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
         optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> estimator = BaselineClassifier(n_classes=3)
@@ -51,17 +51,17 @@ class BaselineClassifier(ec.Estimator):
 
 
 class BaselineRegressor(ec.Estimator):
-    """The mean of the labels.
+    """A regressor that predicts the mean of the labels.
 
     Args:
-        model_dir, config, plugins: as for `ec.Estimator`.
-        label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, plugins: see `ec.Estimator`.
+        label_dimension: the number of values per label.
+        weight_column: the feature or numeric column with the weight of each example.
         optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
         loss_reduction: "sum_over_batch_size" or "sum".
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> estimator = BaselineRegressor()
@@ -89,15 +89,15 @@ class BaselineRegressor(ec.Estimator):
 
 
 class BaselineEstimator(ec.Estimator):
-    """Any head on a bias.
+    """A model with only a bias and any head.
 
     Args:
-        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
-        model_dir, config, plugins: as for `ec.Estimator`.
+        head: computes loss, predictions, metrics and signatures: a head of estimator-heads, or your own.
+        model_dir, config, plugins: see `ec.Estimator`.
         optimizer: a name (rate 0.3), an optax transformation, or a function that returns one.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_heads import PoissonRegressionHead

@@ -12,24 +12,24 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DNNLinearCombinedClassifier(ec.Estimator):
-    """Classes by a linear and a deep part, trained together.
+    """A classifier with a linear and a deep part, which are trained together.
 
     Args:
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None for no linear part.
-        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None for no deep part.
-        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
-        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
-        n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        linear_feature_columns: columns of the linear part. None: no linear part.
+        linear_optimizer: see `LinearClassifier`. A name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part. None: no deep part.
+        dnn_optimizer: see `DNNClassifier`. A name has the rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: see `DNNClassifier`.
+        n_classes: the number of classes. Two classes have one logit.
+        weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
         loss_reduction: "sum_over_batch_size" or "sum".
-        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        linear_sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -84,23 +84,23 @@ class DNNLinearCombinedClassifier(ec.Estimator):
 
 
 class DNNLinearCombinedRegressor(ec.Estimator):
-    """Numbers by a linear and a deep part, trained together.
+    """A regressor with a linear and a deep part, which are trained together.
 
     Args:
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None for no linear part.
-        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None for no deep part.
-        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
-        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
-        label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        linear_feature_columns: columns of the linear part. None: no linear part.
+        linear_optimizer: see `LinearClassifier`. A name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part. None: no deep part.
+        dnn_optimizer: see `DNNClassifier`. A name has the rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: see `DNNClassifier`.
+        label_dimension: the number of values per label.
+        weight_column: the feature or numeric column with the weight of each example.
         loss_reduction: "sum_over_batch_size" or "sum".
-        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        linear_sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -154,21 +154,21 @@ class DNNLinearCombinedRegressor(ec.Estimator):
 
 
 class DNNLinearCombinedEstimator(ec.Estimator):
-    """Any head on a linear and a deep part, trained together.
+    """A model with a linear and a deep part and any head. The parts are trained together.
 
     Args:
-        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        linear_feature_columns: columns of the linear part; None for no linear part.
-        linear_optimizer: as for `LinearClassifier`; a name has the rate `min(0.005, 1 / sqrt(number of columns))`.
-        dnn_feature_columns: dense columns of the deep part; None for no deep part.
-        dnn_optimizer: as for `DNNClassifier`; a name has the rate 0.001.
-        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: as for `DNNClassifier`.
-        linear_sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        head: computes loss, predictions, metrics and signatures: a head of estimator-heads, or your own.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        linear_feature_columns: columns of the linear part. None: no linear part.
+        linear_optimizer: see `LinearClassifier`. A name has the rate `min(0.005, 1 / sqrt(number of columns))`.
+        dnn_feature_columns: dense columns of the deep part. None: no deep part.
+        dnn_optimizer: see `DNNClassifier`. A name has the rate 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm: see `DNNClassifier`.
+        linear_sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

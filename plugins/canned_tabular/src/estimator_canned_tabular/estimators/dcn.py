@@ -11,27 +11,27 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DCNEstimator(ec.Estimator):
-    """Any head on a deep and cross network (DCN-v2).
+    """A deep and cross network (DCN-v2) with any head.
 
     Args:
         head: computes loss, predictions, metrics and signatures.
         feature_columns: dense columns.
-        cross_layers: how many; each multiplies its input by the features once more.
-        hidden_units: numbers of each hidden layer; none: cross layers alone.
-        projection_dim: the rank of the cross layers' matrices; None: whole matrices.
+        cross_layers: the number of cross layers. Each multiplies its input by the features once more.
+        hidden_units: the sizes of the hidden layers. Empty: only cross layers.
+        projection_dim: the rank of the matrices of the cross layers. None: full matrices.
         structure: hidden layers after the cross layers ("stacked") or beside them ("parallel").
         optimizer: a name, an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        batch_norm: batch normalisation after each hidden layer.
-        model_dir: as for `ec.Estimator`.
-        config: as for `ec.Estimator`.
-        warm_start_from: as for `ec.Estimator`.
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
-        plugins: as for `ec.Estimator`.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        batch_norm: whether to apply batch normalisation after each hidden layer.
+        model_dir: see `ec.Estimator`.
+        config: see `ec.Estimator`.
+        warm_start_from: see `ec.Estimator`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

@@ -12,25 +12,25 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DLRMEstimator(ec.Estimator):
-    """Any head on a deep learning recommendation model.
+    """A deep learning recommendation model with any head.
 
     Args:
         head: computes loss, predictions, metrics and signatures.
         dense_columns: columns of numbers; may be empty.
         embedding_columns: embeddings of one dimension.
-        bottom_units: hidden layers of the numbers.
-        top_units: hidden layers of the products.
+        bottom_units: sizes of the hidden layers for the numbers.
+        top_units: sizes of the hidden layers for the products.
         optimizer: a name, an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        model_dir: as for `ec.Estimator`.
-        config: as for `ec.Estimator`.
-        warm_start_from: as for `ec.Estimator`.
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
-        plugins: as for `ec.Estimator`.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        model_dir: see `ec.Estimator`.
+        config: see `ec.Estimator`.
+        warm_start_from: see `ec.Estimator`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_identity, embedding_column, numeric_column

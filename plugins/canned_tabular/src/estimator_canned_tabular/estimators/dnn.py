@@ -12,24 +12,24 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class DNNClassifier(ec.Estimator):
-    """Classes by hidden layers.
+    """A classifier with hidden layers.
 
     Args:
-        hidden_units: numbers of each hidden layer.
+        hidden_units: the sizes of the hidden layers.
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        n_classes: the number of classes. Two classes have one logit.
+        weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
         optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        batch_norm: batch normalisation after each hidden layer.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        batch_norm: whether to apply batch normalisation after each hidden layer.
         loss_reduction: "sum_over_batch_size" or "sum".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -76,23 +76,23 @@ class DNNClassifier(ec.Estimator):
 
 
 class DNNRegressor(ec.Estimator):
-    """Numbers by hidden layers.
+    """A regressor with hidden layers.
 
     Args:
-        hidden_units: numbers of each hidden layer.
+        hidden_units: the sizes of the hidden layers.
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        label_dimension: the number of values per label.
+        weight_column: the feature or numeric column with the weight of each example.
         optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        batch_norm: batch normalisation after each hidden layer.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        batch_norm: whether to apply batch normalisation after each hidden layer.
         loss_reduction: "sum_over_batch_size" or "sum".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -138,21 +138,21 @@ class DNNRegressor(ec.Estimator):
 
 
 class DNNEstimator(ec.Estimator):
-    """Any head on hidden layers.
+    """A model with hidden layers and any head.
 
     Args:
-        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
-        hidden_units: numbers of each hidden layer.
+        head: computes loss, predictions, metrics and signatures: a head of estimator-heads, or your own.
+        hidden_units: the sizes of the hidden layers.
         feature_columns: dense columns: numeric, bucketized, indicator, embedding.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
         optimizer: a name (rate 0.001), an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        batch_norm: batch normalisation after each hidden layer.
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        batch_norm: whether to apply batch normalisation after each hidden layer.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

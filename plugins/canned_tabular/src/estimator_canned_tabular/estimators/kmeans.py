@@ -21,26 +21,26 @@ from estimator_canned_tabular.models.kmeans import (
 
 
 class KMeans(ec.Estimator):
-    """Clusters of points: full-batch or mini-batch k-means.
+    """Clusters points with full-batch or mini-batch k-means.
 
     Args:
-        num_clusters: how many.
-        model_dir: as for `ec.Estimator`.
+        num_clusters: the number of clusters.
+        model_dir: see `ec.Estimator`.
         initial_clusters: "random" or "kmeans_plus_plus", both from the first batch; an array
             float32[num_clusters, size]; or a function `(points, num_clusters)` that returns one (traced by JAX).
         distance_metric: "squared_euclidean" or "cosine".
-        seed: of the choice of the first clusters; None: that of the run.
-        use_mini_batch: centres move to the mean of all their points so far, and the first centre counts as a point;
-            False: to that of the batch, which must be the whole input.
-        mini_batch_steps_per_iteration: centres are replaced once in so many steps.
-        kmeans_plus_plus_num_retries: further candidates for each first centre.
-        relative_tolerance: stop when the relative change of the loss is smaller.
-        config: as for `ec.Estimator`.
+        seed: the seed of the choice of the first clusters. None: the seed of the run.
+        use_mini_batch: whether centres move to the mean of all their points so far, in which the first centre counts as
+            a point. False: they move to the mean of the batch, which must be the whole input.
+        mini_batch_steps_per_iteration: the number of steps between two replacements of the centres.
+        kmeans_plus_plus_num_retries: the number of further candidates for each first centre.
+        relative_tolerance: training stops when the relative change of the loss is smaller.
+        config: see `ec.Estimator`.
         feature_columns: dense columns; None: all features, sorted by name.
-        plugins: as for `ec.Estimator`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Estimators of a weighted sum of the features."""
+"""Linear estimators, which compute a weighted sum of the features."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class LinearClassifier(ec.Estimator):
-    """Classes by a weighted sum of the features.
+    """A linear classifier.
 
     Args:
-        feature_columns: any columns without sequences; categorical ones as they are.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        feature_columns: any columns except sequences. Categorical columns are used directly.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        n_classes: the number of classes. Two classes have one logit.
+        weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
         optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
             `min(0.2, 1 / sqrt(number of columns))`.
         loss_reduction: "sum_over_batch_size" or "sum".
-        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -68,21 +68,21 @@ class LinearClassifier(ec.Estimator):
 
 
 class LinearRegressor(ec.Estimator):
-    """Numbers by a weighted sum of the features.
+    """A linear regressor.
 
     Args:
-        feature_columns: any columns without sequences; categorical ones as they are.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
-        label_dimension: numbers of a label.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        feature_columns: any columns except sequences. Categorical columns are used directly.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
+        label_dimension: the number of values per label.
+        weight_column: the feature or numeric column with the weight of each example.
         optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
             `min(0.2, 1 / sqrt(number of columns))`.
         loss_reduction: "sum_over_batch_size" or "sum".
-        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -122,19 +122,19 @@ class LinearRegressor(ec.Estimator):
 
 
 class LinearEstimator(ec.Estimator):
-    """Any head on a weighted sum of the features.
+    """A linear model with any head.
 
     Args:
-        head: computes loss, predictions, metrics and signatures; one of estimator-heads, or your own.
-        feature_columns: any columns without sequences; categorical ones as they are.
-        model_dir, config, warm_start_from, plugins: as for `ec.Estimator`.
+        head: computes loss, predictions, metrics and signatures: a head of estimator-heads, or your own.
+        feature_columns: any columns except sequences. Categorical columns are used directly.
+        model_dir, config, warm_start_from, plugins: see `ec.Estimator`.
         optimizer: a name (rate 0.2), an optax transformation, or a function that returns one; None: Ftrl with the rate
             `min(0.2, 1 / sqrt(number of columns))`.
-        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
+        sparse_combiner: how the values of a categorical column are combined: "sum", "mean" or "sqrtn".
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

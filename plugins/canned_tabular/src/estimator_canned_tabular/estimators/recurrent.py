@@ -24,16 +24,16 @@ class RNNEstimator(ec.Estimator):
         cell_type: "simple_rnn", "lstm", "gru", or a function from a number of units to a `RecurrentCell`.
         rnn_cell_fn: returns one `RecurrentCell` or a list of them, in the place of units and cell_type.
         return_sequences: logits for each step, not only for the last one.
-        model_dir: as for `ec.Estimator`.
+        model_dir: see `ec.Estimator`.
         optimizer: a name (rate 0.05, gradients of each variable clipped to norm 5), an optax transformation, or a
             function that returns one.
-        config: as for `ec.Estimator`.
-        warm_start_from: as for `ec.Estimator`.
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
-        plugins: as for `ec.Estimator`.
+        config: see `ec.Estimator`.
+        warm_start_from: see `ec.Estimator`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import sequence_numeric_column
@@ -89,20 +89,20 @@ class RNNClassifier(RNNEstimator):
         cell_type: as for `RNNEstimator`.
         rnn_cell_fn: as for `RNNEstimator`.
         return_sequences: a class for each step.
-        model_dir: as for `ec.Estimator`.
-        n_classes: classes; two have one logit.
-        weight_column: a feature, or a numeric column, with the weight of each example.
+        model_dir: see `ec.Estimator`.
+        n_classes: the number of classes. Two classes have one logit.
+        weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
         optimizer: as for `RNNEstimator`.
         loss_reduction: "sum_over_batch_size" or "sum".
         sequence_mask: the name of the valid steps in predictions.
-        config: as for `ec.Estimator`.
-        warm_start_from: as for `ec.Estimator`.
+        config: see `ec.Estimator`.
+        warm_start_from: see `ec.Estimator`.
         row_sparse: as for `RNNEstimator`.
-        plugins: as for `ec.Estimator`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import sequence_numeric_column

@@ -22,17 +22,17 @@ class TwoTowerEstimator(ec.Estimator):
         hidden_units: hidden layers of each tower.
         normalize: vectors of length 1.
         optimizer: a name, an optax transformation, or a function that returns one.
-        activation_fn: after each hidden layer; None: relu.
-        dropout: the share of numbers that training leaves out.
-        model_dir: as for `ec.Estimator`.
-        config: as for `ec.Estimator`.
-        warm_start_from: as for `ec.Estimator`.
+        activation_fn: the activation after each hidden layer. None: relu.
+        dropout: the dropout rate.
+        model_dir: see `ec.Estimator`.
+        config: see `ec.Estimator`.
+        warm_start_from: see `ec.Estimator`.
         keep_features: features that the head reads although a categorical column reads them too: candidate ids.
-        row_sparse: whether tables are updated row by row; None: see `choose_optimizer`.
-        plugins: as for `ec.Estimator`.
+        row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

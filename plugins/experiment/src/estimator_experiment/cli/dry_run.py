@@ -1,4 +1,6 @@
-"""`estimator run --dry-run`: what would fail, what would be trained, and whether it can learn one batch by heart."""
+"""`estimator run --dry-run`: finds what would fail, shows what would be trained, and tests whether the model can
+overfit one batch.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ _ENOUGH = 0.1
 def dry_run(experiment_fn: Callable[..., Any], config: RunConfig, hparams: Any) -> int:
     """Tries inputs, modes and exports, prints variables, memory and hooks, then trains on one batch.
 
-    It writes to a temporary place.
+    It writes to a temporary directory.
 
     Returns:
-        0 when there is no fault and the loss of the batch fell to a tenth, else 1.
+        0 if there are no faults and the loss of the batch fell to a tenth, otherwise 1.
     """
     with tempfile.TemporaryDirectory(prefix="estimator-dry-run-") as directory:
         quiet = config.replace(

@@ -1,7 +1,7 @@
-"""Evaluate checkpoints of the experiment that a file describes, by slice where asked.
+"""Evaluate checkpoints of the experiment of a file, optionally by slice.
 
-FILE is as for `estimator run`; without one, that of the run record in --model-dir is taken, with its hyperparameters
-and settings. Nothing is trained. Results are written where `--name` says, as any evaluation's.
+FILE is the same as for `estimator run`. Without FILE, the command uses the file, hyperparameters and settings of the
+run record in --model-dir. Nothing is trained. Results are written to the directory of the evaluation `--name`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ _COLUMNS = 6
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator evaluate`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, type=not_empty, help="where the checkpoints are")
+    parser.add_argument("--model-dir", required=True, type=not_empty, help="directory of the run")
     parser.add_argument(
         "--slices",
         nargs="+",
         default=[],
         metavar="FEATURE[,FEATURE...]",
-        help="metrics for each value of these features, too; a comma crosses features (estimator-slices)",
+        help="also compute metrics for each value of these features; a comma crosses features (estimator-slices)",
     )
     parser.add_argument(
         "--checkpoint", nargs="+", default=["newest"], metavar="STEP", help='steps, "newest" (default) or "all"'
     )
     parser.add_argument(
-        "--metrics", nargs="+", metavar="NAME", help="what the table shows (default: all; of slices the first six)"
+        "--metrics", nargs="+", metavar="NAME", help="metrics in the table (default: all; for slices the first six)"
     )
-    parser.add_argument("--steps", type=int, help="batches (default: as the experiment says)")
-    parser.add_argument("--name", default="one_pass", help="results go to eval_NAME (default: one_pass)")
+    parser.add_argument("--steps", type=int, help="number of batches (default: from the experiment)")
+    parser.add_argument(
+        "--name", default="one_pass", help="name of the evaluation; results go to eval_NAME (default: one_pass)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: a list with the metrics of each checkpoint")
 
 
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:
-    """The metrics of these names and the step; all of them where none is named."""
+    """The metrics with these names and the step; all metrics without names."""
     kept = {"global_step", *names} if names else set(metrics)
     return {name: value for name, value in metrics.items() if name in kept}
 
@@ -96,7 +98,7 @@ def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) ->
     """The table of slices, each number with its interval.
 
     Raises:
-        ArgumentError: a metric that no slice has.
+        ArgumentError: no slice has a metric.
     """
     from estimator_experiment.cli.run_report import table
 

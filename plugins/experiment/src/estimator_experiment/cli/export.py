@@ -1,8 +1,8 @@
-"""Export a checkpoint of the experiment that a file describes.
+"""Export a checkpoint of the experiment of a file.
 
-FILE is as for `estimator run`, and defines serving_input_receiver_fn; without one, that of the run record in
---model-dir is taken, with its hyperparameters and settings. Nothing is trained. Prints the path of the export, which
-has been read back and compared with the estimator.
+FILE is the same as for `estimator run`, and defines serving_input_receiver_fn. Without FILE, the command uses the file,
+hyperparameters and settings of the run record in --model-dir. Nothing is trained. The export is read back and compared
+with the estimator. The command prints its path.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from estimator_experiment.opening import add_program_arguments, not_empty
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator export`."""
     add_program_arguments(parser)
-    parser.add_argument("--model-dir", required=True, type=not_empty, help="where the checkpoints are")
+    parser.add_argument("--model-dir", required=True, type=not_empty, help="directory of the run")
     parser.add_argument("--checkpoint", default="newest", metavar="STEP", help='a step, or "newest" (default)')
     parser.add_argument("--format", default="stablehlo", metavar="NAME", help="export format (default: stablehlo)")
     parser.add_argument(
-        "--output", metavar="DIR", help="the directory of all exports (default: export/command in the model_dir)"
+        "--output", metavar="DIR", help="parent directory of exports (default: export/command in the model_dir)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

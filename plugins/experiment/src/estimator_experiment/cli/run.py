@@ -1,8 +1,9 @@
-"""Run the experiment a file describes.
+"""Run the experiment of a file.
 
-FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment` (or give FILE:function). It may define `HPARAMS`, the
-default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses. With estimator-runs it may be a TOML
-or YAML file, too. `--dry-run` tries any other program as well: one that calls an Estimator itself.
+FILE defines `experiment_fn(run_config, hparams) -> ec.Experiment`; FILE:function names another function. FILE may
+define `HPARAMS`, the default hyperparameters, and `serving_input_receiver_fn`, which `--exporter` uses. With
+estimator-runs, FILE may also be a TOML or YAML file. `--dry-run` also accepts any program that calls an Estimator
+itself.
 """
 
 from __future__ import annotations
@@ -28,23 +29,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule",
         help=(
-            "the method of Experiment to run (default: what the role of this process asks for, train_and_evaluate "
-            "alone)"
+            "the method of Experiment to run (default: by the role of this process, train_and_evaluate "
+            "without other processes)"
         ),
     )
     parser.add_argument(
         "--model-dir",
         type=not_empty,
-        help="where checkpoints, curves and exports go (default: runs/<name of the file>)",
+        help="directory of checkpoints, curves and exports (default: runs/<name of the file>)",
     )
-    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
+    parser.add_argument(
+        "--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that override those of the file"
+    )
     parser.add_argument(
         "--set",
         dest="settings",
         action="append",
         default=[],
         metavar="run_config.FIELD=VALUE",
-        help="a RunConfig field, for example run_config.save_checkpoints_steps=50; of a .toml or .yaml file any key",
+        help="a RunConfig field, for example run_config.save_checkpoints_steps=50; any key of a .toml or .yaml file",
     )
     parser.add_argument(
         "--hook",
@@ -72,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=(
             "try inputs, modes and exports, show variables, memory and hooks, train on one batch until it overfits; "
-            "write nothing. Of a program without an experiment_fn, try what it asks of Estimators"
+            "write nothing. For a program without an experiment_fn, try its calls of Estimators"
         ),
     )
     parser.add_argument(

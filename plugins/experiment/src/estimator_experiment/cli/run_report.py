@@ -1,4 +1,4 @@
-"""What `estimator run` says at the end: the metrics, a few predictions, and where everything lies."""
+"""The report of `estimator run`: the metrics, a few predictions, and the places of all results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
 
 
 def _predictions(experiment: Any, count: int) -> str:
-    """A table of predictions, or why there is none: the run has ended well, also where a model predicts nothing.
+    """A table of predictions, or the reason why there is none. A run is successful even if its model predicts nothing.
 
     Faults of files, checkpoints, hooks, processes and strict plugins stay errors.
     """

@@ -1,10 +1,10 @@
-"""List exports, and show what one takes and returns.
+"""List exports, or show the inputs and outputs of one.
 
     estimator exports runs/digits/export
 
     estimator exports runs/digits/export/final/1795235717
 
-If one export is shown, each of its files is checked against its checksum.
+If a single export is shown, the checksums of its files are verified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from estimator_exporters.bundle.manifest import MANIFEST, format_of, read_manife
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("directory", metavar="DIRECTORY", help="an export, or a directory with exports; a URL too")
+    parser.add_argument("directory", metavar="DIRECTORY", help="an export or a directory of exports, or its URL")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -1,17 +1,17 @@
-"""Score files with an export, in memory that does not grow with the rows.
+"""Score files with an export. The memory does not depend on the number of rows.
 
     estimator predict runs/people/export --input people.csv --output scores.csv
     estimator predict runs/people/export --input 'rows/*.parquet' --output scores.parquet --keep id
     estimator predict runs/text/export/best --input rows.jsonl --output scores.jsonl --signature predict
 
-Inputs are CSV, Parquet, JSON lines, TFRecord and npz files, by their suffix; files, glob patterns, or several of them.
-The export, the inputs and the output may be URLs.
-The output is csv, parquet, jsonl or npz (which alone is held in memory); it has one column a class, and the predicted
-class as `classes`. It appears when it is whole. Rows are what clients send: host transforms run before and after. Empty
-fields and bad rows are treated as in training where the export tells; otherwise the first bad row ends it, with file,
-row and column.
+Inputs are paths or glob patterns of CSV, Parquet, JSON lines, TFRecord or npz files. The suffix determines the kind.
+The export, the inputs and the output may be URLs. The output is csv, parquet, jsonl or npz (only npz is kept in
+memory). It has one column per class, and the predicted class as `classes`. It appears when it is complete. Rows have
+the form of client requests: host transforms run before and after the model. Empty fields and bad rows are treated as in
+training, if the export records it. Otherwise the first bad row ends the command, with an error that names file, row and
+column.
 
---on ray and --on beam score on an engine, row for row as here: Ray finds its cluster by RAY_ADDRESS, Beam takes the
+--on ray and --on beam score on an engine, with the same results. Ray finds its cluster by RAY_ADDRESS. Beam accepts the
 options of its runner (--beam-options "--runner=FlinkRunner --flink_master=..."). Workers read the export and the inputs
 by the same paths or URLs.
 """
@@ -42,26 +42,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "export", metavar="DIRECTORY", help="an export, or a directory with exports (the newest is used)"
     )
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILES", help="paths or glob patterns of rows")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILES", help="paths or glob patterns of files with rows"
+    )
     parser.add_argument("--output", required=True, metavar="FILE", help=".csv, .parquet, .jsonl or .npz")
     parser.add_argument("--signature", default="serving_default", help="signature to call (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, help="rows at a time (default: by the size of a row, at most 16384)")
-    parser.add_argument("--keep", default="", metavar="NAMES", help="input columns to copy, with commas between")
+    parser.add_argument("--batch-size", type=int, help="rows per batch (default: by the size of a row, at most 16384)")
+    parser.add_argument("--keep", default="", metavar="NAMES", help="comma-separated input columns to copy")
     parser.add_argument(
-        "--on-error", choices=("raise", "skip"), help="what becomes of bad rows (default: as in training, or raise)"
+        "--on-error", choices=("raise", "skip"), help="handling of bad rows (default: as in training, or raise)"
     )
-    parser.add_argument("--field-delim", metavar="CHARACTER", help="between columns of CSV (default: as in training)")
-    parser.add_argument("--json", action="store_true", help="print JSON: the rows scored and left out, and the output")
-    parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
-    parser.add_argument("--workers", type=int, help="with --on ray: actors that score at a time (default: 1)")
-    parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, in one text")
+    parser.add_argument("--field-delim", metavar="CHARACTER", help="column separator of CSV (default: as in training)")
     parser.add_argument(
-        "--staging", metavar="PLACE", help="with --on beam: directory or URL that its workers can write"
+        "--json", action="store_true", help="print JSON: the numbers of scored and skipped rows, and the output"
+    )
+    parser.add_argument("--on", choices=("ray", "beam"), help="the engine that scores (default: this process)")
+    parser.add_argument("--workers", type=int, help="with --on ray: number of parallel actors (default: 1)")
+    parser.add_argument("--beam-options", metavar="TEXT", help="with --on beam: options of its runner, as one text")
+    parser.add_argument(
+        "--staging", metavar="PLACE", help="with --on beam: directory or URL that its workers can write to"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Reads, scores, writes."""
+    """Runs the command."""
     from estimator_exporters.scoring.run import Job, score_files
 
     if args.batch_size is not None and args.batch_size < 1:

@@ -3,8 +3,8 @@
     estimator serve runs/digits/export --port 8080
     curl localhost:8080/v2/models/final
 
-DIRECTORY is an export, a directory of time-stamped exports (the newest is served, and newer ones as they appear), or
-<model_dir>/export with those of several exporters. NAME=DIRECTORY chooses the name of the model.
+DIRECTORY is an export, a directory of time-stamped exports, or <model_dir>/export with the directories of several
+exporters. The newest export is served, and later ones as they appear. NAME=DIRECTORY sets the name of the model.
 """
 
 from __future__ import annotations
@@ -23,45 +23,59 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY; a URL too")
+    parser.add_argument(
+        "exports", nargs="+", metavar="DIRECTORY", help="DIRECTORY or NAME=DIRECTORY; URLs are accepted"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on; 0: any (default: 8080)")
     parser.add_argument("--grpc-port", type=int, help="port for gRPC; 0: any (default: no gRPC)")
-    parser.add_argument("--tokens", type=Path, metavar="FILE", help="JSON list of tokens and the models they are for")
+    parser.add_argument(
+        "--tokens", type=Path, metavar="FILE", help="JSON list of tokens and the models that they allow"
+    )
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain of the server (PEM)")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the certificate (PEM)")
     parser.add_argument(
         "--tls-client-ca", type=Path, metavar="FILE", help="authority that signs the certificates of clients (PEM)"
     )
-    parser.add_argument("--allow-anyone", action="store_true", help="serve other machines without asking who they are")
-    parser.add_argument("--batch-sizes", default="1,2,4,8,16,32", help="sizes compiled ahead (default: %(default)s)")
-    parser.add_argument("--versions", type=int, default=1, help="newest versions of each model served (default: 1)")
-    parser.add_argument("--max-body-mb", type=float, default=64, help="largest request (default: 64)")
-    parser.add_argument("--memory-mb", type=float, default=1024, help="memory of all requests together (default: 1024)")
-    parser.add_argument("--max-values", type=int, default=2**23, help="values in a JSON request (default: 2**23)")
-    parser.add_argument("--body-seconds", type=float, default=30, help="time to send a request (default: 30)")
+    parser.add_argument("--allow-anyone", action="store_true", help="serve other machines without authentication")
     parser.add_argument(
-        "--max-requests", type=int, default=256, help="requests at a time; further ones get 503 (default: 256)"
+        "--batch-sizes", default="1,2,4,8,16,32", help="batch sizes to compile in advance (default: %(default)s)"
     )
     parser.add_argument(
-        "--poll-seconds", type=float, default=2, help="seconds between looks for new exports (default: 2)"
+        "--versions", type=int, default=1, help="number of newest versions to serve of each model (default: 1)"
     )
-    parser.add_argument("--request-log", type=Path, metavar="DIR", help="write a sample of the rows that are sent")
-    parser.add_argument("--request-share", type=float, default=0.01, help="share of the rows to write (default: 0.01)")
+    parser.add_argument("--max-body-mb", type=float, default=64, help="largest request in MB (default: 64)")
     parser.add_argument(
-        "--request-mask", default="", metavar="NAMES", help="columns whose values are not written, with commas"
+        "--memory-mb", type=float, default=1024, help="memory of all requests together in MB (default: 1024)"
+    )
+    parser.add_argument(
+        "--max-values", type=int, default=2**23, help="largest number of values in a JSON request (default: 2**23)"
+    )
+    parser.add_argument("--body-seconds", type=float, default=30, help="seconds to send a request (default: 30)")
+    parser.add_argument(
+        "--max-requests", type=int, default=256, help="concurrent requests; further ones get status 503 (default: 256)"
+    )
+    parser.add_argument(
+        "--poll-seconds", type=float, default=2, help="seconds between checks for new exports (default: 2)"
+    )
+    parser.add_argument("--request-log", type=Path, metavar="DIR", help="directory for a sample of the received rows")
+    parser.add_argument(
+        "--request-share", type=float, default=0.01, help="fraction of the rows to write (default: 0.01)"
+    )
+    parser.add_argument(
+        "--request-mask", default="", metavar="NAMES", help="comma-separated columns whose values are not written"
     )
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="format of log lines (default: text)"
     )
-    parser.add_argument("--traces", action="store_true", help="send a trace of each request by OpenTelemetry (OTLP)")
+    parser.add_argument("--traces", action="store_true", help="send a trace of each request with OpenTelemetry (OTLP)")
     parser.add_argument(
-        "--drain-seconds", type=int, default=30, help="seconds to finish requests at the end (default: 30)"
+        "--drain-seconds", type=int, default=30, help="seconds to finish requests at shutdown (default: 30)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is told to stop."""
+    """Serves until a signal stops it."""
     missing = [name for name in ("starlette", "uvicorn", "prometheus_client") if importlib.util.find_spec(name) is None]
     if missing:
         raise ArgumentError(f"Serving needs {', '.join(missing)}. Install it: pip install 'estimator-exporters[serve]'")

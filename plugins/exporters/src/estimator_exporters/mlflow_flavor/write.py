@@ -1,4 +1,4 @@
-"""Exports into MLflow: into a directory, or to a run of its tracking store."""
+"""Writes exports as MLflow models, into a directory or to a run of the tracking store."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _EXTRAS = {"onnx": "onnx", "saved_model": "saved-model"}
 
 
 def save_mlflow_model(export: str, path: str, *, signature: str = DEFAULT_SIGNATURE) -> None:
-    """Writes an export as a model of MLflow; `mlflow models serve -m PATH` and `mlflow.pyfunc.load_model` take it.
+    """Writes an export as an MLflow model, for `mlflow models serve -m PATH` and `mlflow.pyfunc.load_model`.
 
     Args:
-        export: an export, or a directory with several: the newest is used; a URL too.
-        path: a directory that is not there yet.
-        signature: what the model is to answer by.
+        export: an export or its URL. For a directory with several exports, the newest is used.
+        path: a directory that does not exist yet.
+        signature: the signature that the model answers with.
 
     Raises:
-        ArgumentError: MLflow is not installed, or there is no such signature.
+        ArgumentError: MLflow is not installed, or the signature does not exist.
         ExportError: the export cannot be read.
     """
     arguments = _arguments(export, signature)
@@ -37,19 +37,19 @@ def save_mlflow_model(export: str, path: str, *, signature: str = DEFAULT_SIGNAT
 def log_mlflow_model(
     export: str, name: str = "model", *, signature: str = DEFAULT_SIGNATURE, registered_as: str | None = None
 ) -> Any:
-    """Logs an export to the active run of MLflow, or to a new one.
+    """Logs an export to the active MLflow run, or to a new one.
 
     Args:
-        export: an export, or a directory with several: the newest is used; a URL too.
-        name: of the model in the run.
-        signature: what the model is to answer by.
-        registered_as: its name in the registry of models; None: it is not registered.
+        export: an export or its URL. For a directory with several exports, the newest is used.
+        name: the name of the model in the run.
+        signature: the signature that the model answers with.
+        registered_as: its name in the model registry. None: it is not registered.
 
     Returns:
-        MLflow's `ModelInfo`; `mlflow.pyfunc.load_model(info.model_uri)` loads it.
+        The `ModelInfo` of MLflow. `mlflow.pyfunc.load_model(info.model_uri)` loads the model.
 
     Raises:
-        ArgumentError: MLflow is not installed, or there is no such signature.
+        ArgumentError: MLflow is not installed, or the signature does not exist.
         ExportError: the export cannot be read.
     """
     arguments = _arguments(export, signature)
@@ -74,7 +74,7 @@ def _arguments(export: str, signature: str) -> dict[str, Any]:
 
 
 def requirements_of(manifest: Any) -> list[str]:
-    """What a machine needs that is to score: the format's packages, and those of host transforms.
+    """The requirements of a machine that scores: the packages of the format and of host transforms.
 
     Example:
         >>> facts = {"versions": {"jax": "0.10.2"}, "plugins": []}

@@ -1,4 +1,4 @@
-"""Where a scoring runs: in this process, on a cluster of Ray, or by a runner of Beam; the scores are the same."""
+"""The engines of scoring: this process, a Ray cluster, or a Beam runner. The scores are the same."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from estimator_exporters.scoring.side_by_side import ahead
 
 
 class Engine(Protocol):
-    """Yields the scores of all rows, in the order of the files, each row once."""
+    """Yields the scores of all rows once, in the order of the files."""
 
     def __call__(self, plan: Plan, signature: LoadedSignature, patterns: Sequence[str], /) -> Iterator[Scored]:
         """Scores files.
 
         Args:
-            plan: what every process is told.
-            signature: of the plan, loaded in this process.
-            patterns: of the files.
+            plan: the plan that every process receives.
+            signature: the signature of the plan, loaded in this process.
+            patterns: patterns of the files.
         """
         ...
 
@@ -45,10 +45,10 @@ def local(plan: Plan, signature: LoadedSignature, patterns: Sequence[str]) -> It
 
 
 def ray_engine(*, workers: int = 1) -> Engine:
-    """Scores by actors of Ray: on the cluster of RAY_ADDRESS or of the caller, otherwise on one of this machine.
+    """Scores with Ray actors, on the cluster of RAY_ADDRESS or of the caller, or else on a local one.
 
     Args:
-        workers: actors that score at a time.
+        workers: the number of actors that score in parallel.
 
     Raises:
         ArgumentError: Ray is not installed.
@@ -65,11 +65,11 @@ def ray_engine(*, workers: int = 1) -> Engine:
 
 
 def beam_engine(*, options: Sequence[str] = (), staging: str | None = None) -> Engine:
-    """Scores by a pipeline of Beam, in this process where the options name no runner.
+    """Scores with a Beam pipeline. It runs in this process if the options do not name a runner.
 
     Args:
-        options: of the pipeline, as on Beam's command lines: `--runner=FlinkRunner`.
-        staging: a directory or URL that every worker can write; None: a directory of this machine.
+        options: pipeline options, as on the command line of Beam: `--runner=FlinkRunner`.
+        staging: a directory or URL that every worker can write to. None: a directory of this machine.
 
     Raises:
         ArgumentError: Beam is not installed.

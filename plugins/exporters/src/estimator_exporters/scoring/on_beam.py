@@ -1,4 +1,4 @@
-"""Scoring by a runner of Apache Beam: RunInference with a ModelHandler that holds the export."""
+"""Scoring with Apache Beam: RunInference with a ModelHandler that loads the export."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LOCAL_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
-    """Scores rows in a pipeline: `rows | RunInference(BeamScorer(EXPORT))`; a row is a mapping of names to values.
+    """Scores rows in a pipeline: `rows | RunInference(BeamScorer(EXPORT))`. A row is a mapping from names to values.
 
-    A `PredictionResult` holds the row and its scores, by the columns that `estimator predict` writes.
+    A `PredictionResult` contains the row and its scores, under the column names that `estimator predict` writes.
 
     Args:
-        export: an export, by a path or URL that every worker can read.
+        export: the path or URL of an export that every worker can read.
         signature: its name.
-        batch_size: rows at a time, at most.
+        batch_size: the largest number of rows per batch.
     """
 
     def __init__(self, export: str, signature: str = "serving_default", *, batch_size: int = 1024) -> None:
@@ -50,10 +50,10 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
         self._export, self._name = export, signature
 
     def load_model(self) -> Any:
-        """The signature, once a process.
+        """Loads the signature, once per process.
 
         Raises:
-            ArgumentError: there is no such signature.
+            ArgumentError: the signature does not exist.
             ExportError: the export cannot be read.
         """
         return signature_of(ec.export.load(self._export), self._name)
@@ -61,10 +61,10 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
     def run_inference(
         self, batch: Sequence[Mapping[str, Any]], model: Any, inference_args: dict[str, Any] | None = None
     ) -> Iterable[Any]:
-        """A result a row.
+        """Returns one result per row.
 
         Raises:
-            ArgumentError: values are missing, or of another shape or dtype.
+            ArgumentError: a value is missing, or has a wrong shape or dtype.
         """
         arrays = {name: _stacked([row[name] for row in batch], feature) for name, feature in model.inputs.items()}
         columns = columns_of(model(**arrays), len(batch), not_by_row(model))
@@ -73,7 +73,7 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
             yield PredictionResult(row, scores, self._export)
 
     def get_metrics_namespace(self) -> str:
-        """Where Beam counts."""
+        """The namespace of Beam metrics."""
         return "BeamScorer"
 
 

@@ -1,4 +1,4 @@
-"""Scoring on a cluster of Ray: `map_batches` of Ray Data with an actor that holds the export."""
+"""Scoring on a Ray cluster: `map_batches` of Ray Data with actors that load the export."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ except ImportError as error:
 class RayScorer:
     """Scores the batches of a dataset: `dataset.map_batches(RayScorer, fn_constructor_args=[EXPORT], concurrency=2)`.
 
-    Each actor loads the export once. The columns of a row and those that `estimator predict` writes come out. Where the
-    signature returns something under the name of an input, the returned value counts.
+    Each actor loads the export once. The result has the columns of the row and those that `estimator predict` writes.
+    If an output has the name of an input, the output replaces the input.
 
     Args:
-        export: an export, by a path or URL that every node can read.
+        export: the path or URL of an export that every node can read.
         signature: its name.
 
     Raises:
-        ArgumentError: there is no such signature.
+        ArgumentError: the signature does not exist.
         ExportError: the export cannot be read.
     """
 
@@ -43,10 +43,10 @@ class RayScorer:
         self._signature = signature_of(ec.export.load(export), signature)
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The columns of a batch and its scores.
+        """Returns the columns of a batch and its scores.
 
         Raises:
-            ArgumentError: columns are missing, of another shape or dtype, or have the name of a score.
+            ArgumentError: a column is missing, has a wrong shape or dtype, or has the name of a score.
         """
         arrays = {name: column for name, column in batch.items() if name in self._signature.inputs}
         outputs = self._signature(**arrays)
@@ -62,7 +62,7 @@ def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Pa
     Args:
         plan: what every worker is told.
         locations: files that every worker can read.
-        workers: actors that score at a time.
+        workers: the number of actors that score in parallel.
     """
     with _cluster():
         context = ray.data.DataContext.get_current().copy()

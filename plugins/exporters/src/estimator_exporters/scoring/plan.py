@@ -29,7 +29,7 @@ class Plan:
         """The signature, loaded in this process.
 
         Raises:
-            ArgumentError: there is no such signature.
+            ArgumentError: the signature does not exist.
             ExportError: the export cannot be read.
         """
         return signature_of(ec.export.load(self.export), self.signature)

@@ -44,10 +44,10 @@ def serve(
     observing: Observing = NOBODY,
     renew: Sequence[Callable[[], None]] = (),
 ) -> None:
-    """Serves until SIGTERM or SIGINT; then takes no new connections and answers what is under way.
+    """Serves until SIGTERM or SIGINT. Then it accepts no new connections and completes the requests in progress.
 
-    A second signal ends the process at once. It also ends where a model runs longer than `drain_seconds` after the
-    first: with exit code 1, since its requests are lost.
+    A second signal ends the process at once. If a model still runs `drain_seconds` after the first signal, the process
+    ends with exit code 1, because its requests are lost.
 
     Args:
         sources: the models.

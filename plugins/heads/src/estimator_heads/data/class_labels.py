@@ -1,4 +1,4 @@
-"""Labels that are classes, in any form: ids, names, truth values, integers from 1."""
+"""Labels that are classes, in any form: ids, names, booleans, integers from 1."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TRUTH = ("False", "True")
 
 @dataclass(frozen=True, kw_only=True)
 class ClassLabels:
-    """One class out of several.
+    """One of several classes.
 
-    Labels are ids from 0, unless there are names. Names are given, or learned from labels that are texts, truth values
-    or consecutive integers that do not begin with 0. Then a label is the class whose name is its text.
+    Without names, labels are ids from 0. Names are given, or learned from labels that are texts, booleans or
+    consecutive integers that do not begin with 0. With names, a label is the class whose name equals its text.
 
     Attributes:
-        n_classes: how many there are.
-        names: those given, or None.
+        n_classes: the number of classes.
+        names: the given names, or None.
         soft: whether labels may lie between two classes, as probabilities.
 
     Example:

@@ -28,15 +28,15 @@ def _nothing_exported(known: Mapping[str, Any]) -> Sequence[HostTransform]:
 
 
 class HeadContract:
-    """Checks, converts and learns labels by the rules of a head, and features by others; an `ec.inputs.DataContract`.
+    """An `ec.inputs.DataContract` that checks, converts and learns labels by the rules of a head, and features by other
+    rules.
 
-    A model_fn carries it as `data_contract`, calls `declare`, and uses `head`, which knows the classes that were
-    learned.
+    A model_fn has it as its attribute `data_contract`, calls `declare`, and uses `head`, which has the learned classes.
 
     Args:
-        head: its `label_rules` and `weight_rules` apply.
-        features: rules by the name of the feature.
-        exported: returns what an export does to features, from what was learned about them.
+        head: the head whose `label_rules` and `weight_rules` apply.
+        features: rules by feature name.
+        exported: a function from what was learned about the features to their transforms in an export.
 
     Example:
         >>> import estimator_heads as eh
@@ -73,16 +73,16 @@ class HeadContract:
 
     @property
     def head(self) -> Any:
-        """The head, with the names of classes that were learned."""
+        """The head, with the learned class names."""
         learned = {key: self._known[name] for key, name in self._label_names.items() if name in self._known}
         return self._given.with_class_names(learned) if learned else self._given
 
     def known(self, feature: str) -> Any:
-        """What was learned about a feature; None if nothing was."""
+        """What was learned about a feature; None if nothing was learned."""
         return self._known.get(f"features/{feature}")
 
     def declare(self) -> None:
-        """Declares, in a model_fn, the variable that keeps what was learned."""
+        """Declares the variable that stores what was learned. Call it in a model_fn."""
         declare(self._known)
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
@@ -116,7 +116,7 @@ class HeadContract:
 
     @property
     def label_transforms(self) -> tuple[HostTransform, ...]:
-        """The transforms of heads whose rules convert nothing."""
+        """The label transforms, for heads whose rules do not convert labels."""
         heads: Mapping[str, Any] = getattr(self._given, "heads", {"": self._given})
         return tuple(
             transform
@@ -126,10 +126,10 @@ class HeadContract:
         )
 
     def exported_labels(self, memory: Path) -> Sequence[HostTransform]:
-        """What makes ids of the label strings of an export's TRAIN and EVAL signatures.
+        """The transforms that convert label strings to ids in exported TRAIN and EVAL signatures.
 
         Args:
-            memory: the model_dir or the checkpoint whose variables hold what was learned.
+            memory: the model_dir or the checkpoint whose variables contain what was learned.
         """
         self._recall(memory)
         heads: Mapping[str, Any] = getattr(self.head, "heads", {"": self.head})

@@ -32,11 +32,11 @@ class NumberLabels:
     learns: bool = False
 
     def part(self, array: Array) -> Array:
-        """Nothing is learned."""
+        """Returns nothing, because nothing is learned."""
         return array[:0]
 
     def learn(self, parts: Sequence[Array]) -> Any:
-        """Nothing is learned."""
+        """Returns nothing, because nothing is learned."""
         return None
 
     def passes(self, array: Array, known: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`DataRule`: what a model asks of one array of its data."""
+"""`DataRule`: the requirements of a model on one array of its data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Fault:
     Attributes:
         row: of the array, from 0; -1: the array as a whole.
         value: the value itself.
-        problem: what is wrong with it: the end of a sentence that begins with the array.
-        cure: what to do.
+        problem: the fault, as the end of a sentence that begins with the array.
+        cure: the remedy.
     """
 
     row: int
@@ -30,7 +30,7 @@ class Fault:
 
 
 class DataRule(Protocol):
-    """What a model asks of one array: a feature, or labels.
+    """The requirements of a model on one array: a feature, or labels.
 
     `known` is the earlier result of `learn`, in this process or in the one that wrote a checkpoint; None if nothing was
     learned.
@@ -38,23 +38,24 @@ class DataRule(Protocol):
 
     @property
     def learns(self) -> bool:
-        """Whether something has to be learned from the training data."""
+        """Whether something must be learned from the training data."""
         ...
 
     def part(self, array: Array) -> Array:
-        """What `learn` needs of a part of the data."""
+        """Extracts what `learn` needs from a part of the data."""
         ...
 
     def learn(self, parts: Sequence[Array]) -> Any:
-        """What is learned from all parts, as JSON values; None if nothing must be kept.
+        """Learns from all parts. Returns JSON values, or None if nothing must be stored.
 
         Raises:
-            InputError: they cannot be used; the message continues a sentence that begins with the name of the array.
+            InputError: the parts cannot be used. The message continues a sentence that begins with the name of the
+                array.
         """
         ...
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether the model gets the array as it is, seen in a microsecond. False decides nothing."""
+        """Whether the model can use the array unchanged, by a check that takes a microsecond. False means unknown."""
         ...
 
     def fault(self, array: Array, known: Any) -> Fault | None:
@@ -62,12 +63,12 @@ class DataRule(Protocol):
         ...
 
     def convert(self, array: Array, known: Any) -> Array:
-        """What the model gets; the array itself if nothing has to change."""
+        """Returns the array for the model; the same array if nothing must change."""
         ...
 
 
 def shown(value: Any) -> object:
-    """A value as messages show it: bytes as text, numpy's scalars as Python's.
+    """A value for messages: bytes as text, numpy scalars as Python scalars.
 
     Example:
         >>> shown(np.str_("a")), shown(b"a")

@@ -1,4 +1,4 @@
-"""Losses per example, safe for logits of any size; heads weigh and reduce them."""
+"""Losses per example, safe for logits of any size. Heads weight and reduce them."""
 
 from estimator_heads.losses.cross_entropy import sigmoid_cross_entropy as sigmoid_cross_entropy
 from estimator_heads.losses.cross_entropy import softmax_cross_entropy as softmax_cross_entropy

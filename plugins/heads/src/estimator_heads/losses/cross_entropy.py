@@ -19,7 +19,7 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
     """The cross entropy of independent yes-or-no labels.
 
     Args:
-        labels: in [0, 1], soft labels too; the shape of `logits`.
+        labels: numbers in [0, 1], including soft labels, with the shape of `logits`.
         logits: any shape; computed in float32.
         options: smoothing, focal exponent and (negative, positive) class weights.
 
@@ -49,10 +49,10 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
 
 
 def softmax_cross_entropy(labels: Array, logits: Array, options: LossOptions = _PLAIN) -> Array:
-    """The cross entropy of one class out of several.
+    """The cross entropy of one of several classes.
 
     Args:
-        labels: integer class ids [D0, ..., DN]; an id outside [0, classes) is clipped.
+        labels: integer class ids [D0, ..., DN]. An id outside [0, classes) is clipped.
         logits: [D0, ..., DN, classes]; computed in float32.
         options: smoothing, focal exponent and class weights.
 

@@ -10,15 +10,15 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True, kw_only=True)
 class LossOptions:
-    """What changes the cross entropy of a classification head.
+    """Options of the cross entropy of a classification head.
 
     The loss of an example is `sum over classes of target * class_weight * (1 - probability)**focal_gamma *
-    -log(probability)`; with the defaults it is the plain cross entropy.
+    -log(probability)`; with the defaults, it is the plain cross entropy.
 
     Args:
         label_smoothing: s in [0, 1): targets become `target * (1 - s) + s / classes` (two classes for a sigmoid).
-        focal_gamma: at least 0; examples the model is sure of count less.
-        class_weights: one weight of at least 0 a class: (negative, positive) for binary and multi-label heads. None:
+        focal_gamma: at least 0. Above 0, examples with confident predictions count less.
+        class_weights: one weight of at least 0 per class: (negative, positive) for binary and multi-label heads. None:
             all 1.
 
     Raises:
@@ -48,10 +48,10 @@ class LossOptions:
             object.__setattr__(self, "class_weights", weights)
 
     def check_classes(self, n_classes: int) -> None:
-        """Refuses class weights of another number.
+        """Refuses a wrong number of class weights.
 
         Raises:
-            ArgumentError: there is not one weight a class.
+            ArgumentError: there is not one weight per class.
         """
         if self.class_weights is not None and len(self.class_weights) != n_classes:
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Losses over lists: each row of scores is one list to be put in order."""
+"""Losses over lists. Each row of scores is one list to rank."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def pairwise_logistic(labels: Array, scores: Array, valid: Array) -> Array:
-    """The mean of `log(1 + exp(lower - higher))` over the pairs of a list whose labels differ (RankNet).
+    """The mean of `log(1 + exp(lower - higher))` over the pairs of a list with different labels (RankNet).
 
     Args:
         labels: relevance [..., list]; higher is better.
         scores: [..., list]; computed in float32.
-        valid: bool [..., list]: which places of the list hold an item.
+        valid: bool [..., list]: marks the places of the list that have an item.
 
     Returns:
         float32 [...]; 0 for a list without such a pair.
@@ -45,7 +45,7 @@ def listwise_softmax(labels: Array, scores: Array, valid: Array) -> Array:
     Args:
         labels: relevance of at least 0 [..., list].
         scores: [..., list]; computed in float32.
-        valid: bool [..., list]: which places of the list hold an item.
+        valid: bool [..., list]: marks the places of the list that have an item.
 
     Returns:
         float32 [...]; 0 for a list without a relevant item.

@@ -1,4 +1,4 @@
-"""The in-batch softmax: every other row's candidate is a negative."""
+"""The in-batch softmax, in which the candidates of all other rows are negatives."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def in_batch_scores(
     sampling_probability: Array | None = None,
     valid: Array | None = None,
 ) -> Array:
-    """Scores of each query against the candidates of the whole batch; row i belongs to candidate i.
+    """The scores of each query for the candidates of the whole batch. Row i belongs to candidate i.
 
     Args:
         queries: [batch, n].
         candidates: [batch, n].
-        temperature: scores are divided by it.
-        candidate_ids: integer [batch]; another row with the same candidate is not a negative.
-        sampling_probability: [batch]: how likely each candidate is in a batch; its logarithm is subtracted from its
-            scores.
+        temperature: the divisor of the scores.
+        candidate_ids: integer [batch]. Another row with the same candidate is not a negative.
+        sampling_probability: [batch]: the probability of each candidate to be in a batch. Its logarithm is subtracted
+            from the scores.
         valid: bool [batch]: False for padding, which is never a negative.
 
     Returns:
-        float32 [batch, batch]; about -3.4e38 where the candidate must not count.
+        float32 [batch, batch]; about -3.4e38 for candidates that must not count.
 
     Source: Yi et al., "Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations", 2019.
     """

@@ -1,4 +1,4 @@
-"""Streaming metrics, one module a family; each merges with others of its kind in any order."""
+"""Streaming metrics, one module per family. Each merges with metrics of the same kind in any order."""
 
 from estimator_core.metrics import accuracy as accuracy
 from estimator_core.metrics import mean as mean

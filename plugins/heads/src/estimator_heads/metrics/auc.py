@@ -21,7 +21,7 @@ Curve = Literal["ROC", "PR"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Auc(ScoreHistogram):
-    """An area under a curve; `auc` builds it."""
+    """An area under a curve. `auc` creates it."""
 
     curve: Curve = field(metadata={"static": True})
 
@@ -44,18 +44,18 @@ def auc(
 ) -> Auc:
     """The area under a curve, approximated with equally spaced thresholds as in tf.estimator.
 
-    Scores that share a bucket of width 1 / 199 count as ties, so models with scores close together look worse than they
-    are; `exact_auc` has no buckets.
+    Scores in the same bucket of width 1 / 199 count as ties, so the area is too low for models whose scores are close
+    together. `exact_auc` has no buckets.
 
     Args:
-        labels: [batch, ...]; anything but 0 is positive.
-        predictions: scores in [0, 1] of the same shape. One that is NaN or outside makes the value NaN.
+        labels: [batch, ...]. Anything except 0 is positive.
+        predictions: scores in [0, 1] of the same shape. A score that is NaN or out of range makes the value NaN.
         weights: a scalar, [batch], [batch, 1] or the full shape.
         curve: "ROC", or "PR" with the interpolation of Davis and Goadrich.
         thresholds: number of thresholds, at least 2.
 
     Raises:
-        ArgumentError: an unknown curve, too few thresholds, or shapes that do not match.
+        ArgumentError: the curve is unknown, there are too few thresholds, or shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -75,7 +75,7 @@ def auc(
 
 
 def _interpolated_pr_area(counts: ThresholdCounts) -> float:
-    """Between two thresholds precision follows from a linear change of the counts, not a straight line."""
+    """Between two thresholds the counts change linearly, and precision follows from the counts."""
     hits, called = counts.true_positives, counts.true_positives + counts.false_positives
     slope = divide(hits[:-1] - hits[1:], np.maximum(called[:-1] - called[1:], 0.0))
     intercept = hits[1:] - slope * called[1:]

@@ -1,4 +1,4 @@
-"""The accuracy of always calling the more frequent of two classes."""
+"""The accuracy of always predicting the more frequent of two classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AccuracyBaseline(Mean):
     """The larger of a mean and its complement."""
 
     def compute(self) -> float:
-        """max(mean, 1 - mean); 0.0 without any weight."""
+        """max(mean, 1 - mean); 0.0 if the total weight is 0."""
         share = super().compute()
         return max(share, 1.0 - share) if self._has_weight() else 0.0
 

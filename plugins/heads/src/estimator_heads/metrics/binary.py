@@ -25,7 +25,7 @@ class BinaryScore(BucketMetric):
     beta: float = field(default=1.0, metadata={"static": True})
 
     def compute(self) -> float:
-        """The ratio; 0.0 where it is 0 / 0."""
+        """The ratio; 0.0 if it is 0 / 0."""
         true_negatives, false_positives, false_negatives, true_positives = self.counts()
         if self.statistic == "specificity":
             return float(divide(true_negatives, true_negatives + false_positives))
@@ -41,14 +41,14 @@ class BinaryScore(BucketMetric):
 def precision(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The share of true positives among what was called positive.
+    """The fraction of positive predictions that are true positives.
 
     Args:
-        labels: [batch, ...]; anything but 0 is positive.
-        predictions: scores, ids or booleans of the same shape; above `threshold` is positive. A NaN makes the value
-            NaN.
+        labels: [batch, ...]. Anything except 0 is positive.
+        predictions: scores, ids or booleans of the same shape. Values above `threshold` are positive. A NaN makes the
+            value NaN.
         weights: a scalar, [batch], [batch, 1] or the full shape.
-        threshold: where positive begins.
+        threshold: the threshold of positive predictions.
 
     Raises:
         ArgumentError: shapes do not match.
@@ -64,7 +64,7 @@ def precision(
 def recall(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The share of true positives among the positive (sensitivity). Arguments as `precision`.
+    """The fraction of positive labels that are true positives (sensitivity). The arguments are those of `precision`.
 
     Example:
         >>> import numpy as np
@@ -77,7 +77,7 @@ def recall(
 def specificity(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The share of true negatives among the negative. Arguments as `precision`."""
+    """The fraction of negative labels that are true negatives. The arguments are those of `precision`."""
     return _score(labels, predictions, weights, threshold, "specificity")
 
 
@@ -89,7 +89,8 @@ def binary_f_beta(
     beta: float = 1.0,
     threshold: float = 0.5,
 ) -> BinaryScore:
-    """The harmonic mean of precision and recall, recall counting `beta` times. Arguments as `precision`.
+    """The harmonic mean of precision and recall, in which recall counts `beta` times. The arguments are those of
+    `precision`.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Metrics that are counts of examples in buckets: confusion counts, histograms of scores, confusion matrices."""
+"""Metrics that count examples in buckets: confusion counts, histograms of scores, confusion matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class BucketMetric(TotalsMetric):
-    """Base of metrics with one total a bucket, and one for what fits none: a NaN score, a class id out of range.
+    """Base class of metrics with one total per bucket, and one total for values outside all buckets, such as a NaN
+    score or a class id out of range.
 
     Args:
         buckets: a total [2, buckets + 1].
@@ -28,13 +29,13 @@ class BucketMetric(TotalsMetric):
     buckets: Array
 
     def counts(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The weight in each bucket; all NaN if anything with a weight fitted none."""
+        """The weight in each bucket; all NaN if a value with a weight is outside all buckets."""
         values = total_value(self.buckets)
         return values[:-1] if values[-1] == 0 else np.full(len(values) - 1, np.nan)
 
 
 class Examples(NamedTuple):
-    """Labels, predictions and weights in one row each; the weights are bool where they are counts."""
+    """Labels, predictions and weights, flattened. The weights are bool if they are counts."""
 
     labels: Array
     predictions: Array
@@ -42,7 +43,7 @@ class Examples(NamedTuple):
 
 
 def flat_examples(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None, *, metric: str) -> Examples:
-    """Checks and flattens what a metric of single numbers gets; padding becomes weight 0."""
+    """Checks and flattens the arguments of a metric of single numbers. Padding gets the weight 0."""
     expected, predicted = same_shape(labels, predictions, metric=metric)
     each, _ = weigh(expected.shape, weights, metric=metric)
     return Examples(expected.ravel(), predicted.ravel(), each.ravel())
@@ -54,13 +55,13 @@ def fill_buckets(index: Array, usable: Array, size: int, weights: Array) -> Arra
 
 
 def divide(numerator: Any, denominator: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Numerator / denominator in float64, 0 where the denominator is 0."""
+    """Numerator / denominator in float64; 0 if the denominator is 0."""
     top, bottom = np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)
 
 
 def flat_rows(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None, *, metric: str) -> Examples:
-    """As `flat_examples`, with the batch kept as the leading axis: what `on_host` takes."""
+    """Like `flat_examples`, but the batch remains the leading axis, as `on_host` requires."""
     expected, predicted = same_shape(labels, predictions, metric=metric)
     each, _ = weigh(expected.shape, weights, metric=metric)
     rows = (expected.shape[0], -1) if expected.ndim else (1, 1)

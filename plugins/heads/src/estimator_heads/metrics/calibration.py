@@ -1,4 +1,4 @@
-"""How far stated probabilities are from observed frequencies."""
+"""The difference between predicted probabilities and observed frequencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class CalibrationError(TotalsMetric):
-    """Sums in each bin, and in one more for what fits none: of weights, of probabilities, of outcomes.
+    """Sums of weights, probabilities and outcomes in each bin, and in one more bin for values outside all bins.
 
     Args:
         weight: total [2, bins + 1].
@@ -34,12 +34,12 @@ class CalibrationError(TotalsMetric):
     outcome: Array
 
     def compute(self) -> float:
-        """The mean over examples of the gap of their bin; 0.0 without any weight."""
+        """The mean over examples of the gap of their bin; 0.0 if the total weight is 0."""
         weight, probability, outcome = self.bins()
         return float(divide(np.sum(np.abs(probability - outcome)), np.sum(weight)))
 
     def bins(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The three sums in each bin, float64 [bins]; NaN if a probability fitted no bin."""
+        """The three sums in each bin, float64 [bins]; NaN if a probability is outside all bins."""
         sums = [total_value(column) for column in (self.weight, self.probability, self.outcome)]
         unusable = sums[0][-1] != 0
         weight, probability, outcome = (np.full(len(s) - 1, np.nan) if unusable else s[:-1] for s in sums)
@@ -51,16 +51,16 @@ def calibration_error(
 ) -> CalibrationError:
     """The expected calibration error.
 
-    For several classes give `labels = class_id == label` and `probabilities = ` the probability of the predicted class.
+    For several classes, pass `class_id == label` as labels and the probability of the predicted class as probabilities.
 
     Args:
         labels: 0 or 1 (or bool) [batch, ...].
-        probabilities: in [0, 1], of the same shape. One that is NaN or outside makes the value NaN.
+        probabilities: in [0, 1], of the same shape. A score that is NaN or out of range makes the value NaN.
         weights: a scalar, [batch], [batch, 1] or the full shape.
         bins: number of equal bins over (0, 1].
 
     Raises:
-        ArgumentError: no bins, or shapes that do not match.
+        ArgumentError: there are no bins, or shapes do not match.
 
     Example:
         >>> import numpy as np

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class Pearson(TotalsMetric):
-    """The correlation of two numbers, from their weighted first and second moments, exact at any offset."""
+    """The correlation of two numbers, from their weighted first and second moments. It is exact at any offset."""
 
     weight: Array
     x: Array
@@ -31,7 +31,7 @@ class Pearson(TotalsMetric):
     xy: Array
 
     def compute(self) -> float:
-        """The coefficient in [-1, 1]; NaN if one of the two does not vary."""
+        """The coefficient in [-1, 1]; NaN if one of the two is constant."""
         found = [moment(each) for each in (self.weight, self.x, self.y, self.xx, self.yy, self.xy)]
         moments = [each for each in found if each is not None]
         if len(moments) < len(found) or moments[0] == 0:
@@ -95,7 +95,7 @@ def cosine_similarity(labels: ArrayLike, predictions: ArrayLike, weights: ArrayL
         raise ArgumentError(
             f"cosine_similarity: it takes two arrays of vectors of one shape [batch, ..., n]; got {a.shape}, {b.shape}."
         )
-    # Scaled first, so that the squares of long or short vectors neither overflow nor vanish.
+    # Scaled first, so that the squares of long vectors do not overflow and those of short ones do not vanish.
     a, b = _scaled(a), _scaled(b)
     norms = jnp.linalg.norm(a, axis=-1) * jnp.linalg.norm(b, axis=-1)
     return mean(jnp.sum(a * b, axis=-1) / jnp.where(norms == 0, 1.0, norms), weights)

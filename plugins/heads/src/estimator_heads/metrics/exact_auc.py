@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 def exact_auc(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, curve: Curve = "ROC"
 ) -> HostMetric:
-    """The area under a curve with every distinct score a threshold.
+    """The area under a curve that uses every distinct score as a threshold.
 
     Args:
-        labels: [batch, ...]; anything but 0 is positive.
+        labels: [batch, ...]. Anything except 0 is positive.
         predictions: scores of the same shape, of any range. A NaN with a weight makes the value NaN.
         weights: a scalar, [batch], [batch, 1] or the full shape.
-        curve: "ROC": the share of pairs in the right order, ties counting half; "PR": average precision.
+        curve: "ROC" is the fraction of pairs in the right order, with ties counting half. "PR" is the average
+            precision.
 
     Returns:
-        A metric of whole arrays: it keeps all scores until the end. 0.0 for the ROC of a single class, as `auc`.
+        A metric of whole arrays, which keeps all scores until the end. Like `auc`, it is 0.0 for the ROC of a single
+        class.
 
     Raises:
-        ArgumentError: an unknown curve, or shapes that do not match.
+        ArgumentError: the curve is unknown, or shapes do not match.
 
     Example:
         >>> import numpy as np

@@ -22,22 +22,22 @@ class Perplexity(Mean):
     """The exponential of a mean."""
 
     def compute(self) -> float:
-        """exp(mean); infinite where that exceeds float64."""
+        """exp(mean); infinite if it exceeds float64."""
         average = super().compute()
         return math.exp(average) if average < 709.0 or math.isnan(average) else math.inf
 
 
 def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean negative logarithm of the probability of what happened.
+    """The mean negative logarithm of the probability of the label.
 
-    Probabilities are clipped to [eps, 1 - eps] with the eps of float32; one outside [0, 1] makes the value NaN. From
-    logits, average a loss of `estimator_heads.losses` instead.
+    Probabilities are clipped to [eps, 1 - eps] with the eps of float32. A probability outside [0, 1] makes the value
+    NaN. For logits, average a loss of `estimator_heads.losses` instead.
 
     Args:
-        labels: class ids [batch, ...] or [batch, ..., 1]; or 0 and 1 (soft labels too) of the shape of the
-            probabilities. A label out of range makes the value NaN.
+        labels: class ids [batch, ...] or [batch, ..., 1]. Or numbers in [0, 1] with the shape of the probabilities. A
+            label out of range makes the value NaN.
         probabilities: [batch, ..., classes] for class ids; the probability of 1 otherwise.
-        weights: a scalar, [batch], [batch, 1] or one an example.
+        weights: a scalar, [batch], [batch, 1] or one weight per example.
 
     Raises:
         ArgumentError: shapes do not match.
@@ -70,7 +70,7 @@ def perplexity(losses: ArrayLike, weights: ArrayLike | None = None) -> Perplexit
     """The exponential of the mean loss.
 
     Args:
-        losses: negative log likelihoods in nats, [batch, ...]: one a token, say.
+        losses: negative log likelihoods in nats, [batch, ...], for example one per token.
         weights: a scalar, [batch], [batch, 1] or the full shape; 0 for tokens that are padding.
 
     Example:

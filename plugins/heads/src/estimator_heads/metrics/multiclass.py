@@ -22,7 +22,7 @@ ClassStatistic = Literal["precision", "recall", "f_beta"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class ConfusionMatrix(BucketMetric):
-    """The weight of each pair of (label, prediction); `confusion_matrix` builds it."""
+    """The weight of each pair of (label, prediction). `confusion_matrix` creates it."""
 
     n_classes: int = field(metadata={"static": True})
 
@@ -34,7 +34,7 @@ class ConfusionMatrix(BucketMetric):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class ClassScore(BucketMetric):
-    """A score of each class from the confusion matrix, averaged as told."""
+    """A score of each class from the confusion matrix, averaged by `average`."""
 
     n_classes: int = field(metadata={"static": True})
     statistic: ClassStatistic = field(metadata={"static": True})
@@ -43,7 +43,7 @@ class ClassScore(BucketMetric):
     indices: tuple[int, ...] = field(metadata={"static": True})
 
     def compute(self) -> float | np.ndarray[Any, np.dtype[np.float64]]:
-        """The average, a float; or one value a class. 0 where a ratio is 0 / 0."""
+        """The average, a float; or one value per class. A ratio of 0 / 0 counts as 0."""
         matrix = self.counts().reshape(self.n_classes, self.n_classes)
         chosen = list(self.indices)
         hits = np.diagonal(matrix)[chosen]
@@ -69,7 +69,7 @@ class ClassScore(BucketMetric):
 def confusion_matrix(
     labels: ArrayLike, predictions: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> ConfusionMatrix:
-    """How often each class was taken for each.
+    """How often each class was predicted for each label.
 
     Args:
         labels: integer class ids [batch, ...]. An id outside [0, n_classes) makes every entry NaN.
@@ -103,12 +103,12 @@ def class_precision(
         predictions: integer class ids of the same shape.
         n_classes: number of classes.
         weights: a scalar, [batch], [batch, 1] or the full shape.
-        average: "micro" (of all counts together), "macro" (plain mean over classes), "weighted" (by how often a class
-            occurs) or "none".
+        average: "micro" (over all counts), "macro" (plain mean over classes), "weighted" (by the frequency of a class)
+            or "none".
         indices: the classes to average or list; None: all.
 
     Raises:
-        ArgumentError: an unknown average, or an index outside the classes.
+        ArgumentError: the average is unknown, or an index is not a class.
 
     Example:
         >>> import numpy as np
@@ -127,7 +127,7 @@ def class_recall(
     average: Average = "macro",
     indices: Sequence[int] | None = None,
 ) -> ClassScore:
-    """Recall of class ids. Arguments as `class_precision`."""
+    """Recall of class ids. The arguments are those of `class_precision`."""
     return _class_score(labels, predictions, n_classes, weights, "recall", 1.0, average, indices)
 
 
@@ -141,7 +141,7 @@ def f_beta(
     average: Average = "macro",
     indices: Sequence[int] | None = None,
 ) -> ClassScore:
-    """F-beta of class ids, recall counting `beta` times. The other arguments as `class_precision`.
+    """F-beta of class ids, in which recall counts `beta` times. The other arguments are those of `class_precision`.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""The best of one rate while another is at least so much."""
+"""The best value of one rate at a lower bound of another rate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Choice = Literal["best", "nearest"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class OperatingPoint(ScoreHistogram):
-    """The largest `wanted` where `bounded` is at least `at_least`; or `wanted` where `bounded` is nearest to it."""
+    """The largest `wanted` rate for which `bounded` is at least `at_least`, or the one for which `bounded` is nearest
+    to it.
+    """
 
     wanted: Rate = field(metadata={"static": True})
     bounded: Rate = field(metadata={"static": True})
@@ -29,7 +31,7 @@ class OperatingPoint(ScoreHistogram):
     choose: Choice = field(default="best", metadata={"static": True})
 
     def compute(self) -> float:
-        """The rate; 0.0 if no threshold meets the bound (but for "nearest"), NaN if a score is unusable."""
+        """The rate; 0.0 if no threshold meets the bound (except with "nearest"), NaN if a score is unusable."""
         counts = self.at_thresholds()
         wanted, bounded = getattr(counts, self.wanted), getattr(counts, self.bounded)
         if np.isnan(wanted).any():
@@ -53,8 +55,8 @@ def precision_at_recall(
     """The best precision with a recall of at least `recall`.
 
     Args:
-        labels: [batch, ...]; anything but 0 is positive.
-        predictions: scores in [0, 1] of the same shape. One that is NaN or outside makes the value NaN.
+        labels: [batch, ...]. Anything except 0 is positive.
+        predictions: scores in [0, 1] of the same shape. A score that is NaN or out of range makes the value NaN.
         recall: the bound, in [0, 1].
         weights: a scalar, [batch], [batch, 1] or the full shape.
         thresholds: number of equally spaced thresholds.
@@ -82,7 +84,7 @@ def recall_at_precision(
 ) -> OperatingPoint:
     """The best recall with a precision of at least `precision`.
 
-    Arguments as `precision_at_recall`.
+    The arguments are those of `precision_at_recall`.
     """
     return _point(labels, predictions, weights, thresholds, "recall", "precision", precision)
 
@@ -98,10 +100,10 @@ def sensitivity_at_specificity(
 ) -> OperatingPoint:
     """The best recall with a specificity of at least `specificity`.
 
-    Arguments as `precision_at_recall`.
+    The arguments are those of `precision_at_recall`.
 
-    With choose="nearest" it is `tf.compat.v1.metrics.sensitivity_at_specificity`: the rate where the specificity is
-    nearest to the one asked for, which it may miss; Keras has the best.
+    With choose="nearest" it is `tf.compat.v1.metrics.sensitivity_at_specificity`: the rate at the specificity nearest
+    to the requested one, which may be lower. Keras uses the best rate.
     """
     return _point(labels, predictions, weights, thresholds, "recall", "specificity", specificity, choose)
 
@@ -117,10 +119,10 @@ def specificity_at_sensitivity(
 ) -> OperatingPoint:
     """The best specificity with a recall of at least `sensitivity`.
 
-    Arguments as `precision_at_recall`.
+    The arguments are those of `precision_at_recall`.
 
-    With choose="nearest" it is `tf.compat.v1.metrics.specificity_at_sensitivity`: the rate where the sensitivity is
-    nearest to the one asked for, which it may miss; Keras has the best.
+    With choose="nearest" it is `tf.compat.v1.metrics.specificity_at_sensitivity`: the rate at the sensitivity nearest
+    to the requested one, which may be lower. Keras uses the best rate.
     """
     return _point(labels, predictions, weights, thresholds, "specificity", "recall", sensitivity, choose)
 

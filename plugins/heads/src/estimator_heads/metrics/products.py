@@ -1,7 +1,8 @@
 """Totals of products that keep the rounding errors of the products.
 
-Variances come from differences of large sums. With products rounded to float32 nothing would be left of them where the
-mean is a thousand times the deviation. With sums of 44 bits nothing would be left where it is a million times.
+Variances come from differences of large sums. With products rounded to float32, nothing would remain of a variance if
+the mean is a thousand times the deviation. With sums of 44 bits, nothing would remain if it is a million times the
+deviation.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ def product_total(*factors: Array) -> Array:
 
 
 def moment_parts(weights: Array, *factors: Array) -> Array:
-    """The totals of the parts that a product of weights and one or two factors consists of, each kept exactly.
+    """The exact totals of the parts of a product of weights and one or two factors.
 
-    Numbers are cut into halves of 12 bits, whose products float32 holds. The parts add up to the sum of the products
-    without any rounding, up to 2**24 examples whose weights are within a factor of 2**20.
+    Numbers are split into halves of 12 bits, whose products float32 represents exactly. The parts add up to the sum of
+    the products without any rounding, up to 2**24 examples whose weights are within a factor of 2**20.
 
     Args:
         weights: float32 of any shape.
@@ -71,7 +72,7 @@ def moment_parts(weights: Array, *factors: Array) -> Array:
 
 
 def moment(parts: ArrayLike) -> Fraction | None:
-    """The exact sum of what `moment_parts` returned; None where it is not finite."""
+    """The exact sum of the result of `moment_parts`; None if it is not finite."""
     values = np.asarray(parts).reshape(-1).tolist()
     return sum(map(Fraction, values), Fraction()) if all(map(math.isfinite, values)) else None
 

@@ -26,15 +26,15 @@ def ndcg(
 ) -> Mean:
     """The mean over lists of the normalised discounted cumulative gain.
 
-    Of items with equal scores the earlier one counts as better. Lists without a relevant item are left out.
+    Of items with equal scores, the earlier one ranks higher. Lists without a relevant item are skipped.
 
     Args:
         labels: relevance of at least 0 [batch, ..., list].
         scores: the same shape. A NaN at a valid place makes the value NaN.
-        weights: a scalar, or one a list.
-        k: only the first k places count; None: all.
-        valid: bool, the same shape: which places hold an item; None: all.
-        exponential_gain: the gain of an item is `2**label - 1`, else `label`.
+        weights: a scalar, or one weight per list.
+        k: the number of first places that count. None: all.
+        valid: bool, the same shape: marks the places that have an item. None: all.
+        exponential_gain: whether the gain of an item is `2**label - 1` instead of `label`.
 
     Raises:
         ArgumentError: k is not positive, or shapes do not match.
@@ -66,14 +66,14 @@ def mean_reciprocal_rank(
     k: int | None = None,
     valid: ArrayLike | None = None,
 ) -> Mean:
-    """The mean over lists of 1 / the place of the first relevant item, 0 if it is not among the first k.
+    """The mean over lists of 1 / the rank of the first relevant item; 0 if it is not among the first k.
 
     Args:
-        labels: [batch, ..., list]; anything above 0 is relevant. Lists without a relevant item are left out.
-        scores: the same shape. A NaN at a valid place makes the value NaN. Ties as in `ndcg`.
-        weights: a scalar, or one a list.
-        k: only the first k places count; None: all.
-        valid: bool, the same shape: which places hold an item; None: all.
+        labels: [batch, ..., list]. Anything above 0 is relevant. Lists without a relevant item are skipped.
+        scores: the same shape. A NaN at a valid place makes the value NaN. Ties are ranked as in `ndcg`.
+        weights: a scalar, or one weight per list.
+        k: the number of first places that count. None: all.
+        valid: bool, the same shape: marks the places that have an item. None: all.
 
     Raises:
         ArgumentError: k is not positive, or shapes do not match.

@@ -24,7 +24,7 @@ SpanStatistic = Literal["precision", "recall", "f1"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class SpanScore(TotalsMetric):
-    """Counts of spans: right, predicted, actual.
+    """Counts of spans: correct, predicted and actual.
 
     Args:
         spans: a count [2, 3].
@@ -34,7 +34,7 @@ class SpanScore(TotalsMetric):
     statistic: SpanStatistic = field(metadata={"static": True})
 
     def compute(self) -> float:
-        """The ratio; 0.0 where it is 0 / 0."""
+        """The ratio; 0.0 if it is 0 / 0."""
         right, predicted, actual = total_value(self.spans)
         if self.statistic == "precision":
             return float(divide(right, predicted))
@@ -51,17 +51,17 @@ def span_f1(
     valid: ArrayLike | None = None,
     statistic: SpanStatistic = "f1",
 ) -> SpanScore:
-    """The F1 of whole spans: one counts only with the right beginning, end and type.
+    """The F1 of whole spans. A span is correct only if its beginning, end and type are correct.
 
     Args:
         labels: integer label ids [batch, time].
         predictions: integer label ids of the same shape.
         names: the name of each id in the BIO scheme: "O", "B-<type>", "I-<type>".
-        valid: bool [batch, time]: which steps count; None: all. Steps that do not count are cut out.
+        valid: bool [batch, time]: marks the steps that count. None: all. Other steps are removed.
         statistic: "precision", "recall" or "f1", over the spans of all types together.
 
     Raises:
-        ArgumentError: a name is outside the scheme, or shapes do not match.
+        ArgumentError: a name does not follow the scheme, or shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -69,7 +69,7 @@ def span_f1(
         >>> span_f1(np.array([[1, 2, 0, 1]]), np.array([[1, 2, 0, 0]]), names).compute()
         0.6666666666666666
 
-    Source: `conlleval` of CoNLL-2000: an I- tag that continues no span of its type begins one.
+    Source: `conlleval` of CoNLL-2000: an I- tag that does not continue a span of its type begins a new one.
     """
     scheme = _scheme(names)
     expected, predicted = jnp.asarray(labels), jnp.asarray(predictions)

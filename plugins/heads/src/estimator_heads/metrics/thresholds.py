@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ThresholdCounts(NamedTuple):
-    """Confusion counts at each threshold, float64 [thresholds]; the thresholds rise."""
+    """Confusion counts at each threshold, float64 [thresholds], by ascending threshold."""
 
     true_positives: FloatArray
     false_positives: FloatArray
@@ -28,7 +28,7 @@ class ThresholdCounts(NamedTuple):
 
     @property
     def precision(self) -> FloatArray:
-        """0 where nothing is called positive."""
+        """The precision; 0 without positive predictions."""
         return divide(self.true_positives, self.true_positives + self.false_positives)
 
     @property
@@ -38,7 +38,7 @@ class ThresholdCounts(NamedTuple):
 
     @property
     def false_positive_rate(self) -> FloatArray:
-        """0 without negatives."""
+        """The false positive rate; 0 without negatives."""
         return divide(self.false_positives, self.false_positives + self.true_negatives)
 
     @property
@@ -52,8 +52,8 @@ class ThresholdCounts(NamedTuple):
 class ScoreHistogram(BucketMetric):
     """The weight of negatives and positives in each of `thresholds - 1` equal buckets of scores.
 
-    Bucket k holds the scores in (k, k + 1] / (thresholds - 1), the first one 0 as well, so "score above threshold i" is
-    "bucket at least i".
+    Bucket k contains the scores in (k, k + 1] / (thresholds - 1), and the first bucket also 0. So "score above
+    threshold i" is "bucket at least i".
     """
 
     thresholds: int = field(metadata={"static": True})
@@ -80,10 +80,10 @@ class ScoreHistogram(BucketMetric):
 def score_buckets(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None, thresholds: int, *, metric: str
 ) -> Any:
-    """The totals of a `ScoreHistogram`. A score that is NaN or outside [0, 1] fits no bucket.
+    """The totals of a `ScoreHistogram`. A score that is NaN or outside [0, 1] is outside all buckets.
 
     Raises:
-        ArgumentError: fewer than two thresholds, or shapes that do not match.
+        ArgumentError: there are fewer than two thresholds, or shapes do not match.
     """
     if thresholds < 2:
         raise ArgumentError(f"{metric}: it takes at least 2 thresholds. Given: {thresholds}.")

@@ -1,4 +1,4 @@
-"""Whether the right classes are among the k with the highest scores."""
+"""Metrics of whether the right classes are among the k classes with the highest scores."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
-    """The share of examples whose class is among the k best.
+    """The fraction of examples whose class is among the k best.
 
-    Of classes with equal scores the one with the lower id counts as better.
+    Of classes with equal scores, the one with the lower id ranks higher.
 
     Args:
-        labels: integer class ids [batch, ...]. An id outside the classes makes the value NaN, as does a NaN score.
+        labels: integer class ids [batch, ...]. An id out of range or a NaN score makes the value NaN.
         scores: [batch, ..., classes].
         k: at least 1.
-        weights: a scalar, or one an example.
+        weights: a scalar, or one weight per example.
 
     Raises:
         ArgumentError: k is not positive, or shapes do not match.
@@ -50,16 +50,16 @@ def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayL
 
 
 def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
-    """The mean over examples of the share of their relevant classes that is among the k best.
+    """The mean over examples of the fraction of their relevant classes that are among the k best.
 
-    Examples without a relevant class are left out. Ties as in `top_k_accuracy`.
+    Examples without a relevant class are skipped. Ties are ranked as in `top_k_accuracy`.
 
     Args:
-        labels: multi-hot [batch, ..., classes], where anything but 0 is relevant; or class ids [batch, ...] or
-            [batch, ..., n], integers of another shape than the scores: an id outside the classes counts as not found.
+        labels: multi-hot [batch, ..., classes], where anything except 0 is relevant. Or integer class ids [batch, ...]
+            or [batch, ..., n], of another shape than the scores. An id out of range counts as not found.
         scores: [batch, ..., classes]. A NaN makes the value NaN.
         k: at least 1.
-        weights: a scalar, or one an example.
+        weights: a scalar, or one weight per example.
 
     Raises:
         ArgumentError: k is not positive, or shapes do not match.
@@ -91,13 +91,13 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
 
 
 def ranks(scores: Array) -> Array:
-    """The place of each score in its row, 0 for the highest; the earlier of two equal scores comes first."""
+    """The rank of each score in its row, 0 for the highest. Of two equal scores, the earlier one ranks higher."""
     order = jnp.argsort(-scores, axis=-1, stable=True)
     return jnp.argsort(order, axis=-1, stable=True)
 
 
 def broadcast_weights(weights: ArrayLike | None, like: Array) -> Array:
-    """Weights of one an example (or None) as float32 of the shape of `like`."""
+    """Weights per example (or None) as float32 of the shape of `like`."""
     array = jnp.ones((), jnp.float32) if weights is None else jnp.asarray(weights, jnp.float32)
     if array.ndim == like.ndim + 1 and array.shape[-1] == 1:
         array = array[..., 0]

@@ -1,4 +1,4 @@
-"""The data of the plots of a head: metrics that accumulate on the device like all others."""
+"""The data of the plots of a head, which are metrics that accumulate on the device like all others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Collected:
-    """Where the metrics of an evaluation meet the hook that draws them: computed at its end, drawn right after.
+    """Passes the metrics of an evaluation to the hook that draws them. They are computed at its end and drawn right
+    after.
 
     Args:
         head: name of the head, or None.
@@ -34,20 +35,22 @@ class Collected:
 
 @cache
 def collected(head: str | None, names: tuple[str, ...]) -> Collected:
-    """The one `Collected` of a head: model_fn may build the head again in every trace, and must find the same one."""
+    """The single `Collected` of a head. model_fn may create the head again in every trace, and must find the same
+    object.
+    """
     return Collected(head, names)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class PlottedMetrics(TotalsMetric):
-    """The calibration error, and the other data that the plots need."""
+    """The calibration error, and other data for the plots."""
 
     parts: dict[str, Metric]
     collected: Collected = field(metadata={"static": True})
 
     def compute(self) -> float:
-        """The calibration error; hands all parts to the hook."""
+        """Returns the calibration error, and passes all parts to the hook."""
         self.collected.parts = self.parts
         return float(self.parts["calibration"].compute())
 

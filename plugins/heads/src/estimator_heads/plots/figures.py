@@ -21,7 +21,7 @@ _MOST_NUMBERS = 20  # classes up to which the cells of a confusion matrix carry 
 
 
 def confusion_matrix_figure(matrix: NDArray[np.float64], names: Sequence[str]) -> Pixels:
-    """A confusion matrix, coloured by the share of each label.
+    """A confusion matrix, coloured by the fraction of each label.
 
     Args:
         matrix: [classes, classes]: rows are labels, columns predictions.
@@ -75,7 +75,9 @@ def precision_recall_figure(recall: NDArray[np.float64], precision: NDArray[np.f
 def calibration_figure(
     weight: NDArray[np.float64], probability: NDArray[np.float64], outcome: NDArray[np.float64], error: float
 ) -> Pixels:
-    """Observed against stated frequency in each bin, from the sums of `CalibrationError.bins`; and the error."""
+    """Observed frequency against predicted probability in each bin, from the sums of `CalibrationError.bins`, and the
+    error.
+    """
 
     def draw(axes: Any) -> None:
         used = weight > 0
@@ -91,7 +93,7 @@ def require_matplotlib() -> None:
     """Refuses to plot without matplotlib.
 
     Raises:
-        PluginError: it is not installed.
+        PluginError: matplotlib is not installed.
     """
     try:
         importlib.import_module("matplotlib")
@@ -103,7 +105,7 @@ def require_matplotlib() -> None:
 
 def _pixels(draw: Callable[[Any], None]) -> Pixels:
     require_matplotlib()
-    # The object interface: no window, no global state, safe in any thread.
+    # The object interface has no window and no global state, so it is safe in any thread.
     agg: Any = importlib.import_module("matplotlib.backends.backend_agg")
     figures: Any = importlib.import_module("matplotlib.figure")
 

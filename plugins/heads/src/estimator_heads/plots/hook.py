@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class PlotHook(Hook):
-    """Draws the confusion matrix and the calibration; for two classes ROC and precision-recall, too.
+    """Draws the confusion matrix and the calibration, and for two classes also ROC and precision-recall.
 
     The images go to the event file of the evaluation as `plots[/<head>]/<plot>`, at the step of the weights. For two
-    classes the data of the precision-recall curve goes there, too, for TensorBoard's page PR CURVES.
+    classes, it also contains the data of the precision-recall curve, for the page PR CURVES of TensorBoard.
 
     Args:
-        source: what the head's metrics fill.
+        source: the object that the metrics of the head fill.
 
     Raises:
         PluginError: matplotlib is not installed.
@@ -36,11 +36,11 @@ class PlotHook(Hook):
         self._source = source
 
     def begin(self, run: Run) -> None:
-        """Forgets the evaluation before."""
+        """Discards the data of the previous evaluation."""
         self._source.parts = None
 
     def end(self, run: Run) -> None:
-        """Draws; nothing if the evaluation did not reach its end."""
+        """Draws the plots, unless the evaluation did not reach its end."""
         if self._source.parts is None:
             return
         step = int(np.asarray(run.state.clock)[0])  # the step of the run counts batches in an evaluation

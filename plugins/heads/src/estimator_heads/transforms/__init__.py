@@ -1,4 +1,4 @@
-"""Host transforms of heads: strings to ids on the way in, ids to strings on the way out."""
+"""Host transforms of heads: from strings to ids in inputs, and from ids to strings in outputs."""
 
 from estimator_heads.transforms.class_names import ClassNames as ClassNames
 from estimator_heads.transforms.label_ids import LabelIds as LabelIds

@@ -13,12 +13,12 @@ from estimator_heads.vocabulary import Vocabulary
 
 
 class ClassNames:
-    """Puts class names in the place of class ids, in predictions and in exported outputs.
+    """Replaces class ids by class names, in predictions and in exported outputs.
 
     Args:
         names: the class names, in the order of their ids.
-        keys: where names are wanted; the computation holds ids there.
-        head: the head inside a MultiHead: keys are then `(head, key)`, or "head/key" in exports.
+        keys: the keys whose ids are replaced by names.
+        head: the name of the head inside a MultiHead. Keys are then `(head, key)`, or "head/key" in exports.
 
     Example:
         >>> import numpy as np
@@ -36,7 +36,7 @@ class ClassNames:
         self._head = head
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"names": list(self._vocabulary.names), "keys": list(self._keys), "head": self._head}
 
     @property
@@ -45,7 +45,7 @@ class ClassNames:
         return {}
 
     def apply(self, batch: Mapping[Any, np.ndarray[Any, Any]]) -> dict[Any, np.ndarray[Any, Any]]:
-        """The predictions with names for ids; keys that are not there are left out."""
+        """Returns the predictions with names instead of ids. Missing keys are skipped."""
         found: dict[Any, np.ndarray[Any, Any]] = dict(batch)
         for key in self._keys:
             for spelling in [key] if self._head is None else [(self._head, key), f"{self._head}/{key}"]:
@@ -54,7 +54,7 @@ class ClassNames:
         return found
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """The look-ups of an export, whose outputs have names joined by "/"."""
+        """The look-ups of an export, whose output names are joined by "/"."""
         wanted = {key if self._head is None else f"{self._head}/{key}" for key in self._keys}
         named = {key: f"{key} by name" for key in wanted & features.keys()}
         texts = {key: Feature(features[key].shape, "string") for key in named}

@@ -13,15 +13,15 @@ from estimator_heads.vocabulary import Vocabulary, as_strings
 
 
 class LabelIds:
-    """Turns label strings into class ids in the input, before the batch reaches the device.
+    """Converts label strings to class ids in the input, before the batch reaches the device.
 
-    `head.label_transforms()` returns the one that a head needs. `ec.Estimator(..., label_transforms=...)` applies it to
-    every batch.
+    `head.label_transforms()` returns the transform that a head needs. `ec.Estimator(..., label_transforms=...)` applies
+    it to every batch.
 
     Args:
         vocabulary: the label strings, in the order of their ids.
-        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
-        blank: the id of the empty string, which fills up sequences; None: it is refused like any other unknown label.
+        feature: the labels to convert: "labels" if they are one array, the name of the head for a MultiHead.
+        blank: the id of the empty string, which pads sequences. None: it is refused like any other unknown label.
 
     Example:
         >>> import numpy as np
@@ -39,7 +39,7 @@ class LabelIds:
         self._blank = blank
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"vocabulary": list(self._vocabulary.names), "feature": self._feature, "blank": self._blank}
 
     @property
@@ -48,10 +48,10 @@ class LabelIds:
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-        """The labels, strings replaced by int32 ids.
+        """Returns the labels with int32 ids instead of strings.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary, or no such labels.
+            ArgumentError: a label is not in the vocabulary, or there are no labels with this name.
         """
         labels = labels_of(batch, self._feature)
         if self._blank is None:

@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError
 
 
 def labels_of(batch: Mapping[str, np.ndarray[Any, Any]], name: str) -> np.ndarray[Any, Any]:
-    """The labels of this name.
+    """Returns the labels with this name.
 
     Raises:
         ArgumentError: there are no such labels.

@@ -15,14 +15,14 @@ from estimator_heads.vocabulary import Vocabulary, as_strings
 
 
 class MultiHotLabels:
-    """Turns several labels an example into one 0 or 1 a class, in the input.
+    """Converts several labels per example to one 0 or 1 per class, in the input.
 
-    It takes the place of tf.estimator's SparseTensor labels. `MultiLabelHead.label_transforms()` returns it.
+    It replaces SparseTensor labels of tf.estimator. `MultiLabelHead.label_transforms()` returns it.
 
     Args:
         n_classes: number of classes.
-        vocabulary: the label strings in the order of their ids; None: labels are ids.
-        feature: the labels it applies to: "labels" if they are one array, the head's name for a MultiHead.
+        vocabulary: the label strings in the order of their ids. None: labels are ids.
+        feature: the labels to convert: "labels" if they are one array, the name of the head for a MultiHead.
 
     Raises:
         ArgumentError: the vocabulary does not have `n_classes` names.
@@ -51,7 +51,7 @@ class MultiHotLabels:
         self._feature = feature
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         names = None if self._vocabulary is None else list(self._vocabulary.names)
         return {"n_classes": self._n_classes, "vocabulary": names, "feature": self._feature}
 
@@ -61,14 +61,14 @@ class MultiHotLabels:
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-        """The labels as int32 [batch, n_classes].
+        """Returns the labels as int32 [batch, n_classes].
 
-        A row is a list of labels, or a row of an array filled up with "" or -1. An array [batch, ..., n_classes] of 0
-        and 1 is multi-hot already, as dense labels of tf.estimator are. So are lists of n_classes such numbers, also
-        filled up as files do it, if there are more than two classes.
+        A row is a list of labels, or a row of an array that is padded with "" or -1. An array [batch, ..., n_classes]
+        of 0 and 1 is already multi-hot, like dense labels of tf.estimator. With more than two classes, lists of
+        n_classes such numbers are multi-hot too, even if they are padded.
 
         Raises:
-            ArgumentError: a label that is not in the vocabulary, an id outside the classes, or another width.
+            ArgumentError: a label is not in the vocabulary, an id is not a class, or the width is wrong.
         """
         labels = labels_of(batch, self._feature)
         given = by_class(labels, self._n_classes)

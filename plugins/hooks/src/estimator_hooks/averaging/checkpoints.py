@@ -13,16 +13,16 @@ from estimator_hooks.averaging.transformation import FIELD, how_to_keep
 
 
 def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Returns the averages a checkpoint holds, by variable path. Tables of `ec.sparse_lookup` have none.
+    """Returns the averages in a checkpoint, by variable path. Tables of `ec.sparse_lookup` have no average.
 
-    Those of variables in bfloat16 or float16 are float32.
+    The averages of variables in bfloat16 or float16 are float32.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
-        HookError: it holds no averages.
+        HookError: the checkpoint has no averages.
     """
     checkpoint = resolve_checkpoint(path)
     slots = read_checkpoint(checkpoint, ("opt_state",)).opt_state
@@ -34,20 +34,20 @@ def load_averaged_variables(path: str | os.PathLike[str]) -> dict[str, np.ndarra
 
 
 def write_averaged_checkpoint(path: str | os.PathLike[str], directory: str | os.PathLike[str]) -> str:
-    """Writes a checkpoint whose variables are the averages of another checkpoint; returns its path.
+    """Writes a checkpoint whose variables are the averages of another checkpoint, and returns its path.
 
     Variables without an average keep their values: tables of `ec.sparse_lookup`, and those that are not trained.
 
-    `estimator.predict(..., checkpoint_path=...)`, `evaluate` and `export_saved_model` take it. It has no optimizer
-    state: training cannot continue from it.
+    `estimator.predict(..., checkpoint_path=...)`, `evaluate` and `export_saved_model` accept it. It has no optimizer
+    state, so training cannot continue from it.
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
-        directory: the new one goes to `<directory>/checkpoints/<step>`.
+        directory: the parent directory: the new checkpoint is `<directory>/checkpoints/<step>`.
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
-        HookError: it holds no averages.
+        HookError: the checkpoint has no averages.
     """
     checkpoint = resolve_checkpoint(path)
     averages = load_averaged_variables(checkpoint)

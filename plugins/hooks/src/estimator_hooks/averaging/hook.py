@@ -10,12 +10,11 @@ from estimator_hooks.in_memory_evaluator import InMemoryEvaluatorHook
 class AveragedWeightsEvaluatorHook(InMemoryEvaluatorHook):
     """Evaluates the average that `ema_of_weights` keeps, at the start, at intervals and at the end of training.
 
-    The arguments are those of `InMemoryEvaluatorHook`; give `name` a value of its own ("ema", say) to keep the results
-    apart from those of the weights themselves. Early stopping on the average: `stop_if_no_decrease_hook(...,
-    eval_name="ema")`.
+    The arguments are those of `InMemoryEvaluatorHook`. Set `name`, for example to "ema", to separate the results from
+    those of the plain weights. For early stopping on the average, use `stop_if_no_decrease_hook(..., eval_name="ema")`.
 
     Raises:
-        HookError: in the run, when the optimizer keeps no average.
+        HookError: the optimizer keeps no average; raised in the run.
     """
 
     def _evaluate(self, run: Run) -> None:

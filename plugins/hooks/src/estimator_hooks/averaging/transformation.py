@@ -1,4 +1,6 @@
-"""The average as a part of the optimizer: no host work, no boundary, and it is in every checkpoint."""
+"""The average as a part of the optimizer. It needs no work on the host, does not interrupt dispatches, and is in every
+checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ FIELD = "ema_of_weights"
 
 
 class EmaOfWeightsState(NamedTuple):
-    """The average of each variable; the field's name marks it in checkpoints."""
+    """The average of each variable. The name of the field identifies it in checkpoints."""
 
     ema_of_weights: Any
 
@@ -22,13 +24,13 @@ class EmaOfWeightsState(NamedTuple):
 def ema_of_weights(decay: float) -> optax.GradientTransformation:
     """Returns a transformation that keeps `average = decay * average + (1 - decay) * weights` after every step.
 
-    It leaves the updates as they are, and must come last: `optax.chain(optax.adam(1e-3), ema_of_weights(0.999))`. The
-    average starts at the initial weights. That of weights in bfloat16 or float16 is kept in float32, which alone can
-    hold so small steps. A step of `ec.sparse_lookup` sees only the rows of its batch, so its tables
-    have no average: evaluations and checkpoints of the averages hold their newest rows.
+    It does not change the updates, and must come last: `optax.chain(optax.adam(1e-3), ema_of_weights(0.999))`. The
+    average starts at the initial weights. Averages of weights in bfloat16 or float16 are float32, because smaller types
+    would round the steps away. A step of `ec.sparse_lookup` sees only the rows of its batch, so its tables have no
+    average. Evaluations and checkpoints of the averages use the newest rows.
 
     Args:
-        decay: between 0 and 1; the average reaches back about `1 / (1 - decay)` steps.
+        decay: between 0 and 1. The average covers about the last `1 / (1 - decay)` steps.
 
     Raises:
         ArgumentError: `decay` is not between 0 and 1.
@@ -70,10 +72,10 @@ def _kept_in(weight: Any) -> Any:
 
 
 def averages_in(opt_state: Any) -> dict[str, Any]:
-    """The averages in an optimizer state, by variable path. Tables of `ec.sparse_lookup` have none.
+    """The averages in an optimizer state, by variable path. Tables of `ec.sparse_lookup` have no average.
 
     Raises:
-        HookError: the optimizer keeps none.
+        HookError: the optimizer keeps no averages.
     """
     nodes = jax.tree.leaves(opt_state, is_leaf=lambda node: isinstance(node, EmaOfWeightsState))
     found = [node.ema_of_weights for node in nodes if isinstance(node, EmaOfWeightsState)]
@@ -84,7 +86,7 @@ def averages_in(opt_state: Any) -> dict[str, Any]:
 
 
 def how_to_keep(*, tables: bool) -> str:
-    """What to do where there are no averages.
+    """The remedy if there are no averages.
 
     Args:
         tables: whether the optimizer would average, but has only tables of `ec.sparse_lookup`.

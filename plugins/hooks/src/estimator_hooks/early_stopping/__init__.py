@@ -1,4 +1,4 @@
-"""Early stopping: training ends when the recorded evaluations say so."""
+"""Early stopping, based on the recorded evaluations."""
 
 from estimator_hooks.early_stopping.at_checkpoint import make_stop_at_checkpoint_step_hook
 from estimator_hooks.early_stopping.factories import (

@@ -15,11 +15,11 @@ def make_stop_at_checkpoint_step_hook(estimator: Any, last_step: int, wait_after
     Args:
         estimator: the Estimator that trains.
         last_step: the global step to stop at.
-        wait_after_file_check_secs: without effect: all processes make the same steps, so none has to wait for a file.
+        wait_after_file_check_secs: has no effect, because all processes run the same steps and do not wait for files.
 
     Raises:
-        ArgumentTypeError: no Estimator.
-        ArgumentError: no `last_step`.
+        ArgumentTypeError: `estimator` is not an Estimator.
+        ArgumentError: `last_step` is missing.
 
     Source: `tf.estimator.experimental.make_stop_at_checkpoint_step_hook`.
     """

@@ -1,4 +1,4 @@
-"""The weights of the best evaluation so far, kept on disk until the run ends with them."""
+"""The weights of the best evaluation so far, kept on disk to restore them at the end of the run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _START_SECS, _POLL_SECS = 5.0, 0.02
 
 
 class BestWeights:
-    """Keeps a copy of the checkpoint of the best step, which retention would delete some saves later.
+    """Keeps a copy of the checkpoint of the best step, because retention would delete the checkpoint itself.
 
     Args:
-        model_dir: the copy lies in `<model_dir>/best_weights/<step>`; where the file system can, as hard links.
+        model_dir: the directory of the run. The copy is `<model_dir>/best_weights/<step>`, with hard links if the file
+            system supports them.
     """
 
     def __init__(self, model_dir: Path) -> None:
@@ -37,7 +38,9 @@ class BestWeights:
         return max(steps, default=None)
 
     def keep(self, step: int) -> bool:
-        """Keeps the checkpoint of a step in place of the one kept before; False if it is not there (yet)."""
+        """Keeps the checkpoint of a step instead of the previous one. Returns False if the checkpoint does not exist
+        (yet).
+        """
         source, target = self._checkpoints / str(step), self._kept / str(step)
         if target.exists():
             return True
@@ -57,10 +60,10 @@ class BestWeights:
         return True
 
     def put_back(self, run: Run, step: int) -> None:
-        """Replaces the live weights and model state by those of a step.
+        """Replaces the current weights and model state by those of a step.
 
         Raises:
-            HookError: they are nowhere.
+            HookError: the weights of the step cannot be found.
         """
         if not same_on_all_processes(run.config.is_chief and self._keep_when_written(step)):
             raise HookError(
@@ -73,7 +76,7 @@ class BestWeights:
         _log.info("Put back the weights of step %d, the best evaluation.", step)
 
     def _keep_when_written(self, step: int) -> bool:
-        """Waits for a commit under way: steps may be faster than the disk."""
+        """Waits for a commit in progress, because steps may be faster than the disk."""
         seen = time.monotonic()
         while not self.keep(step):
             if being_written(self._model_dir, step):

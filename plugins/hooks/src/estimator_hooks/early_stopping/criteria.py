@@ -27,7 +27,7 @@ class ThresholdCrossed:
     min_steps: int
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
-        """Why to stop, or None."""
+        """The reason to stop, or None."""
         for step in sorted(values):
             if step >= self.min_steps and _IS_BETTER[self.better](values[step], self.threshold):
                 return f"{metric} = {values[step]:.6g} at step {step}, {self.better} than {self.threshold:g}"
@@ -36,7 +36,7 @@ class ThresholdCrossed:
 
 @dataclass(frozen=True, kw_only=True)
 class NoImprovement:
-    """Stops when the best evaluation from `min_steps` on is `max_steps` steps or more older than a later one.
+    """Stops when the best evaluation from `min_steps` on is at least `max_steps` steps older than a later one.
 
     Example:
         >>> rule = NoImprovement(better="lower", max_steps=500, min_steps=0)
@@ -49,7 +49,7 @@ class NoImprovement:
     min_steps: int
 
     def reason(self, metric: str, values: Mapping[int, float]) -> str | None:
-        """Why to stop, or None."""
+        """The reason to stop, or None."""
         best: int | None = None
         for step in sorted(values):
             if step < self.min_steps:
@@ -65,14 +65,14 @@ Rule = ThresholdCrossed | NoImprovement
 
 
 def is_better(better: Better, value: float, than: float) -> bool:
-    """Whether a value beats another; any number beats NaN."""
+    """Whether a value is better than another. Any number is better than NaN."""
     if math.isnan(than):
         return not math.isnan(value)
     return _IS_BETTER[better](value, than)
 
 
 def best_step(better: Better, values: Mapping[int, float]) -> int | None:
-    """The step of the best value, the earliest of equal ones; None without values.
+    """The step of the best value (the earliest of equal values); None without values.
 
     Example:
         >>> best_step("lower", {100: 2.0, 200: 1.0, 300: 1.0})

@@ -31,10 +31,11 @@ class EvaluatedMetric:
     def read(self, step: int) -> dict[int, float]:
         """Values by global step, of evaluations up to `step`.
 
-        Later ones are of a run that went beyond the checkpoint from which this run continues. They will be made again.
+        Later evaluations belong to a run that went beyond the checkpoint that this run resumed from. They will run
+        again.
 
         Raises:
-            HookError: the newest evaluation has no such metric, or it is not a number.
+            HookError: the newest evaluation does not have the metric, or the metric is not a number.
         """
         records = {at: metrics for at, metrics in read_eval_metrics(self._eval_dir).items() if at <= step}
         if not records:
@@ -48,7 +49,7 @@ class EvaluatedMetric:
         return dict(self.values)
 
     def of_checkpoints(self, values: Mapping[int, float]) -> dict[int, float]:
-        """The values whose weights a checkpoint holds: other weights cannot be restored."""
+        """The values whose weights are in a checkpoint, because other weights cannot be restored."""
         between = set(read_eval_metrics(self._eval_dir)) - set(read_eval_metrics(self._eval_dir, with_checkpoint=True))
         return {at: value for at, value in values.items() if at not in between}
 

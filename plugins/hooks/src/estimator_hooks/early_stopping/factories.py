@@ -1,4 +1,4 @@
-"""The functions users call, with the signatures of tf.estimator."""
+"""The early stopping functions, with the signatures of tf.estimator."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def make_early_stopping_hook(
 
     Args:
         estimator: the Estimator that trains.
-        should_stop_fn: called at every interval, without arguments.
-        run_every_secs: seconds between calls; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between calls; the only choice with several processes.
+        should_stop_fn: a function without arguments, called at every interval.
+        run_every_secs: seconds between calls. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: steps between calls; required with several processes.
 
     Raises:
         ArgumentTypeError: not an Estimator, or `should_stop_fn` is not a function.
-        ArgumentError: both intervals given.
+        ArgumentError: both intervals are set.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
     """
@@ -51,22 +51,22 @@ def stop_if_higher_hook(
     """Returns a hook that stops training when a metric is higher than a threshold.
 
     Args:
-        estimator: the Estimator that trains; the hook reads its recorded evaluations.
-        metric_name: the metric's name in the evaluation's result.
+        estimator: the Estimator that trains. The hook reads its recorded evaluations.
+        metric_name: the name of the metric in the evaluation results.
         threshold: the value to exceed.
-        eval_dir: directory of the evaluation; default: that of the evaluation `eval_name`.
-        min_steps: evaluations of earlier steps do not count.
-        run_every_secs: seconds between checks; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between checks; the only choice with several processes.
+        eval_dir: directory of the evaluation. Default: that of the evaluation `eval_name`.
+        min_steps: evaluations before this step are ignored.
+        run_every_secs: seconds between checks. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: steps between checks; required with several processes.
         eval_name: the `name` of the EvalSpec whose evaluations count.
-        restore_best: end training with the weights (and the model state) of the best evaluation, however training ends:
-            the last checkpoint, the last evaluation and the final export have them. The optimizer's state stays that
+        restore_best: whether training ends with the weights and the model state of the best evaluation, whatever ends
+            it. The last checkpoint, the last evaluation and the final export use them. The optimizer state remains that
             of the last step.
 
     Raises:
-        ArgumentTypeError: not an Estimator.
-        ArgumentError: both intervals, or both of `eval_dir` and `eval_name` given.
-        HookError: in the run, when the newest evaluation has no such metric.
+        ArgumentTypeError: `estimator` is not an Estimator.
+        ArgumentError: both intervals are set, or both `eval_dir` and `eval_name`.
+        HookError: the newest evaluation does not have the metric; raised in the run.
 
     Source: `tf.estimator.experimental.stop_if_higher_hook`.
     """
@@ -106,10 +106,10 @@ def stop_if_no_increase_hook(
     eval_name: str | None = None,
     restore_best: bool = False,
 ) -> Hook:
-    """Returns a hook that stops training when a metric has not increased for so many steps.
+    """Returns a hook that stops training when a metric has not increased for a number of steps.
 
-    `max_steps_without_increase` is the number of steps between the best evaluation and a later one that is not better;
-    the other arguments are those of `stop_if_higher_hook`.
+    `max_steps_without_increase` is the number of steps between the best evaluation and a later one that is not better.
+    The other arguments are those of `stop_if_higher_hook`.
 
     Source: `tf.estimator.experimental.stop_if_no_increase_hook`.
     """
@@ -129,10 +129,10 @@ def stop_if_no_decrease_hook(
     eval_name: str | None = None,
     restore_best: bool = False,
 ) -> Hook:
-    """Returns a hook that stops training when a metric has not decreased for so many steps.
+    """Returns a hook that stops training when a metric has not decreased for a number of steps.
 
-    `max_steps_without_decrease` is the number of steps between the best evaluation and a later one that is not better;
-    the other arguments are those of `stop_if_higher_hook`.
+    `max_steps_without_decrease` is the number of steps between the best evaluation and a later one that is not better.
+    The other arguments are those of `stop_if_higher_hook`.
 
     Source: `tf.estimator.experimental.stop_if_no_decrease_hook`.
     """
@@ -141,7 +141,7 @@ def stop_if_no_decrease_hook(
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuses an object that is not an Estimator."""
+    """Refuses an object that is `estimator` is not an Estimator."""
     if not callable(getattr(estimator, "eval_dir", None)):
         raise ArgumentTypeError(f"`estimator` must have type `estimator_core.Estimator`. Got: {type(estimator)}")
 

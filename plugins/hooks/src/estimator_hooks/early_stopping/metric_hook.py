@@ -18,18 +18,18 @@ from estimator_hooks.early_stopping.predicate_hook import StopOnPredicateHook
 class MetricStoppingHook(StopOnPredicateHook):
     """Requests a stop when a rule finds a reason in the evaluations recorded so far.
 
-    The values it has seen are kept in the checkpoint: a resumed run decides like an uninterrupted one, wherever its
-    evaluation directory is.
+    The checkpoint stores the values that it has seen. A resumed run therefore decides like an uninterrupted run,
+    wherever its evaluation directory is.
 
     Args:
-        eval_dir: where the evaluations are recorded.
+        eval_dir: the directory of the recorded evaluations.
         metric: the name of the metric.
         rule: when to stop.
         run_every_secs, run_every_steps: see `StopOnPredicateHook`.
-        restore_best: end with the weights of the best evaluation, however training ends.
+        restore_best: whether training ends with the weights of the best evaluation, whatever ends it.
 
     Attributes:
-        restore_best: as given; who trains in parts asks for it.
+        restore_best: the argument, for callers that train in parts.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class MetricStoppingHook(StopOnPredicateHook):
         self._writes = True
 
     def begin(self, run: Run) -> None:
-        """Resets the hook, so that nothing is restored before there are weights."""
+        """Resets the hook, so that nothing is restored before weights exist."""
         self._best = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call.
+        """Starts the cadence, or continues the one of the interrupted call.
 
         Raises:
-            HookError: the best weights could not be put back at the end.
+            HookError: the best weights could not be restored at the end.
         """
         super().after_create(run)
         if self.restore_best and is_url(str(run.config.model_dir)) and not is_alone():
@@ -82,10 +82,10 @@ class MetricStoppingHook(StopOnPredicateHook):
             run.request_stop(f"early stopping: {reason or 'decided by the first process'}")
 
     def before_last_save(self, run: Run) -> None:
-        """With `restore_best`, restores the weights of the best evaluation; the last evaluation counts too.
+        """With `restore_best`, restores the weights of the best evaluation, including the last one.
 
-        Weights stay that are better by the newest evaluation than those of all checkpoints, also where no checkpoint
-        holds that one.
+        The current weights stay if the newest evaluation is better than those of all checkpoints, even if no checkpoint
+        has these weights.
         """
         if self._best is None:
             return
@@ -94,7 +94,7 @@ class MetricStoppingHook(StopOnPredicateHook):
             self._best.put_back(run, best)
 
     def _better_than_now(self, values: Mapping[int, float]) -> int | None:
-        """The step of the best checkpoint by its evaluation; None where the newest evaluation is better."""
+        """The step of the checkpoint with the best evaluation; None if the newest evaluation is better."""
         kept = self._evaluations.of_checkpoints(values)
         newest = {step: values[step] for step in sorted(values)[-1:]}
         best = best_step(self._rule.better, {**kept, **newest})

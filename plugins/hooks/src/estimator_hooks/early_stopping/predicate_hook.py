@@ -1,4 +1,4 @@
-"""Asks a function at intervals whether to stop."""
+"""Calls a function at intervals to decide whether to stop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class StopOnPredicateHook(Hook):
 
     Args:
         should_stop_fn: called at every interval.
-        run_every_secs: seconds between calls; default 60, unless `run_every_steps` is given.
-        run_every_steps: steps between calls; required with several processes, which must all ask at the same step.
+        run_every_secs: seconds between calls. Default: 60, unless `run_every_steps` is set.
+        run_every_steps: steps between calls; required with several processes, which must all decide at the same step.
 
     Raises:
         ArgumentTypeError: `should_stop_fn` is not a function.
-        ArgumentError: both intervals given.
+        ArgumentError: both intervals are set.
 
     Source: `tf.estimator.experimental.make_early_stopping_hook`.
     """
@@ -45,7 +45,7 @@ class StopOnPredicateHook(Hook):
         self._timer = SecondOrStepTimer(every_secs=run_every_secs, every_steps=run_every_steps)
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         if self._by_clock and not is_alone():
             raise ArgumentError(
                 "run_every_secs should not be set when several processes train: they must ask at the same step. "
@@ -59,14 +59,14 @@ class StopOnPredicateHook(Hook):
         return Wake(step=self._timer.next_step(step), time=self._timer.next_time())
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Asks, when the timer is due."""
+        """Calls the function when the timer is due."""
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
             if same_on_all_processes(bool(self._should_stop_fn())):
                 run.request_stop(f"early stopping at step {step}: {_name(self._should_stop_fn)} said so")
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence. It does not record that a run was stopped: to train again is the user's decision."""
+        """The cadence. It does not record that a run was stopped, because the user decides whether to train again."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -15,14 +15,14 @@ from estimator_hooks.history.files import CSV, JSON_LINES, append_rows, read_row
 
 
 class HistoryHook(Hook):
-    """Writes the scalars of the step, a row every N steps, to `history.jsonl`, and at the end to `history.csv`.
+    """Writes a row of scalars every N steps to `history.jsonl`, and all rows to `history.csv` at the end.
 
-    It forces no boundary on several steps per dispatch: values are delivered in bulk. Rows that a killed run wrote
-    after the checkpoint are dropped when it is resumed.
+    It does not interrupt dispatches of several steps, because values are delivered in bulk. When a killed run is
+    resumed, the rows after the checkpoint are dropped.
 
     Args:
         every_n_steps: steps between rows, counted from step 0.
-        output_dir: where the files go; default: the run's model_dir.
+        output_dir: the directory of the files. Default: the model_dir of the run.
 
     Raises:
         ArgumentError: `every_n_steps` is not positive.
@@ -41,9 +41,7 @@ class HistoryHook(Hook):
         self._writes = False
 
     def after_create(self, run: Run) -> None:
-        """Follows all scalars; drops rows of steps that will be made again, and what a killed process left half
-        written.
-        """
+        """Follows all scalars. Drops rows of steps that will run again, and incomplete rows of a killed process."""
         self._directory = run.model_dir if self._output_dir is None else Path(self._output_dir)
         for name in sorted(name for name, kind in run.output_kinds.items() if kind == "scalar"):
             run.follow(name)
@@ -70,5 +68,5 @@ class HistoryHook(Hook):
                 write_csv(self._directory / CSV, rows)
 
     def state(self) -> Mapping[str, Any]:
-        """Nothing: the rows are on disk when a checkpoint is committed."""
+        """Nothing, because the rows are on disk when a checkpoint is committed."""
         return {}

@@ -38,14 +38,14 @@ def save_history(history: History, directory: str | os.PathLike[str]) -> None:
 
     Args:
         history: the value of `estimator.history`.
-        directory: created when needed.
+        directory: the directory. It is created if it does not exist.
     """
     write_rows(Path(directory) / "train", history.train)
     write_rows(Path(directory) / "evaluations", history.evaluations)
 
 
 def read_history(directory: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Returns the rows `HistoryHook` or `save_history` wrote to a directory, oldest first.
+    """Returns the rows that `HistoryHook` or `save_history` wrote to a directory, oldest first.
 
     Args:
         directory: the model_dir, or `output_dir` of the hook.

@@ -1,4 +1,4 @@
-"""What a notebook shows: live progress with a loss curve, and tables in the place of addresses."""
+"""The output in notebooks: live progress with a loss curve, and tables instead of object addresses."""
 
 from estimator_hooks.notebook.register import register, shell
 

@@ -18,14 +18,15 @@ _chosen: dict[Key, ProgressBarHook] = {}
 
 
 class ProgressBarHook(Hook):
-    """Shows steps done, loss, steps and examples a second, time left, and the evaluation that runs inside.
+    """Shows the number of steps, the loss, steps and examples per second, the remaining time, and evaluations during
+    training.
 
-    In a terminal bars are redrawn four times a second; elsewhere a line is written every ten seconds. Between two
-    readings the hook costs nothing. With estimator-hooks installed every `train` and `evaluate` has one; one that is
-    given explicitly takes its place.
+    In a terminal, bars are redrawn four times per second. Elsewhere, a line is written every ten seconds. Between two
+    readings the hook costs nothing. If estimator-hooks is installed, every `train` and `evaluate` call has this hook.
+    An explicitly passed one replaces it.
 
     Args:
-        output: where to show it; default: stderr.
+        output: the stream to write to. Default: stderr.
 
     Example:
         >>> ProgressBarHook().next_step(0) is None  # no run to show yet
@@ -44,7 +45,7 @@ class ProgressBarHook(Hook):
         self._batch_size = 0
 
     def begin(self, run: Run) -> None:
-        """Takes the place of a progress hook that comes earlier in the list."""
+        """Replaces a progress hook that is earlier in the list."""
         _chosen[key_of(run)] = self
         _tell(run, FIRST_BATCH)
         self._display, self._began, self._loss, self._next_time = None, None, None, None

@@ -51,7 +51,7 @@ class NotebookDisplay:
             self._draw(call, f"{bar(figures.done, figures.total)} {escape(as_text(figures))}")
 
     def close(self, call: int, figures: Figures | None) -> None:
-        """Draws a call for the last time; that of a call inside another one goes."""
+        """Draws a call for the last time, and removes it if it is inside another call."""
         with self._lock:
             if figures is None:
                 self._draw(call, "ended before its first step")

@@ -1,4 +1,4 @@
-"""What a run tells others of itself: traces by OpenTelemetry, log lines as JSON (extra telemetry)."""
+"""Telemetry of a run: traces with OpenTelemetry, and log lines as JSON (extra telemetry)."""
 
 from estimator_hooks.telemetry.json_logs import JsonLogHook
 from estimator_hooks.telemetry.traces import TraceHook

@@ -11,16 +11,16 @@ from estimator_core.hooks import Hook, Run
 
 
 class JsonLogHook(Hook):
-    """Writes the log lines of a call as JSON, an object a line, beside what handlers of others write.
+    """Writes the log lines of a call as JSON, one object per line, in addition to other log handlers.
 
     A line has time, level, logger, message, and the mode and model_dir of the run.
 
     Args:
-        stream: to write to; None: stderr.
-        level: the lowest that is written, of what loggers let through: without a level of their own, warnings.
+        stream: the stream to write to. None: stderr.
+        level: the lowest level to write. A logger without a level passes only warnings.
 
     Raises:
-        ArgumentError: in the run, where python-json-logger is not installed.
+        ArgumentError: python-json-logger is not installed; raised in the run.
 
     Example:
         >>> JsonLogHook().next_step(0) is None
@@ -35,7 +35,7 @@ class JsonLogHook(Hook):
         self._handler: logging.Handler | None = None
 
     def begin(self, run: Run) -> None:
-        """Starts to write."""
+        """Starts writing."""
         try:
             formatters: Any = import_module("pythonjsonlogger.json")
         except ImportError as error:
@@ -56,7 +56,7 @@ class JsonLogHook(Hook):
         self._handler = handler
 
     def end(self, run: Run) -> None:
-        """Writes no more."""
+        """Stops writing."""
         if self._handler is not None:
             logging.getLogger().removeHandler(self._handler)
             self._handler = None

@@ -14,19 +14,19 @@ from estimator_hooks.step_done import wait_for_step
 
 
 class TraceHook(Hook):
-    """Traces a call by OpenTelemetry: a span for the call, and below it one for each group of steps, with their loss.
+    """Traces a call with OpenTelemetry: a span for the call, and inside it one span per group of steps, with the loss.
 
-    The last span is without a loss if the call fails, or ends before its last step; so are those of a prediction.
+    The last span has no loss if the call fails or ends early. Spans of a prediction have no loss.
 
-    The span of the call ends in the status "error" if the call fails, and says why it stopped. It is the current
-    span while the call runs, so that other spans of that time are below it.
+    The span of the call records why the call stopped, and has the status "error" if it failed. It is the current span
+    while the call runs, so other spans of that time are inside it.
 
     Args:
-        every_n_steps: steps of a span.
-        provider: of tracers; None: the one that OpenTelemetry is configured with.
+        every_n_steps: the number of steps per span.
+        provider: the tracer provider. None: the one configured in OpenTelemetry.
 
     Raises:
-        ArgumentError: in the run, if OpenTelemetry is not installed.
+        ArgumentError: OpenTelemetry is not installed; raised in the run.
 
     Example:
         >>> TraceHook(every_n_steps=50).next_step(0)
@@ -59,7 +59,7 @@ class TraceHook(Hook):
         self._since = None
 
     def after_create(self, run: Run) -> None:
-        """Starts the cadence, or continues that of the interrupted call."""
+        """Starts the cadence, or continues the one of the interrupted call."""
         if not run.resumed:
             self._timer.reset()
         self._span.set_attribute("estimator.first_step", run.first_step)

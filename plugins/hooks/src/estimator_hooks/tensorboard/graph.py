@@ -19,10 +19,10 @@ _DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8
 
 
 class GraphHook(Hook):
-    """Draws the variables of the model, with shapes and dtypes, in the blocks that their paths name.
+    """Draws the variables of the model, with shapes and dtypes, in blocks that follow their paths.
 
-    Each block can be opened. The variables of a block lead to it. The computation between blocks is not drawn,
-    because XLA fuses it. For the program itself, see `ProfilerHook`.
+    Each block can be opened. Edges connect variables to their block. The computation between blocks is not drawn,
+    because XLA fuses it. To see the program itself, use `ProfilerHook`.
 
     Example:
         >>> GraphHook().next_step(0) is None

@@ -13,8 +13,7 @@ PREFIX = "variables/"
 class VariableHistogramsHook(Hook):
     """Writes the distribution of each trained variable, at the first step and then every `every_n_steps`.
 
-    TensorBoard draws the steps of a variable one after the other, as a mesh. Each time, the variables are copied to the
-    host.
+    TensorBoard draws the steps of a variable as a mesh. Each histogram copies the variables to the host.
 
     Args:
         every_n_steps: steps between two histograms.

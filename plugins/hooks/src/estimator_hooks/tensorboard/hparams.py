@@ -16,12 +16,12 @@ _PREFIX = "_hparams_/"
 
 
 class HParamsHook(Hook):
-    """Writes the hyperparameters of a run, so that TensorBoard's HPARAMS page compares the runs of one folder.
+    """Writes the hyperparameters of a run, so that the HPARAMS page of TensorBoard can compare the runs in a folder.
 
     Args:
-        hparams: numbers, truth values and texts by name; None: those of the Estimator's `params`.
-        metrics: tags of scalars to show beside them, each after the directory in model_dir that it is in:
-            "eval/accuracy", or "loss" of the training.
+        hparams: numbers, booleans and texts by name. None: the values in `params` of the Estimator.
+        metrics: tags of scalars to show with them, prefixed by their directory in model_dir, such as "eval/accuracy".
+            "loss" is the training loss.
 
     Example:
         >>> HParamsHook({"learning_rate": 0.1, "layers": [8, 8]}).hparams
@@ -82,11 +82,11 @@ class HParamsHook(Hook):
 
 
 def plain_hparams(given: Any) -> dict[str, Any]:
-    """Hyperparameters as TensorBoard can hold them: numbers, truth values and texts. Sequences of them become text.
+    """Converts hyperparameters to types that TensorBoard supports: numbers, booleans and texts. Sequences become text.
 
     Args:
-        given: a mapping, a dataclass, an object with `values()` that returns a mapping (as `HParams` has), or anything
-            else, which has none. Values of other types are left out, and secrets masked as in the run record.
+        given: a mapping, a dataclass, or an object like `HParams` whose `values()` returns a mapping. Anything else has
+            no hyperparameters. Values of other types are skipped, and secrets are masked as in the run record.
 
     Example:
         >>> plain_hparams({"rate": 0.1, "units": (8, 4), "decay": None, "function": print})

@@ -1,4 +1,4 @@
-"""Experiment trackers: the curves of a run in MLflow, Weights & Biases, Comet, Neptune, or a tracker of your own."""
+"""Experiment trackers: send the curves of a run to MLflow, Weights & Biases, Comet, Neptune, or your own tracker."""
 
 from estimator_hooks.trackers.comet import CometTracker
 from estimator_hooks.trackers.hook import TrackerHook

@@ -12,15 +12,15 @@ from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
 class CometTracker:
     """Sends runs to Comet.
 
-    With `online=False` the run is written to a file, which `comet upload` sends later. A resumed run cannot see there
-    what a killed one has sent: points since its checkpoint come twice.
+    With `online=False` the run is written to a file, which `comet upload` sends later. A resumed run then cannot see
+    what a killed run has sent: points after its checkpoint appear twice.
 
     Args:
-        project: the project; created when needed.
+        project: the project. It is created if it does not exist.
         **settings: further arguments of `comet_ml.start`, for example `workspace=` or `online=False`.
 
     Raises:
-        TrackerMissingError: in the run, when comet-ml is not installed.
+        TrackerMissingError: comet-ml is not installed; raised in the run.
 
     Example:
         >>> CometTracker("digits", online=False).name
@@ -59,7 +59,7 @@ class CometTracker:
         return str(self._run.get_key())
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Sends the values that the server does not have yet."""
+        """Sends the values that the server does not have."""
         for name, value in metrics.items():
             if step > self._reached(name):
                 self._run.log_metric(name, value, step=step)
@@ -70,12 +70,12 @@ class CometTracker:
         self._run.log_asset_data(text, name=name, overwrite=True)
 
     def finish(self, ending: Ending) -> None:
-        """Says how the run ended, and sends what is left."""
+        """Records how the run ended, and sends the remaining values."""
         self._run.log_other("ending", ending)
         self._run.end()
 
     def _reached(self, name: str) -> int:
-        """The newest step sent of a metric, by this process or an earlier one."""
+        """The newest step of a metric that this process or an earlier one has sent."""
         if name not in self._sent:
             points = [] if self._known is None else self._known.get_metrics(name)
             self._sent[name] = max((int(point["step"]) for point in points if point["step"] is not None), default=-1)

@@ -1,4 +1,4 @@
-"""Sends a run's scalars and evaluations to a tracker."""
+"""Sends the scalars and evaluations of a run to a tracker."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _MOST_WAITING = 10_000
 class TrackerHook(Hook):
     """Sends the scalars of every N-th step, and the results of evaluations, to a tracker.
 
-    It forces no boundary on several steps per dispatch. The file `<model_dir>/tracker_<name>.json` names the tracker's
-    run, so that a resumed run continues it. Only the chief sends.
+    It does not interrupt dispatches of several steps. The file `<model_dir>/tracker_<name>.json` stores the run id of
+    the tracker, so that a resumed run continues it. Only the chief sends data.
 
     A tracker that refuses its first point ends the run. Points that it refuses later are kept and sent again with the
-    next ones: a warning says so, and the run continues. A tracker that takes long to refuse, since its server is away,
-    is asked less often: it takes about a tenth of the time of the run at most. Once more than 10,000 points wait, every
-    second one of them is dropped, and a warning says so: memory stays bounded, and the curve keeps its shape.
+    next ones. A warning is logged, and the run continues. If a refusal takes long, for example because the server is
+    down, the tracker is called less often. It uses at most about a tenth of the time of the run. If more than 10,000
+    points wait, every second one is dropped with a warning. Memory stays bounded, and the curve keeps its shape.
 
     Args:
         tracker: a `Tracker`, for example `MlflowTracker("sqlite:///runs.db", experiment="digits")`.
         every_n_steps: steps between points, counted from step 0.
 
     Raises:
-        ArgumentTypeError: not a Tracker.
+        ArgumentTypeError: `tracker` is not a Tracker.
         ArgumentError: `every_n_steps` is not positive.
-        HookError: in a call of `evaluate` or `predict`.
+        HookError: the hook is used in `evaluate` or `predict`.
     """
 
     def __init__(self, tracker: Tracker, every_n_steps: int = 100) -> None:
@@ -67,7 +67,7 @@ class TrackerHook(Hook):
         self._next_attempt = 0.0
 
     def begin(self, run: Run) -> None:
-        """Refuses calls other than `train`, whose values are not those of training."""
+        """Refuses calls other than `train`, because their values are not training values."""
         if run.mode != ModeKeys.TRAIN:
             raise HookError(
                 f"TrackerHook: this is a call of mode {run.mode!r}. Give the hook to train only: it also sends the "

@@ -20,15 +20,15 @@ _REFUSED = re.compile(r"[^\w./ :-]")
 class MlflowTracker:
     """Sends runs to an MLflow tracking store.
 
-    MLflow refuses some characters in names. They become `_`: it shows `precision@5` as `precision_5`.
+    MLflow refuses some characters in names. They are replaced by `_`: `precision@5` becomes `precision_5`.
 
     Args:
-        tracking_uri: of the store, for example "sqlite:///runs.db"; default: MLflow's own.
-        experiment: its name in the store; created when needed.
-        run_name: shown in the store; default: the name of the model_dir.
+        tracking_uri: the URI of the store, for example "sqlite:///runs.db". Default: the setting of MLflow.
+        experiment: the name of the experiment. It is created if it does not exist.
+        run_name: the name of the run in the store. Default: the name of the model_dir.
 
     Raises:
-        TrackerMissingError: in the run, when MLflow is not installed.
+        TrackerMissingError: MLflow is not installed; raised in the run.
 
     Example:
         >>> MlflowTracker("sqlite:///runs.db", experiment="digits").name

@@ -13,15 +13,15 @@ from estimator_hooks.trackers.tracker import Ending, TrackedRun, missing
 class NeptuneTracker:
     """Sends runs to Neptune.
 
-    With `mode="offline"` the run is written to files, which `neptune sync` sends later. A resumed run cannot see there
-    what a killed one has sent: points since its checkpoint come twice.
+    With `mode="offline"` the run is written to files, which `neptune sync` sends later. A resumed run then cannot see
+    what a killed run has sent: points after its checkpoint appear twice.
 
     Args:
         project: the project, `workspace/name`.
         **settings: further arguments of `neptune.init_run`, for example `mode="offline"` or `tags=`.
 
     Raises:
-        TrackerMissingError: in the run, when neptune is not installed.
+        TrackerMissingError: neptune is not installed; raised in the run.
 
     Example:
         >>> NeptuneTracker("acme/digits", mode="offline").name
@@ -54,7 +54,7 @@ class NeptuneTracker:
         return chosen
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Sends the values that the server does not have yet."""
+        """Sends the values that the server does not have."""
         for name, value in metrics.items():
             if step > self._reached(name):
                 self._run[name].append(value, step=step)
@@ -66,13 +66,13 @@ class NeptuneTracker:
         self._run[f"record/{name}"].upload(types.File.from_content(text, extension="json"))
 
     def finish(self, ending: Ending) -> None:
-        """Says how the run ended, and sends what is left."""
+        """Records how the run ended, and sends the remaining values."""
         self._run["sys/failed"] = ending == "failed"
         self._run["ending"] = ending
         self._run.stop()
 
     def _reached(self, name: str) -> int:
-        """The newest step sent of a metric, by this process or an earlier one."""
+        """The newest step of a metric that this process or an earlier one has sent."""
         if name not in self._sent:
             known = self._asks and self._run.exists(name)
             steps = self._run[name].fetch_values(include_timestamp=False)["step"] if known else ()

@@ -14,11 +14,11 @@ Ending = Literal["finished", "failed", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedRun:
-    """What a tracker is told about a run.
+    """Information about a run for a tracker.
 
     Args:
-        model_dir: where the run writes.
-        first_step: the global step it starts at.
+        model_dir: the directory of the run.
+        first_step: the global step at which the run starts.
         parameters: the record of the start, `run.json`, flat and with secrets masked: `params/...`, `config/...`,
             `versions/...`, `plugins/...`, `call/...` and `arguments`.
     """
@@ -30,9 +30,9 @@ class TrackedRun:
 
 @runtime_checkable
 class Tracker(Protocol):
-    """Keeps the curves of runs. Called by one process only.
+    """Stores the curves of runs. Only one process calls it.
 
-    Libraries are imported in `start`, not before.
+    Import libraries in `start`, not earlier.
     """
 
     @property
@@ -43,15 +43,15 @@ class Tracker(Protocol):
     def start(self, run: TrackedRun, run_id: str | None) -> str:
         """Starts a run of the tracker, or continues one.
 
-        A resumed run repeats points that a killed run has sent. The tracker must keep the first of two points of a
-        metric and step.
+        A resumed run repeats points that a killed run has sent. Of two points with the same metric and step, the
+        tracker must keep the first.
 
         Args:
             run: the run to track.
-            run_id: what `start` returned for an earlier call in the same model_dir, None for the first.
+            run_id: the result of `start` in an earlier call with the same model_dir; None for the first call.
 
         Returns:
-            The run's id in the tracker.
+            The id of the run in the tracker.
         """
         ...
 
@@ -60,20 +60,20 @@ class Tracker(Protocol):
         ...
 
     def finish(self, ending: Ending) -> None:
-        """Ends the run; an interrupted run will be resumed. The platform or a Ctrl-C has interrupted it."""
+        """Ends the run. After the ending "interrupted", by the platform or Ctrl-C, the run will be resumed."""
         ...
 
 
 @runtime_checkable
 class KeepsRecords(Protocol):
-    """A tracker that also keeps the record of a run as files. Whoever has no such place lacks the method."""
+    """An optional contract for a tracker that also stores the record of a run as files."""
 
     def keep(self, name: str, text: str) -> None:
-        """Keeps a file, in the place of one of the same name.
+        """Stores a file, replacing one of the same name.
 
         Args:
             name: `run.json`, or `capsule.json` in a run of `estimator run` with estimator-runs.
-            text: its content, JSON in which secrets are masked.
+            text: the content: JSON with masked secrets.
         """
         ...
 

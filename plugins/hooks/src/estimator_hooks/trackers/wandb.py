@@ -15,15 +15,15 @@ _EXIT_CODE = {"finished": 0, "failed": 1, "interrupted": 255}
 class WandbTracker:
     """Sends runs to Weights & Biases.
 
-    Curves have the global step on their x axis: `train/...` and every evaluation each have a `<part>/global_step`.
-    With `mode="offline"` a resumed run cannot see what a killed one has sent: points since its checkpoint come twice.
+    The x axis of the curves is the global step: `train/...` and every evaluation each have a `<part>/global_step`. With
+    `mode="offline"`, a resumed run cannot see what a killed run has sent: points after its checkpoint appear twice.
 
     Args:
-        project: the project; created when needed.
+        project: the project. It is created if it does not exist.
         **settings: further arguments of `wandb.init`, for example `entity=` or `mode="offline"`.
 
     Raises:
-        TrackerMissingError: in the run, when wandb is not installed.
+        TrackerMissingError: wandb is not installed; raised in the run.
 
     Example:
         >>> WandbTracker("digits", mode="offline").name

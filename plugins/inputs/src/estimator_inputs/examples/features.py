@@ -1,4 +1,4 @@
-"""What a feature of a tf.Example is: the specifications that readers, receivers and feature columns share."""
+"""Specifications of tf.Example features, for readers, receivers and feature columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class FixedLenFeature:
 
     Args:
         shape: the shape of one example.
-        dtype: "int64", "float32", "string", or a narrower number its values fit into.
-        default_value: the value for records without the feature; None: they are refused.
+        dtype: "int64", "float32", "string", or a narrower number type that holds the values.
+        default_value: the value for records without the feature. None: such records are refused.
 
     Example:
         >>> FixedLenFeature((2,), "float32").shape
@@ -29,13 +29,13 @@ class FixedLenFeature:
 
 @dataclass(frozen=True)
 class VarLenFeature:
-    """A feature of a tf.Example with any number of values, none included.
+    """A feature of a tf.Example with any number of values, including none.
 
-    Readers give it dense, [batch, longest], filled up with what feature columns ignore: -1 in integers, b"" in strings,
-    0 in floats.
+    Readers return a dense array, [batch, longest], padded with values that feature columns ignore: -1 for integers, b""
+    for strings, 0 for floats.
 
     Args:
-        dtype: "int64", "float32", "string", or a narrower number its values fit into.
+        dtype: "int64", "float32", "string", or a narrower number type that holds the values.
 
     Example:
         >>> VarLenFeature("string").dtype
@@ -49,15 +49,15 @@ class VarLenFeature:
 
 @dataclass(frozen=True)
 class FixedLenSequenceFeature:
-    """A feature of a tf.Example that is a sequence of any length of items of one shape.
+    """A feature of a tf.Example that is a sequence of items of one shape, of any length.
 
-    Readers give it dense, [batch, longest, *shape].
+    Readers return a dense array, [batch, longest, *shape].
 
     Args:
         shape: the shape of one item.
-        dtype: "int64", "float32", "string", or a narrower number its values fit into.
-        allow_missing: a record that lacks it has an empty sequence; False: such a record is refused.
-        default_value: fills up shorter sequences; None: 0, or b"" in strings.
+        dtype: "int64", "float32", "string", or a narrower number type that holds the values.
+        allow_missing: whether a record without the feature has an empty sequence. False: such a record is refused.
+        default_value: pads shorter sequences. None: 0, or b"" for strings.
 
     Example:
         >>> FixedLenSequenceFeature((2,), "float32").allow_missing

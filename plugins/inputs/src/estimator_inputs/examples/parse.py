@@ -1,4 +1,4 @@
-"""Serialized tf.Example records parsed on the host, a batch at a time."""
+"""Parses serialized tf.Example records on the host, one batch at a time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ParseExample:
     """A host transform from serialized tf.Example records to arrays.
 
     Args:
-        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`; with `"variable": True` records
-            hold up to as many values as the shape has places, and the others are filled with -1, b"" or 0.
+        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`; with `"variable": True`, records
+            contain at most as many values as the shape has places, and the other places are filled with -1, b"" or 0.
         receiver: the name of the records in the batch.
 
     Example:
@@ -54,7 +54,7 @@ class ParseExample:
         """The features of a batch of records (bytes, [batch]).
 
         Raises:
-            ArgumentError: a record that is not a tf.Example, lacks a feature, or has another kind or number of values.
+            ArgumentError: a record is not a tf.Example, lacks a feature, or has another kind or number of values.
         """
         records = [self._parsed(record, row) for row, record in enumerate(batch[self._receiver].reshape(-1).tolist())]
         return {name: self._column(name, spec, records) for name, spec in self._features.items()}

@@ -1,4 +1,4 @@
-"""Requests that carry serialized tf.Example records."""
+"""Requests with serialized tf.Example records."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def build_parsing_serving_input_receiver_fn(
 ) -> Callable[[], ServingInputReceiver]:
     """A serving_input_receiver_fn for requests of serialized tf.Example records, under the name "examples".
 
-    The raw signatures of the export parse them on the host; its array signatures take the features.
+    The raw signatures of the export parse the records on the host. The array signatures accept the features.
 
     Args:
-        feature_spec: a `FixedLenFeature` or `VarLenFeature` (or one of TensorFlow) for each feature. Host transforms
-            get integers of 64 bits. Where these enter model_fn, values beyond the range of int32 are refused.
+        feature_spec: a `FixedLenFeature` or `VarLenFeature` (or that of TensorFlow) for each feature. Host transforms
+            receive 64-bit integers. If model_fn receives them, values beyond the range of int32 are refused.
         default_batch_size: a fixed batch size; None: any.
-        places: the most values that a record holds of a `VarLenFeature`, by name; others have as many as training saw,
-            or one. Shorter ones are filled up with -1, b"" or 0.
+        places: the largest number of values of each `VarLenFeature`, by name. Default: as many as in training, or one.
+            Shorter values are padded with -1, b"" or 0.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a value that does not specify such features.
+        ArgumentError, ArgumentTypeError: a value is not the specification of a feature.
 
     Example:
         >>> from estimator_inputs import FixedLenFeature, VarLenFeature

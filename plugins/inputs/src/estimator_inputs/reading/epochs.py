@@ -25,7 +25,7 @@ from estimator_inputs.reading.windows import (
 
 
 class NoRowsError(InputError):
-    """The files have no good row for this process; whoever reads many files one by one may pass over such a file.
+    """The files have no good row for this process. Code that reads many files one by one may skip such a file.
 
     Example:
         >>> issubclass(NoRowsError, InputError)

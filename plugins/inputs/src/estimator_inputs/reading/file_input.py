@@ -1,4 +1,4 @@
-"""An input of files: a re-callable input_fn, and the iterator over its batches."""
+"""An input of files: an input_fn, and the iterator over its batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator_inputs.reading.windows import numbers_of_part
 
 
 class FileInput:
-    """The input_fn that the functions of this package return: a call returns a fresh iterator over batches.
+    """The input_fn that the functions of this package return. Each call returns a new iterator over batches.
 
     Attributes:
         files: the files to read.
@@ -38,7 +38,7 @@ class FileInput:
         return self.kind.columns
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> FileIterator:
-        """A fresh iterator over this process's share.
+        """Returns a new iterator over the share of this process.
 
         Args:
             config: the RunConfig: its `tf_random_seed` is used for shuffling if no seed was given.

@@ -20,28 +20,27 @@ class ReadOptions(TypedDict, total=False):
     """Keyword arguments of every input of files.
 
     Args:
-        num_epochs: passes over the files; 1 by default, None repeats for ever. Batches run over the borders of epochs.
-        shuffle_buffer_size: rows that are mixed with each other if the input is shuffled; default 10,000. This many
-            rows are held in memory.
-        seed: the seed of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 if that is not set.
-        reader_num_threads: files that are read in turn, a block of each; default 4 if shuffled, else 1, which keeps
-            the order of the files.
-        parser_num_threads: threads that decode blocks ahead of their use. They do not change the rows. 0 decodes
-            when a block is needed: the default for TFRecord, which two threads do not decode faster; 2 for others.
-        block_bytes: bytes of a file that are decoded at once; default 512 KiB.
-        drop_remainder: leaves out a short last batch.
+        num_epochs: passes over the files. Default: 1. None repeats forever. Batches may span two epochs.
+        shuffle_buffer_size: the size in rows of the shuffle buffer, which is in memory. Default: 10,000.
+        seed: the seed of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        reader_num_threads: the number of files that are read alternately, block by block. Default: 4 if shuffled,
+            otherwise 1, which keeps the order of the files.
+        parser_num_threads: threads that decode blocks in advance. They do not change the rows. 0 decodes a block when
+            it is needed. Default: 0 for TFRecord, which threads do not decode faster, and 2 for others.
+        block_bytes: bytes of a file that are decoded at once. Default: 512 KiB.
+        drop_remainder: whether to drop a short last batch.
         compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
             or "zlib", which has no suffix.
-        on_error: "raise", or "skip" to leave out bad rows, count them and report them in the log.
+        on_error: "raise", or "skip" to drop bad rows, count them and report them in the log.
         shard_by: how several processes share the rows. "batches": each reads all files and keeps its rows of every
-            batch, so that order, numbers and positions are those of one process. "files": each reads its own
-            files. "rows": each reads all files and picks its rows by number. With both, every process shuffles its own
-            rows. "auto": by batches if nothing is shuffled; by files if they divide evenly, or if each process has at
-            least ten; else by rows.
-        hold_out_every: holds out the last of this many neighbouring rows of a file: the same rows in every epoch,
-            however they are shuffled and shared. Both inputs need the same files, `block_bytes` and `vocabularies`.
-        held_out: True reads the rows that are held out, False (the default) all others. For more parts than two, the
-            places from 0 of the rows to read among `hold_out_every`: `(8,)` of ten is a part of its own, and `(9,)`.
+            batch, so that order, numbers and positions are those of one process. "files": each reads its own files.
+            "rows": each reads all files and picks its rows by number. With "files" and "rows", every process shuffles
+            its own rows. "auto": "batches" if nothing is shuffled; "files" if they divide evenly, or if each process
+            has at least ten; otherwise "rows".
+        hold_out_every: holds out the last of every N neighbouring rows of a file. The rows are the same in every epoch,
+            for any order and sharing. Both inputs need the same files, `block_bytes` and `vocabularies`.
+        held_out: True reads the held-out rows, False (the default) all others. For more than two parts, a tuple of the
+            places to read, from 0 to `hold_out_every - 1`: with 10, `(8,)` and `(9,)` are separate parts.
     """
 
     num_epochs: int | None
@@ -120,7 +119,7 @@ class ReadPlan:
         """Checks the arguments of an input.
 
         Raises:
-                ArgumentError, ArgumentTypeError: an invalid value; the message names the argument.
+                ArgumentError, ArgumentTypeError: a value is invalid. The message names the argument.
         """
         known = [field.name for field in fields(cls)]
         for name in options:

@@ -1,4 +1,4 @@
-"""`Schema`: what the columns of a table are and may hold."""
+"""`Schema`: the types of the columns of a table, and the rules for their values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class Seen:
     """Statistics of the rows from which a feature was learned. Statistics of numbers are None without numbers.
 
     Attributes:
-        rows: the number of rows that were read.
-        missing: how many of these lack a value.
-        different: how many different values; above 65,536 with a standard error of 0.8%.
+        rows: the number of rows read.
+        missing: the number of rows without a value.
+        different: the number of different values; above 65,536 with a standard error of 0.8%.
         mean, deviation: the mean and the population deviation of the finite numbers.
         median: the median of all numbers.
-        edges: numbers in rising order that cut the values into parts.
-        shares: [len(edges) + 1] shares: up to the first edge, between two (with the upper one), above the last.
-        counts: how often each value of the vocabulary occurred, by its text.
+        edges: ascending numbers that divide the values into parts.
+        shares: [len(edges) + 1] fractions of the values: up to the first edge, between two edges (with the upper one),
+            and above the last.
+        counts: how often each value of the vocabulary occurred, by text.
     """
 
     rows: int = 0
@@ -52,11 +53,11 @@ class FeatureSchema:
         name: the name of the column.
         kind: "number"; "category", with a vocabulary; "text", whose values are any words; "time", seconds since 1970;
             "other", which is only counted.
-        dtype: the type, such as "int64", "float32", "string", "bool".
+        dtype: the dtype, such as "int64", "float32", "string" or "bool".
         shape: the shape of one row; None if rows differ.
         required: whether the column must exist.
-        most_missing: the share of rows that may lack a value.
-        minimum, maximum: limits of numbers and times; None: no limit.
+        most_missing: the largest fraction of rows without a value.
+        minimum, maximum: limits of numbers and times. None: no limit.
         vocabulary: the values of a category, or the classes of a label, in order.
         seen: statistics of the rows from which it was learned.
     """
@@ -74,7 +75,7 @@ class FeatureSchema:
 
     @property
     def missing_rate(self) -> float:
-        """The share of the rows seen that lack a value."""
+        """The fraction of the seen rows without a value."""
         return self.seen.missing / self.seen.rows if self.seen.rows else 0.0
 
     @property
@@ -89,7 +90,7 @@ class FeatureSchema:
 
     @property
     def is_key(self) -> bool:
-        """Whether all rows seen have values that all look different, such as the number of a row, or a name.
+        """Whether all rows seen have different values, such as row numbers or names.
 
         Real numbers are never keys, nor is a column of fewer than 20 rows. The answer is exact up to 65,536 rows.
         """
@@ -104,7 +105,7 @@ class Schema:
 
     Attributes:
         features: the features by name, including the label.
-        label: the column that is the label; None: there is none.
+        label: the column of the label; None without a label.
     """
 
     features: Mapping[str, FeatureSchema]
@@ -114,7 +115,7 @@ class Schema:
         """The feature with this name.
 
         Raises:
-            ArgumentError: there is none; the message names similar ones.
+            ArgumentError: there is no such feature. The message names similar ones.
         """
         if name in self.features:
             return self.features[name]
@@ -123,14 +124,14 @@ class Schema:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The classes of the label, in order; empty if the label is a number or missing."""
+        """The classes of the label, in order; empty if the label is a number or there is no label."""
         return () if self.label is None else self.feature(self.label).vocabulary
 
     def write(self, path: str | Path) -> None:
-        """Writes the schema in the format of the extension, TOML for a person to edit, or that of a plugin.
+        """Writes the schema in the format of the file extension: TOML, which is easy to edit, or a format of a plugin.
 
         Raises:
-            ArgumentError: no plugin has a format of this extension.
+            ArgumentError: no plugin has a format for this extension.
         """
         from estimator_inputs.schema.file_format import format_of
 
@@ -141,11 +142,11 @@ class Schema:
 
     @classmethod
     def read(cls, path: str | Path) -> Schema:
-        """Reads a file that `write` wrote and a person may have edited.
+        """Reads a file that `write` wrote, possibly edited by hand.
 
         Raises:
-            ArgumentError: the file cannot be read, no plugin has its format, or it is not a valid schema; the message
-                names line and key.
+            ArgumentError: the file cannot be read, no plugin has its format, or it is not a valid schema. The message
+                names the line and the key.
 
         Example:
             >>> import tempfile

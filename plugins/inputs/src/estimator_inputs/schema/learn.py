@@ -18,22 +18,23 @@ MOST_WORDS, MOST_CLASSES = 10_000, 100
 
 
 def learn_schema(source: Any, *, label: str | None = None, limit: int | None = None) -> Schema:
-    """The schema of some rows, learned in one pass and in memory that does not grow with them.
+    """Learns a schema from rows in one pass. The memory does not depend on the number of rows.
 
-    Words that occur twice on average are a category, whose vocabulary holds them all; others are text. A label of
-    words, booleans, or at most 100 different whole numbers is a category: its vocabulary is the classes. Whole numbers
-    that are all different (`is_key`) have no limits. If rows lacked values, 1.5 times that share is allowed; else none.
+    Words that occur at least twice on average are a category, whose vocabulary contains all of them. Other words are
+    text. A label of words, booleans, or at most 100 different integers is a category, whose vocabulary is the classes.
+    Integers that are all different (`is_key`) have no limits. If values were missing, 1.5 times that fraction may be
+    missing. Otherwise no value may be missing.
 
     Args:
         source: files (a path, a pattern, or a list of them), or a table in memory. Tables are pandas or polars
             DataFrames, any object that exports an Arrow stream, dicts of arrays by column and Hugging Face datasets.
             An input_fn, or its result, is also a source; its labels are the column "labels".
-        label: the column that is the label. None: none, or the labels of an input_fn.
-        limit: the number of rows to read; None: all. An input that never ends needs one.
+        label: the column that is the label. None: no label, or the labels of an input_fn.
+        limit: the number of rows to read. None: all. Required for an endless input.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a source that cannot be read, no row, or no such label.
-        InputError: a file that cannot be read, or a column of several types.
+        ArgumentError, ArgumentTypeError: the source cannot be read, there are no rows, or the label does not exist.
+        InputError: a file cannot be read, or a column has several types.
 
     Example:
         >>> schema = learn_schema({"age": [31.0, float("nan"), 8.0], "ill": ["yes", "no", "no"]}, label="ill")

@@ -1,4 +1,4 @@
-"""`validate`: which rows break a schema, and how far they have moved from the rows it was learned from."""
+"""`validate`: finds rows that violate a schema, and measures drift from the rows that it was learned from."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Limits:
     """The limits below which deviations are accepted.
 
     Args:
-        jensen_shannon: distance between the values of a column and those seen; at most 1, which accepts everything.
-        l_infinity: difference between the shares of one value; at most 1.
-        outside: share of the numbers of a column that may be outside minimum and maximum.
-        unknown: share of the values of a column that may be outside the vocabulary.
-        bad_rows: share of the rows of files that may be bad.
+        jensen_shannon: distance between the values of a column and the seen values. At most 1, which accepts
+            everything.
+        l_infinity: difference between the fractions of one value; at most 1.
+        outside: fraction of the numbers of a column that may be outside minimum and maximum.
+        unknown: fraction of the values of a column that may be outside the vocabulary.
+        bad_rows: fraction of the rows of files that may be bad.
 
     Raises:
-        ArgumentError: one is not a share from 0 to 1.
+        ArgumentError: a limit is not from 0 to 1.
     """
 
     jensen_shannon: float = 0.2
@@ -45,7 +46,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Anomaly:
-    """A deviation that breaks a schema.
+    """A deviation that violates a schema.
 
     Attributes:
         kind: "bad rows", "missing column", "new column", "type", "shape", "missing values", "range", "new values" or
@@ -92,11 +93,11 @@ def validate(
 
     Args:
         source: see `learn_schema`.
-        schema: the schema that the rows must keep.
+        schema: the schema of the rows.
         limits: the accepted deviations; None: the defaults.
         limit: the number of rows to read; None: all.
-        label: False if the rows have no label, such as rows to predict: its column may be missing.
-        ignore: columns that are not compared, such as those that a request log masks.
+        label: False if the rows have no label, such as rows to predict. The label column may then be missing.
+        ignore: columns to skip, such as those that a request log masks.
 
     Raises:
         ArgumentError: a column of `ignore` is neither in the schema nor in the rows.

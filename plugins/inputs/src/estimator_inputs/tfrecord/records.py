@@ -15,15 +15,15 @@ _BLOCK = 1 << 19
 
 
 def read_tfrecord(path: str | Path, *, compression: str = "auto") -> Iterator[bytes]:
-    """The records of a TFRecord file, one after the other; a block of them is held in memory.
+    """Yields the records of a TFRecord file. One block of records is in memory.
 
     Args:
         path: the path of the file.
         compression: "auto" (by suffix), or another value of `ReadOptions`.
 
     Raises:
-        InputError: while reading: a file that cannot be read, or a record whose checksum is wrong; names file and
-            record.
+        InputError: while reading: a file cannot be read, or the checksum of a record is wrong. The message names file
+            and record.
 
     Example:
         >>> import tempfile

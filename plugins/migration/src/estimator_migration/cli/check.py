@@ -1,4 +1,4 @@
-"""Lists every name of TensorFlow that programs use, with its line, its home here and what becomes of it."""
+"""Lists every name of TensorFlow that programs use, with its line, its new name and the required change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the command; 3: something must change."""
+    """Runs the command. Returns 3 if something must change."""
     from libcst import ParserSyntaxError
 
     from estimator_migration.checking import check

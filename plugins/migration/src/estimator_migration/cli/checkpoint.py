@@ -1,8 +1,8 @@
-"""Makes a model_dir, from which training continues, out of a checkpoint of TensorFlow.
+"""Converts a checkpoint of TensorFlow to a model_dir from which training continues.
 
-Variables, slots of the optimizer and the global step go to their places in the model of FILE; every array is listed.
-FILE is as for `estimator run`, and estimator-experiment reads it. One step of it is trained in a scratch directory,
-which determines the names of its arrays. For different names, --names is a JSON file: {"name here": "name there"}.
+Variables, slots of the optimizer and the global step are assigned to the model of FILE, and every array is listed. FILE
+is the same as for `estimator run`, and estimator-experiment reads it. One training step of FILE in a temporary
+directory determines the names of its arrays. For different names, --names is a JSON file: {"new name": "old name"}.
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="TF_DIR", help="a model_dir of tf.estimator, or a prefix (model.ckpt-50)")
     parser.add_argument("model_dir", metavar="OUT", type=local_path, help="the new model_dir")
     parser.add_argument(
-        "--program", required=True, metavar="FILE[:FUNCTION]", help="the program here, and what makes its Experiment"
+        "--program",
+        required=True,
+        metavar="FILE[:FUNCTION]",
+        help="the new program, and the function that makes its Experiment",
     )
-    parser.add_argument("--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
-    parser.add_argument("--names", metavar="JSON", help="a file with names there by name here")
+    parser.add_argument(
+        "--hparams", default="", metavar="a=1,b=[2,3]", help="hyperparameters that override those of the file"
+    )
+    parser.add_argument("--names", metavar="JSON", help="a JSON file: old names by new name")
 
 
 def run(args: argparse.Namespace) -> int:

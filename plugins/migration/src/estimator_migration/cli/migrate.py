@@ -1,11 +1,11 @@
-"""From tf.estimator: what becomes of a program, and what can be done without you.
+"""Migrate a program from tf.estimator: list the required changes, and make the mechanical ones.
 
-`migrate check FILES` lists every name of TensorFlow with its line, its home here and what becomes of it: the same,
-renamed, behaves differently, rewrite by hand, no successor, or unknown. It ends with 3 where something must change, so
-that a build can wait for the last one. `migrate rewrite FILES` prints what is mechanical as a diff, with a marked note
-(# MIGRATE:) at every other place; `--write` does it. `migrate checkpoint TF_DIR OUT` makes a model_dir from which
-training continues. `migrate savedmodel DIR` prints what an exported model takes and returns, and writes a receiver that
-takes the same. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares what they compute.
+`migrate check FILES` lists every name of TensorFlow with its line, its new name and the required change: the same,
+renamed, behaves differently, rewrite by hand, no successor, or unknown. The exit status is 3 if something must change,
+so that a build can check for completion. `migrate rewrite FILES` prints the mechanical changes as a diff, with a marked
+note (# MIGRATE:) at every other place; `--write` applies it. `migrate checkpoint TF_DIR OUT` creates a model_dir from
+which training continues. `migrate savedmodel DIR` prints the inputs and outputs of an exported model, and writes a
+receiver with the same inputs. `migrate prove OLD NEW --tf-python PYTHON` runs both programs and compares their results.
 """
 
 from __future__ import annotations

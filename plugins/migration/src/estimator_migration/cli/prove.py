@@ -1,11 +1,11 @@
-"""Compares the old and the new program on the same batches and weights; ends with 3 where they differ.
+"""Compares the old and the new program on the same batches and weights. The exit status is 3 if they differ.
 
-OLD and NEW are FILE[:FUNCTION]; the function (`proof` unless named) takes a model_dir and returns a dict with the keys
-`estimator`, `train_input_fn` and `eval_input_fn`. The old one runs in the interpreter of --tf-python; its batches and
-its first weights are given to the new one. Predictions and metrics are compared at the start and at the end, gradients
-at the first step, loss and weights at every step. Then each step is made from the old weights, and each update from the
-old gradients: what differs in the free run alone is grown rounding. The JSON file of --names holds names that differ:
-{"name here": "name there"}.
+OLD and NEW are FILE[:FUNCTION]. The function (default: `proof`) accepts a model_dir and returns a dict with the keys
+`estimator`, `train_input_fn` and `eval_input_fn`. The old program runs in the interpreter of --tf-python. The new
+program receives its batches and initial weights. Predictions and metrics are compared at the start and at the end,
+gradients at the first step, and loss and weights at every step. Then each step is repeated from the old weights, and
+each update from the old gradients. A difference in only the free run is accumulated rounding. The JSON file of --names
+lists names that differ: {"new name": "old name"}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimator_core.cli import page_path
 from estimator_core.errors import ArgumentError
 from estimator_migration.cli.names import read_names
 
-SUMMARY = "old and new program on the same batches and weights; ends with 3 where they differ"
+SUMMARY = "run the old and new program on the same batches and weights; exit status 3 if they differ"
 DIFFER = 3
 
 
@@ -29,19 +29,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("new", metavar="NEW", help="FILE[:FUNCTION] of the program of estimator-core")
     side = parser.add_mutually_exclusive_group(required=True)
     side.add_argument("--tf-python", metavar="PYTHON", help="the interpreter of the old program's environment")
-    side.add_argument("--recorded", metavar="FOLDER", help="what --record wrote, in the place of running OLD")
-    parser.add_argument("--record", metavar="FOLDER", help="keep what OLD computed")
+    side.add_argument("--recorded", metavar="FOLDER", help="a folder that --record wrote, instead of running OLD")
+    parser.add_argument("--record", metavar="FOLDER", help="folder to store the results of OLD")
     parser.add_argument("--steps", type=int, default=5, metavar="N", help="training steps (default: 5)")
     parser.add_argument("--eval-batches", type=int, default=2, metavar="N", help="evaluation batches (default: 2)")
-    parser.add_argument("--tolerance", type=float, default=1e-5, metavar="X", help="of differences (default: 1e-05)")
-    parser.add_argument("--names", metavar="JSON", help="a file with names there by name here")
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-5, metavar="X", help="tolerance of differences (default: 1e-05)"
+    )
+    parser.add_argument("--names", metavar="JSON", help="a JSON file: old names by new name")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="print JSON")
     shape.add_argument("--html", metavar="PAGE", type=page_path, help="write a page for a browser")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the command; 3: the programs differ."""
+    """Runs the command. Returns 3 if the programs differ."""
     from estimator_migration.proving import prove, record
     from estimator_migration.proving.report import html_page, text_report
 

@@ -13,7 +13,7 @@ SUMMARY = "the mechanical part as a diff, and a marked note at every other place
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator migrate rewrite`."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a Python file, or a directory of them")
-    parser.add_argument("--write", action="store_true", help="change the files; without it nothing is written")
+    parser.add_argument("--write", action="store_true", help="change the files; without this option nothing is written")
 
 
 def run(args: argparse.Namespace) -> int:

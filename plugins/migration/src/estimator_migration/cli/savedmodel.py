@@ -1,7 +1,7 @@
-"""Prints what an exported model of TensorFlow was, and writes a receiver that takes the same.
+"""Describes an exported model of TensorFlow, and writes a receiver with the same inputs.
 
-DIR is a SavedModel. Its signatures, the tf.Examples that it parses, its vocabularies and its assets are listed.
-TensorFlow is not needed. --receiver FILE writes Python: the receiver, the vocabularies and the class names.
+DIR is a SavedModel. The command lists its signatures, the tf.Examples that it parses, its vocabularies and its assets.
+TensorFlow is not required. --receiver FILE writes Python: the receiver, the vocabularies and the class names.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SUMMARY = "what an exported model was: signatures, features, vocabularies; and a
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator migrate savedmodel`."""
-    parser.add_argument("directory", metavar="DIR", help="an exported model: it holds saved_model.pb")
-    parser.add_argument("--receiver", metavar="FILE", help="a Python file to write; it must not exist")
+    parser.add_argument("directory", metavar="DIR", help="an exported model with a saved_model.pb")
+    parser.add_argument("--receiver", metavar="FILE", help="the Python file to write; it must not exist")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -17,7 +17,7 @@ def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: 
     """
     parser.add_argument("file", metavar="FILE", help=f"a TOML or YAML file with [{table}]")
     parser.add_argument(
-        "--dir", metavar="DIR", type=local_path, help=f"where to write (default: runs/<name of the file>-{table})"
+        "--dir", metavar="DIR", type=local_path, help=f"output directory (default: runs/<name of the file>-{table})"
     )
     parser.add_argument(
         "--set",
@@ -25,6 +25,6 @@ def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: 
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help=f"a value that overrides the file's, for example {example}",
+        help=f"a value that overrides that of the file, for example {example}",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,8 +1,8 @@
 """Find the learning rate, the batch size and the amount of data of an experiment before a long training.
 
-FILE is as for `estimator run`. `rate` trains with a rate that grows from step to step. `batch` doubles the batch size
-until a step does not fit into memory, and measures each size. `data` trains on parts of the data, and predicts what
-more of it would bring. Nothing is kept.
+FILE is the same as for `estimator run`. `rate` trains with a learning rate that grows from step to step. `batch`
+doubles the batch size until a step does not fit into memory, and measures each size. `data` trains on parts of the
+data, and predicts the effect of more data. Nothing is kept.
 
 Example:
     estimator budget rate digits.toml --low 1e-6 --high 1
@@ -29,29 +29,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("data", "a metric by the number of training rows, and what more rows would bring"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
-        action.add_argument("file", metavar="FILE[:FUNCTION]", help="as for `estimator run`")
-        action.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that replace the file's")
-        action.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="settings")
+        action.add_argument("file", metavar="FILE[:FUNCTION]", help="see `estimator run`")
+        action.add_argument("--hparams", metavar="a=1,b=[2,3]", help="hyperparameters that override those of the file")
+        action.add_argument(
+            "--set",
+            dest="settings",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="a setting, as for `estimator run`",
+        )
         action.add_argument("--output", metavar="FILE.html", type=page_path, help="also write a page with the curve")
         action.add_argument("--json", action="store_true", help="print JSON")
         if name == "rate":
             action.add_argument("--low", type=float, default=1e-6, help="the first rate (default: 1e-6)")
             action.add_argument("--high", type=float, default=1.0, help="the last rate (default: 1)")
-            action.add_argument("--steps", type=int, default=100, help="default: 100")
+            action.add_argument("--steps", type=int, default=100, help="number of steps (default: 100)")
             action.add_argument(
                 "--name", default="learning_rate", help="the argument of the optimizer (default: learning_rate)"
             )
         elif name == "data":
-            action.add_argument("--metric", default="loss", help="of the evaluation (default: loss)")
+            action.add_argument("--metric", default="loss", help="evaluation metric (default: loss)")
             action.add_argument(
-                "--rows", type=int, metavar="N", help="the largest size (default: all; needed by an endless input)"
+                "--rows",
+                type=int,
+                metavar="N",
+                help="the largest number of rows (default: all; required for an endless input)",
             )
-            action.add_argument("--sizes", type=int, default=5, help="each half of the next (default: 5)")
+            action.add_argument(
+                "--sizes", type=int, default=5, help="number of sizes, each half of the next (default: 5)"
+            )
             action.add_argument("--seeds", type=int, default=3, help="runs for each size (default: 3)")
-            action.add_argument("--steps", type=int, help="of each run (default: train.max_steps)")
+            action.add_argument("--steps", type=int, help="steps of each run (default: train.max_steps)")
         else:
-            action.add_argument("--memory", type=float, metavar="GIB", help="for a step (default: what is free)")
-            action.add_argument("--largest", type=int, default=65536, metavar="N", help="default: 65536")
+            action.add_argument(
+                "--memory", type=float, metavar="GIB", help="memory for a step (default: the free memory)"
+            )
+            action.add_argument(
+                "--largest", type=int, default=65536, metavar="N", help="largest batch size to try (default: 65536)"
+            )
 
 
 def run(args: argparse.Namespace) -> int:

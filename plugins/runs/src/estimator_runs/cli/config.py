@@ -33,13 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action="append",
             default=[],
             metavar="KEY=VALUE",
-            help="a value that overrides the file's, for example hparams.learning_rate=0.01",
+            help="a value that overrides that of the file, for example hparams.learning_rate=0.01",
         )
         told = "key, value and origin" if name == "show" else "the file, and whether --build has made its objects"
         action.add_argument("--json", action="store_true", help=f"print JSON: {told}")
         if name == "check":
-            action.add_argument("--build", action="store_true", help="also make the model, its inputs and its hooks")
-    run_command.configure(actions.add_parser("run", help="as `estimator run`", description=run_command.__doc__))
+            action.add_argument("--build", action="store_true", help="also create the model, its inputs and its hooks")
+    run_command.configure(actions.add_parser("run", help="like `estimator run`", description=run_command.__doc__))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
-"""Train and judge an experiment fold by fold, as the [crossval] of a configuration file says.
+"""Train and evaluate an experiment fold by fold, as configured in [crossval] of a configuration file.
 
-Each fold is a model_dir. Started again, the command continues: it keeps folds that have ended, and an interrupted fold
-continues from its checkpoint. At the end it prints mean and interval of every metric. The prediction for each row, by
-the fold that has not seen it, is written in the order of the input. With --export, all folds become one export, whose
-predictions are the mean of theirs.
+Each fold has its own model_dir. Running the command again keeps finished folds and continues an interrupted fold from
+its checkpoint. At the end it prints mean and interval of every metric. For each row, it writes the prediction of the
+fold that was not trained on this row, in the order of the input. With --export, all folds become one export that
+returns the mean of their predictions.
 
 Example:
     estimator crossval iris.toml

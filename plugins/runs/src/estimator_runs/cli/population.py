@@ -1,7 +1,8 @@
-"""Train several seeds or learning rates of an experiment together on one device, as its [population] says.
+"""Train several seeds or learning rates of an experiment together on one device, as configured in its [population].
 
-Every trial is a model_dir, and there is what it would be alone. Which way is the fastest is measured. Killed at any
-moment and started again, the command continues. At the end it prints every trial, and each metric over the seeds.
+Every trial has its own model_dir, with the same results as a separate run. The command measures which method is
+fastest. After a kill at any moment, running it again continues. At the end it prints every trial, and each metric over
+the seeds.
 
 Example:
     estimator population digits.toml --set population.seeds=10

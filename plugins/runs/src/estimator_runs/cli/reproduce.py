@@ -1,7 +1,7 @@
-"""Run a run again and prove that it comes to the same weights, bit for bit; or name the first thing that differs.
+"""Repeat a run and verify that its weights are equal, bit for bit, or name the first difference.
 
-RUN is the model_dir of an `estimator run`. Its environment is built again with uv, in DIR/environment, and the program
-runs in DIR/run. The exit code is 0 if the weights are equal, and 1 if they are not.
+RUN is the model_dir of an `estimator run`. Its environment is rebuilt with uv in DIR/environment, and the program runs
+in DIR/run. The exit code is 0 if the weights are equal, and 1 if they are not.
 
 Example:
     estimator reproduce runs/digits
@@ -18,15 +18,15 @@ from pathlib import Path
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator reproduce`."""
     parser.add_argument("run", metavar="RUN", help="the model_dir of a run of `estimator run`")
-    parser.add_argument("--here", action="store_true", help="take the present environment; build none")
-    parser.add_argument("--output", metavar="DIR", help="where to run it (default: RUN-reproduced)")
+    parser.add_argument("--here", action="store_true", help="use the current environment instead of building one")
+    parser.add_argument("--output", metavar="DIR", help="the new model_dir (default: RUN-reproduced)")
     parser.add_argument(
         "--set",
         dest="settings",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="one more setting of the program, to see what it changes",
+        help="an additional setting of the program, to see its effect",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

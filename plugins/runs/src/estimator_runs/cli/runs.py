@@ -1,7 +1,7 @@
-"""Look at many runs: from what they left in their model_dirs, without a server.
+"""List, compare and plot many runs from their model_dirs, without a server.
 
-DIR is a model_dir, or a directory that holds some. `compare` shows how runs differ. For configurations that were run
-with the same seeds, it shows the mean difference with its interval by the paired bootstrap.
+DIR is a model_dir, or a directory that contains some. `compare` shows how runs differ. For configurations that ran with
+the same seeds, it shows the mean difference and its interval by the paired bootstrap.
 
 Example:
     estimator runs list runs --metric accuracy --mode max
@@ -41,23 +41,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             nargs=1 if name == "show" else "+",
             type=local_path,
-            help="a model_dir, or what holds some",
+            help="a model_dir, or a directory that contains some",
         )
         if name in ("list", "show", "compare"):
             action.add_argument("--json", action="store_true", help="print JSON")
         if name in ("list", "compare", "plot"):
-            action.add_argument("--mode", choices=("min", "max"), default="min", help="which way the metric is good")
+            action.add_argument(
+                "--mode",
+                choices=("min", "max"),
+                default="min",
+                help="whether lower (min) or higher (max) values are better",
+            )
         if name in ("list", "compare"):
-            action.add_argument("--metric", default="loss", help="of the evaluations (default: loss)")
+            action.add_argument("--metric", default="loss", help="evaluation metric (default: loss)")
         if name == "list":
             action.add_argument("--tag", help="only runs with this tag")
         if name == "plot":
-            action.add_argument("--metric", dest="metrics", nargs="+", default=["loss"], help="a chart each")
+            action.add_argument("--metric", dest="metrics", nargs="+", default=["loss"], help="metrics, one chart each")
             action.add_argument(
-                "--output", default="runs.html", metavar="FILE", type=page_path, help="default: runs.html"
+                "--output",
+                default="runs.html",
+                metavar="FILE",
+                type=page_path,
+                help="page to write (default: runs.html)",
             )
         if name == "rm":
-            action.add_argument("--force", action="store_true", help="also runs that have not ended by themselves")
+            action.add_argument("--force", action="store_true", help="also remove runs that have not ended normally")
 
 
 def _configure_tag(action: argparse.ArgumentParser) -> None:
@@ -67,12 +76,12 @@ def _configure_tag(action: argparse.ArgumentParser) -> None:
         metavar="DIR",
         nargs="+",
         type=local_path,
-        help="a model_dir, or what holds some. Without --tag there is one, and tags follow it",
+        help="a model_dir, or a directory that contains some. Without --tag: one DIR, followed by tags",
     )
     action.add_argument(
         "--tag", dest="tags", action="append", default=[], metavar="TAG", help="a tag for all of DIR..."
     )
-    action.add_argument("--remove", action="store_true", help="take these tags away")
+    action.add_argument("--remove", action="store_true", help="remove these tags")
 
 
 def run(args: argparse.Namespace) -> int:

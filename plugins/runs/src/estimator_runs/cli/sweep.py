@@ -1,7 +1,8 @@
-"""Search hyperparameters as the [sweep] of a configuration file says, with Optuna.
+"""Search hyperparameters with Optuna, as configured in [sweep] of a configuration file.
 
-Every trial is a model_dir. Killed at any moment and started again, the sweep continues and makes the same trials. At
-the end it prints the best trials, what mattered, and the file of the winning configuration for `estimator run`.
+Every trial has its own model_dir. After a kill at any moment, running the command again continues the sweep with the
+same trials. At the end it prints the best trials, the importance of the hyperparameters, and the file of the best
+configuration for `estimator run`.
 
 Example:
     estimator sweep digits.toml
@@ -24,17 +25,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimator sweep`."""
     add_file_arguments(parser, table="sweep", example="sweep.trials=60")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--show", action="store_true", help="run nothing; tell what has been found")
+    how.add_argument("--show", action="store_true", help="run nothing; show the results so far")
     how.add_argument(
-        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the winner"
+        "--trial", type=int, metavar="NUMBER", help="run nothing; write the file of this trial as the best one"
     )
     how.add_argument(
         "--give-up",
         type=int,
         metavar="NUMBER",
-        help="run nothing; let this trial count as failed, if an error ends it at every start",
+        help="run nothing; mark this trial as failed, for a trial that fails at every start",
     )
-    how.add_argument("--worker", action="store_true", help="work in this process alone, as one of those of a job")
+    how.add_argument("--worker", action="store_true", help="run trials only in this process, as one process of a job")
 
 
 def run(args: argparse.Namespace) -> int:
