@@ -90,7 +90,7 @@ def test_a_name_without_documentation_is_noticed() -> None:
     assert names.describe("estimator_core._plugins.records", "_TABLE").summary == ""
     assert (
         names.describe("estimator_core.hookspecs", "PREFIX").summary
-        == "How the name of every hook specification begins."
+        == "The prefix of the names of all hook specifications."
     )
 
 
