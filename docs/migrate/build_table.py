@@ -9,11 +9,11 @@ from estimator_migration import Row, table
 PAGE = Path(__file__).with_name("table.md")
 HEAD = """# Every name
 
-What becomes of each name of TensorFlow that `estimator migrate check` knows. `python docs/migrate/build_table.py`
-writes this page from the data. `tf.compat.v1.x` stands as `tf.x`, `tf_slim` as `tf.contrib.slim`; `X()` is an
-instance of X, `any` an object of unknown class; `hook`, `listener` and `optimizer` are methods of classes of your own.
-Where a name is renamed in part, `rewrite` changes the forms whose successor is exact, and `check` says of each use
-whether it is one.
+This page lists the replacement for each name of TensorFlow that `estimator migrate check` knows.
+`python docs/migrate/build_table.py` writes it from the data. `tf.compat.v1.x` is listed as `tf.x`, and `tf_slim` as
+`tf.contrib.slim`. `X()` is an instance of X, and `any` is an object of unknown class. `hook`, `listener` and
+`optimizer` are methods of your own classes. Where a name is renamed in part, `rewrite` changes the forms with an exact
+replacement, and `check` reports for each use whether it has one.
 """
 
 

@@ -149,7 +149,7 @@ def test_what_loads_the_data_of_an_input_does_it_in_begin() -> None:
     )
     *_, use = check(source)
     assert use.row.name == "hook.after_create_session"
-    assert "begin(run) for what loads the data of an input" in use.row.how
+    assert "begin(run) for code that loads the data of an input" in use.row.how
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the pages are not beside these tests")

@@ -72,7 +72,7 @@ def check(source: str) -> list[Use]:
 
 def _notes(resolver: Resolver) -> Iterator[Use]:
     """Notes of a rewrite that nobody has followed, or removed since."""
-    row = Row(name="note", verdict=Verdict.REWRITE, how="Follow the note, and remove it then.")
+    row = Row(name="note", verdict=Verdict.REWRITE, how="Follow the note, then remove it.")
     for node in matchers.findall(resolver.module, matchers.Comment()):
         comment = cst.ensure_type(node, cst.Comment)
         if comment.value.startswith(MARK):
@@ -224,9 +224,9 @@ def _argument(row: Row, word: str, new: str) -> Row:
     return Row(name=f"{row.name}({word}=)", verdict=Verdict.RENAMED, how=how)
 
 
-_MODULE = "A module: import what is used from where it is now."
-_STAR = "Say which names are imported; those that the table knows are listed where they stand."
-_COMPUTED = "The name is made while the program runs: look up by hand which names it may be."
+_MODULE = "A module: import each name that you use from its new module."
+_STAR = "Import the names one by one. Those that the table knows are listed where they are used."
+_COMPUTED = "The program builds the name while it runs: check by hand which names it may be."
 
 
 def _stars(module: cst.Module) -> Iterator[str]:
