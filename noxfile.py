@@ -1,13 +1,13 @@
 # /// script
 # dependencies = ["nox[uv]>=2026.10"]
 # ///
-"""Every check of this repository, one session each: `uv run nox`, or `uv run nox -s lint` for one of them.
+"""Every check of this repository, one session each: `uv run nox`, or `uv run nox -s lint` for a single session.
 
-Sessions that prove something about packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty
-environments and run where the checkout cannot be imported. The tests of every package use the conformance kit, so the
-wheel of estimator-testing is a tool there, like pytest: installed after the packages under test were looked at alone.
-So is that of estimator-signatures, by which tests export.
-Sessions that look at the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
+Sessions that test packages (`core`, `plugin-*`, `all`, `wheels`) install built wheels into empty environments and run
+where the checkout cannot be imported. The tests of every package use the conformance kit, so the wheel of
+estimator-testing is a tool there, like pytest. It is installed after the packages under test were checked alone. So is
+the wheel of estimator-signatures, with which tests export.
+Sessions that check the sources (`lint`, `types`, `imports`, `docs`) use the development environment of `uv sync`.
 `parity`, `bert_parity`, `proofs`, `faults`, `simulation`, `browser` and `bench` run only when named.
 """
 
@@ -35,7 +35,7 @@ class Format(NamedTuple):
     oldest: tuple[str, ...] = ()
 
 
-UV = find_uv_bin()  # the one that nox[uv] brings, wherever nox was started from
+UV = find_uv_bin()  # the uv that nox[uv] installs, wherever nox was started from
 ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / ".ci"))
 import publishing  # noqa: E402, F401 - sessions of its own
@@ -56,7 +56,7 @@ EVERYTHING = ["estimator_core", *(f"estimator_{plugin}" for plugin in PLUGINS)]
 LIGHT_EXTRAS = {"estimator_exporters": ("serve", "grpc"), "estimator_runs": ("folds", "report", "sweep", "yaml")}
 CHECK_INSTALLED = str(ROOT / ".ci" / "check_installed.py")
 NEWEST_TENSORFLOW = "tensorflow-cpu==2.21.*"
-# Export formats: what writes them beside the plugin itself, and all that reads them.
+# Export formats: the packages that write them beside the plugin itself, and all packages that read them.
 FORMATS = {
     "onnx": Format(
         extras=("onnx", "onnx-hashes"),
@@ -66,7 +66,7 @@ FORMATS = {
     "saved_model": Format(extras=("saved_model",), readers=(NEWEST_TENSORFLOW,), oldest=("tensorflow-cpu==2.15.1",)),
     "stablehlo": Format(extras=(), readers=("jax", "numpy", "flatbuffers", "safetensors")),
 }
-# Modules that sessions of their own import, beside Ray, Beam or TensorFlow.
+# Modules that only separate sessions import, beside Ray, Beam or TensorFlow.
 IMPORT_ENGINES = [f"exporters/src/estimator_exporters/scoring/on_{engine}.py" for engine in ("ray", "beam")]
 IMPORT_ENGINES += [f"launchers/src/estimator_launchers/ray_{part}.py" for part in ("driver", "worker")]
 IMPORT_ENGINES += ["migration/src/estimator_migration/proving/tf_side.py"]
@@ -78,7 +78,7 @@ OLDEST = "3.11"
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
 nox.options.download_python = "never"
-nox.options.error_on_missing_interpreters = False  # a missing newer Python is a skip that the summary names
+nox.options.error_on_missing_interpreters = False  # if the newer Python is missing, the summary names the skip
 nox.options.report = str(REPORTS / "sessions.json")
 nox.options.sessions = ["lint", "imports", "types", "docs", "mutants_cut", "core"]
 nox.options.sessions += [f"plugin-{plugin}(resolution='highest')" for plugin in PLUGINS]
@@ -88,23 +88,23 @@ nox.options.sessions += ["notebook"]
 
 # Rules about the sources and snippets of the documents: sessions `lint`, `imports` and `docs`.
 NEED_THE_CHECKOUT = ("--ignore=tests/repo", "--ignore=tests/docs")
-# What a newer Python and its newer jax could break first: tracing, random numbers, options of compilers; and what only
-# that jax has: mutual TLS.
+# Areas that a newer Python and its newer jax could break first: tracing, random numbers, options of compilers. Also
+# mutual TLS, which only that jax supports.
 ON_NEWER_PYTHON = ("tests/model", "tests/checkpoint/test_store.py")
 ON_NEWER_PYTHON += ("plugins/cluster/tests/test_encryption.py", "plugins/backends_gpu/tests/test_flags.py")
-# What lower versions of the dependencies could break, in the time that the whole suite has.
+# Areas that lower versions of the dependencies could break, within the time of the whole suite.
 ON_LOWEST_VERSIONS = ("tests/loop/test_calls.py", "tests/loop/test_resume.py", "tests/summaries")
 ON_LOWEST_VERSIONS += tuple(f"tests/checkpoint/test_{name}.py" for name in ("frozen", "names", "restore", "store"))
-# The conformance kit, with which the core, the plugins and the packages of others are tested.
+# The conformance kit, which tests the core, the plugins and third-party packages.
 KIT = "estimator_testing"
-# The kit, and what tests export with.
+# The kit, and the package with which tests export.
 TOOLS = (KIT, "estimator_signatures")
-# What the tests of plugins take from those of the core: what tf.estimator did, and packages written by a test.
-# And what runs a model function as the Estimator does.
+# Files of the core's tests that the tests of plugins use: recordings of tf.estimator, and packages written by a test.
+# Also the helper that runs a model function as the Estimator does.
 SHARED = ("tests/parity", "tests/plugins/fake_site.py", "tests/model/model_runner.py")
-# A plugin that is no part of the workspace, with the run that uses it.
+# A plugin outside the workspace, with the run that uses it.
 OF_OTHERS = "tests/wheels/acme-roles"
-# What the ordinary run has time for: less than a minute on two cores.
+# The tests that fit into the ordinary run: less than a minute on two cores.
 CUT_OF_MUTANTS = 8
 # Nothing from the checkout is importable by accident, and no test finds an accelerator by chance.
 ISOLATED = {
@@ -117,7 +117,7 @@ ISOLATED = {
 
 
 def newer_python() -> str:
-    """The newest supported Python of this machine, or the one whose absence the summary shall name."""
+    """The newest supported Python of this machine, or the one whose absence the summary names."""
     for version in ("3.13", "3.12"):
         found = subprocess.run([UV, "python", "find", "--no-python-downloads", version], capture_output=True)
         if found.returncode == 0:
@@ -139,19 +139,19 @@ def wheelhouse() -> Path:
 
 
 def wheel(package: str, *extras: str) -> str:
-    """Requirement for the built wheel of an import name, with extras and the light ones that its tests use."""
+    """Requirement for the built wheel of an import name, with extras and the light extras that its tests use."""
     (path,) = wheelhouse().glob(f"{package}-*.whl")
     wanted = [*LIGHT_EXTRAS.get(package, ()), *extras]
     return f"{path}[{','.join(wanted)}]" if wanted else str(path)
 
 
 def install_wheels(session: nox.Session, *packages: str, resolution: str = "highest", groups: tuple[str, ...]) -> None:
-    """Installs built packages first, so that tools take what `resolution` chose; `groups` are of a pyproject.toml.
+    """Installs built packages first, so that tools use the versions of `resolution`; `groups` of a pyproject.toml.
 
-    The packages are looked at alone, then the tools come: those of the groups, the kit, and what exports.
+    The packages are checked alone. Then the tools are installed: the groups, the kit, and the package that exports.
     """
     projects = [project_file(package) for package in packages]
-    # Naming the projects makes their requirements direct ones, which is what `lowest-direct` speaks of.
+    # Naming the projects makes their requirements direct, so `lowest-direct` applies to them.
     requirements = [argument for path in projects for argument in ("-r", str(path))]
     wheels = [wheel(package) for package in packages]
     session.install("--no-sources", "--resolution", resolution, *requirements, *wheels)
@@ -213,7 +213,7 @@ def pytest(
     runner: tuple[str, ...] = (),
     report: str = "",
 ) -> None:
-    """Runs pytest and leaves its counts for the summary of `.ci/run`. A session with several names each."""
+    """Runs pytest and stores its counts for the summary of `.ci/run`. A session with several runs names each."""
     report = str(REPORTS / (re.sub(r"[^\w.-]+", "-", report or session.name).strip("-") + ".xml"))
     options = ["-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
     session.run(*runner, "pytest", *options, *arguments, *session.posargs, env=env, external=bool(runner))
@@ -225,7 +225,7 @@ def pytest(
 @nox.session(python=OLDEST)
 @nox.parametrize("resolution", RESOLUTIONS)
 def core(session: nox.Session, resolution: str) -> None:
-    """The core alone: no plugin but the tools, no neural-network library, and no way to import from the checkout."""
+    """The core alone: only the tools as plugins, no neural-network library, and no import from the checkout."""
     install_wheels(session, "estimator_core", resolution=resolution, groups=("test",))
     with outside(session, "tests") as env:
         tests = ("tests",) if resolution == "highest" else ON_LOWEST_VERSIONS
@@ -239,7 +239,7 @@ def define_plugin_session(plugin: str) -> None:
     extras = project["project"].get("optional-dependencies", {}).values()
     requirements = [*project["project"]["dependencies"], *(entry for extra in extras for entry in extra)]
     required = [entry.split(">=")[0].replace("-", "_") for entry in requirements]
-    named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds upon
+    named = [package for package in EVERYTHING if package in required]  # the core, and what a plugin builds on
 
     @nox.session(name=f"plugin-{plugin}", python=OLDEST)
     @nox.parametrize("resolution", RESOLUTIONS)
@@ -260,10 +260,10 @@ for _plugin in PLUGINS:
 def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
     """Everything together, with the libraries of the examples."""
     install_wheels(session, *EVERYTHING, groups=("libraries", "test"))
-    # docs/export.md holds the recipe that reads exports without us; tests/inputs runs a benchmark.
+    # docs/export.md has the recipe that reads exports without this framework; tests/inputs runs a benchmark.
     copied = ("tests", "examples", "docs", "benchmarks", *(f"plugins/{plugin}/tests" for plugin in PLUGINS))
     with outside(session, *copied) as env:
-        if session.python == OLDEST:  # what needs nothing but one package runs in the sessions of that package
+        if session.python == OLDEST:  # tests that need only one package run in the sessions of that package
             chosen = ("-m=(plugins or libraries) and not slow", "tests", "plugins")
         else:
             chosen = ("-m=not slow", *ON_NEWER_PYTHON)
@@ -272,7 +272,7 @@ def all(session: nox.Session) -> None:  # noqa: A001 - the name of the session
 
 @nox.session(python=OLDEST)
 def wheels(session: nox.Session) -> None:
-    """The built packages in an empty environment: command line, an example, a plugin of others that takes roles."""
+    """The built packages in an empty environment: command line, an example, a third-party plugin that takes roles."""
     session.install("--no-sources", *(wheel(package) for package in EVERYTHING))
     session.install("--group", "libraries")
     session.run("python", CHECK_INSTALLED, *EVERYTHING, env=ISOLATED)
@@ -293,7 +293,7 @@ def wheels(session: nox.Session) -> None:
 @nox.session(python=OLDEST)
 @nox.parametrize("kinds", [",".join(KINDS_IN_CUT), ",".join(OTHER_KINDS), *DEFINED])
 def template(session: nox.Session, kinds: str) -> None:
-    """Packages made by `estimator new-plugin`: each built, installed alone beside core and kit, tested, examined."""
+    """Packages from `estimator new-plugin`: each is built, installed alone beside core and kit, tested and checked."""
     packages = ("estimator_core", *DEFINED.get(kinds, ()))
     session.install("--no-sources", *map(wheel, packages), *map(wheel, TOOLS))
     session.run("python", CHECK_INSTALLED, *packages, "--tools", *TOOLS, env=ISOLATED)
@@ -303,7 +303,7 @@ def template(session: nox.Session, kinds: str) -> None:
             session.run("estimator", "new-plugin", name, "--kind", kind, env=ISOLATED)
             session.run(UV, "build", "--quiet", "--wheel", "--out-dir", "wheels", name, external=True)
             (built,) = Path("wheels").glob("*.whl")
-            session.install("--no-sources", f"{built.resolve()}[test]")  # its extra names the kit, which is there
+            session.install("--no-sources", f"{built.resolve()}[test]")  # its extra names the installed kit
             shutil.copytree(Path(name, "tests"), "tests")
             pytest(session, "--import-mode=importlib", "tests", report=f"template-{kind}")
             session.run("estimator", "plugins", "doctor", name, env=ISOLATED)
@@ -312,7 +312,7 @@ def template(session: nox.Session, kinds: str) -> None:
 
 @nox.session(python=OLDEST)
 def object_stores(session: nox.Session) -> None:
-    """Azure by azurite (where npm is), GCS by STORAGE_TESTBENCH=<its folder>; plugin-storage has S3 by moto."""
+    """Azure with azurite (needs npm), GCS with STORAGE_TESTBENCH=<its folder>; plugin-storage tests S3 with moto."""
     session.install("--no-sources", wheel("estimator_core"), wheel("estimator_storage", "gcs", "profiles"), wheel(KIT))
     session.install("--group", "test", "--group", "plugins/storage/pyproject.toml:test")
     session.run("python", CHECK_INSTALLED, "estimator_core", "estimator_storage", "--tools", KIT, env=ISOLATED)
@@ -377,7 +377,7 @@ def known(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def mutants_cut(session: nox.Session) -> None:
-    """A part of `mutants`, always the same one, spread over the rooms."""
+    """A fixed part of `mutants`, spread over the rooms."""
     cut = ("--cut", str(CUT_OF_MUTANTS))
     session.run(*UV_RUN, "python", "-m", "tests.mutants.run", *cut, env=COMPILED_ONCE, external=True)
 
@@ -388,7 +388,7 @@ def mutants_cut(session: nox.Session) -> None:
 @nox.session(python=OLDEST, default=False)
 @nox.parametrize("extra", list(FORMATS))
 def formats(session: nox.Session, extra: str) -> None:
-    """An export format: its suite where it is written, and exports of several models read where we are absent."""
+    """An export format: its suite where it is written, and exports of several models read without this framework."""
     exporters = wheel("estimator_exporters", *FORMATS[extra].extras)
     journeys = Path(f"plugins/exporters/tests/separate/check_{extra}_journeys.py").is_file()
     needed = ("cluster", "hooks", "inputs", "heads", "signatures", "warm_start", "canned_tabular")
@@ -410,7 +410,7 @@ def formats(session: nox.Session, extra: str) -> None:
             doctests = ("--doctest-modules", "--pyargs", f"estimator_exporters.{extra}")
             suites = sorted(map(str, Path(folder).glob(f"suite_{extra}*.py")))
             pytest(session, *suites, *doctests, env=env)
-        # The scripts beside each other import each other.
+        # Scripts in the same folder import each other.
         beside = str(Path(folder).absolute())
         session.run("python", f"{folder}/write_exports.py", extra, "exports", env={**env, "PYTHONPATH": beside})
         if journeys:
@@ -430,14 +430,14 @@ def formats(session: nox.Session, extra: str) -> None:
 def export_matrix(session: nox.Session) -> None:
     """Every kind of model in every format, read by the oldest and the newest reader; writes docs/export_matrix.md.
 
-    Rows stay in .nox while nothing that decides them changes: a call continues where an earlier one ended. With
-    `-- --seconds N` no row begins later than that. With `-- --cut` a part is tried, and compared with the page.
+    Rows stay in .nox until their inputs change, so a call continues after the rows of an earlier call. With
+    `-- --seconds N` no row begins later than that. With `-- --cut` only a part runs, and is compared with the page.
     """
     cut = ("--cut",) if "--cut" in session.posargs else ()
     seconds = session.posargs[session.posargs.index("--seconds") + 1] if "--seconds" in session.posargs else "inf"
     plugins = ("hooks", "inputs", "heads", "modules", "signatures", "warm_start", "canned_tabular", "canned_bert")
     packages = ["estimator_core", *(f"estimator_{plugin}" for plugin in plugins)]
-    # TensorFlow for processors: the name that the extra asks for brings the same modules in a larger file.
+    # TensorFlow for processors: the name in the extra installs the same modules from a larger file.
     session.install(
         "--no-sources", *map(wheel, packages), wheel("estimator_exporters", *FORMATS["onnx"].extras), NEWEST_TENSORFLOW
     )
@@ -468,7 +468,7 @@ def export_matrix(session: nox.Session) -> None:
 @nox.session(python=OLDEST, default=False)
 @nox.parametrize("form", ["http", "grpc"])
 def tritonclient(session: nox.Session, form: str) -> None:
-    """A client that we did not write, in an environment of its own: every datatype, by HTTP and by gRPC."""
+    """A third-party client, in an environment of its own: every datatype, by HTTP and by gRPC."""
     session.install("--no-sources", *map(wheel, ("estimator_core", "estimator_signatures", "estimator_exporters")))
     session.install("--group", "test")
     folder = "plugins/exporters/tests/separate"
@@ -483,7 +483,7 @@ def tritonclient(session: nox.Session, form: str) -> None:
 
 @nox.session(python=OLDEST, default=False)
 def input_forms(session: nox.Session) -> None:
-    """Data of libraries that the development environment lacks: datasets, ADBC, SQLAlchemy, DuckDB."""
+    """Data from libraries that the development environment lacks: datasets, ADBC, SQLAlchemy, DuckDB."""
     session.install("--no-sources", wheel("estimator_core"), wheel("estimator_inputs"))
     session.install("--group", "test")
     session.install("adbc-driver-sqlite", "datasets", "duckdb", "pandas", "sqlalchemy")
@@ -493,18 +493,18 @@ def input_forms(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST, default=False)
 def tpu_aot(session: nox.Session) -> None:
-    """Training steps compiled for TPU slices that are not here, by libtpu."""
+    """Training steps that libtpu compiles for absent TPU slices."""
     compile_without_device(session, "backends_tpu", "tpu", "compile_for_slices.py")
 
 
 @nox.session(python=OLDEST, default=False)
 def gpu_aot(session: nox.Session) -> None:
-    """Training steps compiled for GPUs that are not here, by jax's CUDA plugin (4 GB of packages)."""
+    """Training steps that jax's CUDA plugin (4 GB of packages) compiles for absent GPUs."""
     compile_without_device(session, "backends_gpu", "cuda", "compile_for_cards.py")
 
 
 def compile_without_device(session: nox.Session, plugin: str, extra: str, tests: str) -> None:
-    """Runs the tests of a backend that need its compiler, and no device."""
+    """Runs the tests of a backend that need its compiler but no device."""
     packages = [wheel(package, *([extra] if package == f"estimator_{plugin}" else [])) for package in EVERYTHING]
     session.install("--no-sources", *packages)
     session.install("--group", "libraries", "--group", "test")
@@ -516,16 +516,16 @@ def compile_without_device(session: nox.Session, plugin: str, extra: str, tests:
 
 @nox.session(python=OLDEST, default=False)
 def parity(session: nox.Session) -> None:
-    """The recordings made again with the real tf.estimator, in an environment of its own, are as committed."""
+    """New recordings with the real tf.estimator, in an environment of its own, equal the committed recordings."""
     session.install("tensorflow-cpu==2.15.1")
     session.run("python", "tests/parity/rerecord.py", "--check", *session.posargs)
 
 
-# By pip: PyTorch is looked up where pip is configured to look.
+# With pip, which looks up PyTorch in the index of its configuration.
 @nox.session(python=OLDEST, default=False, venv_backend="venv")
 @nox.parametrize("library", ["transformers", "tensorflow"])
 def bert_parity(session: nox.Session, library: str) -> None:
-    """The recordings of BERT made again with transformers and TensorFlow are as committed."""
+    """New recordings of BERT with transformers and TensorFlow equal the committed recordings."""
     folder = ROOT / "plugins" / "canned_bert" / "tests"
     if library == "tensorflow":
         session.install("tensorflow-cpu==2.15.1")
@@ -538,7 +538,7 @@ def bert_parity(session: nox.Session, library: str) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def proofs(session: nox.Session) -> None:
-    """Ported programs against the old ones, which real TensorFlow 2.15.1 and 1.15.0 run."""
+    """Ported programs against the originals, which run with real TensorFlow 2.15.1 and 1.15.0."""
     session.run(*UV_RUN, "python", str(ROOT / ".ci" / "proofs.py"), *session.posargs, external=True)
 
 
@@ -579,7 +579,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def bench(session: nox.Session) -> None:
-    """Workloads side by side with bare loops and peers: `-- NAME [options]` for one, all without a name (_suite.py)."""
+    """Workloads beside bare loops and peers: `-- NAME [options]` runs one; without a name, all run (_suite.py)."""
     folder = ROOT / "benchmarks"
     named = [argument for argument in session.posargs[:1] if not argument.startswith("-")]
     workloads = sorted(path.stem for path in folder.glob("[!_]*.py"))

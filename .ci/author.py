@@ -1,7 +1,7 @@
-"""From an empty directory to a green plugin of each kind, by the commands of the tutorial: seconds and lines.
+"""From an empty directory to a passing plugin of each kind, by the commands of the tutorial: seconds and lines.
 
 `python .ci/author.py --wheel=NAME=PATH ... --kind=KIND:PACKAGES ... [--only KIND ...] [--write]`. Each kind gets an
-environment of its own. Wheels stand for what an index would bring.
+environment of its own. Wheels replace the packages that an index would supply.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 
 def code_lines(source: str) -> int:
-    """Lines that hold part of a statement, docstrings left out."""
+    """Lines that contain part of a statement, without docstrings."""
     told: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -48,10 +48,10 @@ def code_lines(source: str) -> int:
 
 
 def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder: Path) -> str:
-    """Types the commands, and says how long each takes.
+    """Runs the commands, and reports how long each takes.
 
     Raises:
-        SystemExit: one of them fails. The message is what it prints.
+        SystemExit: one of them fails. The message is its output.
     """
     environment = folder / "environment"
     path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
@@ -59,7 +59,7 @@ def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder:
     left_out = ("ESTIMATOR_", "PYTHON", "UV_PYTHON")
     given = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     given |= {"PATH": path, "VIRTUAL_ENV": str(environment), "JAX_PLATFORMS": "cpu"}
-    given |= {"UV_FIND_LINKS": str(Path(wheels["estimator_core"]).parent)}  # for what the tests of a package require
+    given |= {"UV_FIND_LINKS": str(Path(wheels["estimator_core"]).parent)}  # for the requirements of a package's tests
 
     def run(*words: str, cwd: Path = folder) -> tuple[float, str]:
         began = time.perf_counter()
@@ -89,7 +89,7 @@ def row(kind: str, uv: str, wheels: dict[str, str], packages: list[str], folder:
 
 
 def main() -> None:
-    """Prints the table, and writes the page where that is asked for."""
+    """Prints the table, and writes the page if requested."""
     parser = argparse.ArgumentParser(description="Measure the way to a green plugin.")
     parser.add_argument("--wheel", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND:PACKAGES")
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def on_the_page() -> dict[str, str]:
-    """The rows that stand on the page, by kind."""
+    """The rows of the page, by kind."""
     text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
     return {match[1]: match[0] for match in re.finditer(r"^\| (\w+) \| \d.*\|$", text, re.MULTILINE)}
 

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def packages() -> dict[str, list[str]]:
-    """The distributions of this repository with what each requires by name, extras and markers left out."""
+    """The distributions of this repository with the names of their requirements, without extras and markers."""
     found: dict[str, list[str]] = {}
     for path in [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]:
         project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
@@ -37,10 +37,10 @@ def faults(bill: Mapping[str, Any], required: list[str]) -> list[str]:
 
 
 def address_check(of_iris: Callable[[object], bool], of_uris: Callable[[str], object]) -> Callable[[object], bool]:
-    """A check of addresses that asks the grammar of IRIs only where a text is not ASCII.
+    """A check of addresses that uses the grammar of IRIs only if a text is not ASCII.
 
-    An IRI in ASCII is a URI. The check of IRIs in jsonschema parses with a general grammar, 0.3 s an address: half an
-    hour for the thousands of files that the bills name. The check of URIs is a regular expression.
+    An IRI in ASCII is a URI. The check of IRIs in jsonschema parses with a general grammar, which takes 0.3 s per
+    address, or half an hour for the thousands of files in the bills. The check of URIs is a regular expression.
 
     Args:
         of_iris: the check of jsonschema for the format "iri-reference".
@@ -50,7 +50,7 @@ def address_check(of_iris: Callable[[object], bool], of_uris: Callable[[str], ob
 
 
 def main() -> int:
-    """Prints what is wrong with the files; 1 where something is."""
+    """Prints the faults of the files; returns 1 if there are any."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
     from jsonschema.validators import Draft7Validator

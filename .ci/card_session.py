@@ -1,4 +1,4 @@
-"""The session `gpu`: what only a card can show, with the name of the card; skipped by name where none is."""
+"""The session `gpu`: tests and figures that need a card, with its name; without a card, a named skip."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nox.virtualenv import PassthroughEnv
 
 FOLDER = "plugins/backends_gpu/tests"
 TESTS = "tests"
-#: Steps of BERT and of a small network, beside hand-written loops; BERT beside the Trainer of transformers too, where
-#: `-- --torch-python PYTHON` names a Python that has it.
+#: Steps of BERT and of a small network, beside hand-written loops. BERT also runs beside the Trainer of transformers,
+#: if `-- --torch-python PYTHON` names a Python that has it.
 PEERS = {
     "bert_base": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9",
     "bert_base_full": "bert.py --size base --batch 32 --steps 100 --precision bfloat16 --rounds 9 --texts full",
@@ -33,7 +33,7 @@ def cards() -> list[str]:
 
 
 def options() -> argparse.ArgumentParser:
-    """What may stand after `--`."""
+    """The options after `--`."""
     parser = argparse.ArgumentParser(prog="nox -s gpu --")
     parser.add_argument("--torch-python", help="a Python with torch, transformers and accelerate")
     parts = [TESTS, *PEERS]
@@ -48,7 +48,7 @@ def define_card_session(house: House, everything: list[str], root: Path) -> None
     def gpu(session: nox.Session) -> None:
         """Tests and figures on the cards of this machine; `-- --torch-python PYTHON` has torch and transformers."""
         args = options().parse_args(session.posargs)
-        session.posargs.clear()  # pytest would take them for its own
+        session.posargs.clear()  # pytest would read them as its own options
         found = cards()
         if not found:
             session.skip("nvidia-smi names no card: the session `gpu` needs one (`gpu_aot` compiles without)")

@@ -1,6 +1,6 @@
-"""Modules that one session has compiled serve the next: without them, a first import of jax takes three times as long.
+"""Reuses modules that an earlier session has compiled. Without them, a first import of jax takes three times as long.
 
-Python takes a compiled module only where its source has the size and the time that it had, as files that uv links do.
+Python uses a compiled module only if its source still has the same size and time, as files that uv links do.
 """
 
 import shutil
@@ -12,7 +12,7 @@ _shared: list[Path] = []
 
 
 def share_compiled_modules(environment: str) -> None:
-    """Puts what earlier environments compiled beside the sources of this one; all have the same versions."""
+    """Copies the compiled modules of earlier environments beside the sources of this one; versions are the same."""
     kept, this = Path(_KEPT.name), Path(environment)
     if _shared and _shared[-1] != this:
         for compiled in _compiled(_shared[-1]):

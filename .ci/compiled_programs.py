@@ -3,15 +3,15 @@
 import os
 import tempfile
 
-# Lives as long as this run of nox: a test that kills a process may leave half an entry.
+# Exists only for this run of nox, because a test that kills a process may leave half an entry.
 _KEPT = tempfile.TemporaryDirectory(prefix="jax-cache-")
 COMPILED_ONCE = {
-    # A program that one session has compiled is compiled for all: the tests are mostly compilation.
+    # All sessions share compiled programs, because the tests spend most of their time on compilation.
     "JAX_COMPILATION_CACHE_DIR": _KEPT.name,
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# Without the expensive passes of LLVM, as jax's own tests. With JAX_DISABLE_MOST_OPTIMIZATIONS=0, with them.
+# Skips the expensive passes of LLVM, like jax's own tests. JAX_DISABLE_MOST_OPTIMIZATIONS=0 includes them.
 COMPILED_SOON = {"JAX_DISABLE_MOST_OPTIMIZATIONS": os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")}
-# Plugins whose tests compare numbers within tolerances, and compile most of the time.
+# Plugins whose tests compare numbers within tolerances, and spend most of their time on compilation.
 MOSTLY_COMPILATION = ("canned_bert", "canned_tabular", "explain", "heads", "modules", "slices")

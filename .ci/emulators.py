@@ -1,4 +1,4 @@
-"""Emulators of object stores for a session of nox: where they are, in variables of the environment."""
+"""Emulators of object stores for a session of nox: environment variables with their places."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UV = shutil.which("uv") or "uv"
 
 
 def azurite(session: nox.Session) -> dict[str, str]:
-    """Where Azure's emulator is, by npm; nothing where that cannot be had: its tests are skipped by name."""
+    """The place of Azure's emulator, from npm. It is empty if npm cannot install it: its tests are skipped by name."""
     folder, npm = _ROOT / ".nox" / "azurite", shutil.which("npm")
     if not npm:
         session.warn("there is no npm: Azure is left out")
@@ -29,12 +29,12 @@ def azurite(session: nox.Session) -> dict[str, str]:
 
 
 def storage_testbench(session: nox.Session, python_version: str) -> dict[str, str]:
-    """Where Google's emulator is, in an environment of its own; nothing where no folder is named."""
+    """The place of Google's emulator, in an environment of its own. It is empty if no folder is named."""
     named = os.environ.get("STORAGE_TESTBENCH")
     if not named:
         session.warn("STORAGE_TESTBENCH names no folder of googleapis/storage-testbench: GCS is left out")
         return {}
-    # Building the package writes beside its sources, which may not be ours.
+    # Building the package writes beside its sources, which may belong to somebody else.
     shutil.copytree(named, "testbench", copy_function=shutil.copyfile)
     session.run(_UV, "venv", "--quiet", "--python", python_version, "bench", external=True)
     session.run(_UV, "pip", "install", "--quiet", "--python", "bench", "./testbench", external=True)

@@ -1,4 +1,4 @@
-"""Sessions about exports that need much of others: engines, MLflow, telemetry, images. They run only by name."""
+"""Sessions about exports that need large third-party software: engines, MLflow, telemetry, images. They run by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TESTS = "plugins/exporters/tests"
 
 
 class House(NamedTuple):
-    """What the sessions take from the noxfile."""
+    """The parts of the noxfile that the sessions use."""
 
     python: str
     wheel: Callable[..., str]
@@ -33,7 +33,7 @@ def define_export_sessions(house: House) -> None:
         session.install("--no-sources", *wheels, house.wheel("estimator_exporters", *extras), *packages)
         session.install("--group", "test")
         with house.outside(session, TESTS, *more) as env:
-            # Ray would start its workers by the `uv run` that has started nox.
+            # Ray would start its workers with the `uv run` that has started nox.
             own = {"PIP_FIND_LINKS": str(Path(wheels[0]).parent), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
             house.pytest(session, checks, env={**env, **own})
 
@@ -72,7 +72,7 @@ def define_export_sessions(house: House) -> None:
             reloads = f"{TESTS}/test_reloads.py"
             session.run("pytest", "-q", "-s", "-p", "no:cacheprovider", "-m=slow", reloads, env=env)
 
-    # By pip: it is one of the two resolvers.
+    # With pip, which is one of the two resolvers.
     @nox.session(python=house.python, default=False, venv_backend="venv")
     def onnx_resolution(session: nox.Session) -> None:
         """The extra onnx beside orbax-checkpoint 0.12 and newer: a jax2onnx of this year, by pip and by uv."""

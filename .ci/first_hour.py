@@ -1,4 +1,4 @@
-"""The session `first_hour`: pages for new users, followed by their own words."""
+"""The session `first_hour`: follows the pages for new users to the letter."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `pip install` of a package brings into an empty environment: distributions, megabytes, time of an import.
+"""What `pip install` of a package adds to an empty environment: distributions, megabytes, time of an import.
 
 `python .ci/footprint.py WHEEL_OF_THE_CORE [--write]`. A peer that cannot be installed is left out by name.
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins" / "footprint.md"
 ROUNDS = 7
-#: What pip finds in an environment that nobody has installed anything into.
+#: The distributions that pip finds in an empty environment.
 TOOLS = {"pip", "setuptools", "wheel"}
 HEAD = """# What an installation brings
 
@@ -39,10 +39,10 @@ class Peer(NamedTuple):
 
     Attributes:
         title: its name in the table.
-        requirements: what pip installs.
-        distribution: whose version is shown.
-        imported: what is imported.
-        environment: what the import needs.
+        requirements: the requirements that pip installs.
+        distribution: the one whose version is shown.
+        imported: the module to import.
+        environment: the variables that the import needs.
     """
 
     title: str
@@ -77,7 +77,7 @@ def seconds_of(python: Path, statement: str, environment: dict[str, str]) -> flo
 
 
 def megabytes(folder: Path) -> dict[str, float]:
-    """The size of what each distribution has installed, by name."""
+    """The installed size of each distribution, by name."""
     program = (
         "import importlib.metadata as m, json\n"
         "print(json.dumps({d.name.lower(): sum(p.locate().stat().st_size for p in d.files or () "
@@ -108,13 +108,13 @@ def row(peer: Peer, folder: Path) -> str:
 
 
 def busy_words() -> str:
-    """A sentence where others use the machine too, and figures are too high for it."""
+    """A sentence, if others also use the machine and figures are too high because of it."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     return f" The machine was busy: its load was {load:.0f} on {cores} cores." if load > cores + 1 else ""
 
 
 def main() -> None:
-    """Prints the table, and writes the page where that is asked for."""
+    """Prints the table, and writes the page if requested."""
     parser = argparse.ArgumentParser(description="Measure what an installation brings.")
     parser.add_argument("wheel", help="of estimator-core")
     parser.add_argument("--write", action="store_true", help="write the page")

@@ -1,4 +1,4 @@
-"""Sessions about plugins of others: faults in sound components, an organisation, an author, an empty environment."""
+"""Sessions about third-party plugins: faults in sound components, an organisation, an author, an empty environment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from export_sessions import House
 from uv import find_uv_bin
 
 CI = Path(__file__).parent
-#: Kinds of the core whose templates the ordinary run builds, and the others, which `nox -s template` builds, too.
+#: Kinds of the core whose templates the ordinary run builds, and the other kinds, which `nox -s template` also builds.
 KINDS_IN_CUT = ["head", "hook"]
 OTHER_KINDS = ["exporter", "input", "storage", "format", "backend", "model", "adapter", "transform"]
 OTHER_KINDS += ["initial_values", "export_check", "checkpoint_policy", "coordinator"]
-#: Kinds that a plugin defines, and the packages that a component of them is installed beside.
+#: Kinds that a plugin defines, and the packages that are installed beside a component of such a kind.
 DEFINED = {
     "command": ("estimator_terminal",),
     "schema": ("estimator_inputs",),
@@ -29,7 +29,7 @@ COMMAND = (find_uv_bin(), "run", "--quiet", "python", "-m", "tests.mutants.suite
 
 @nox.session(venv_backend="none", default=False)
 def suite_mutants(session: nox.Session) -> None:
-    """Fails where a suite notices less than nine of ten faults: `-- --only KIND_OR_NAME`, `-- --list`, `-- --write`."""
+    """Fails if a suite finds fewer than nine of ten faults: `-- --only KIND_OR_NAME`, `-- --list`, `-- --write`."""
     session.run(*COMMAND, *session.posargs, external=True)
 
 
@@ -37,13 +37,13 @@ def define_kit_sessions(house: House, kinds: Sequence[str]) -> None:
     """Adds the sessions that need wheels.
 
     Args:
-        house: what they take from the noxfile.
+        house: the parts of the noxfile that they use.
         kinds: of components that `estimator new-plugin` writes.
     """
 
     @nox.session(python=house.python, default=False)
     def monorepo(session: nox.Session) -> None:
-        """An organisation of nothing but wheels: policy, override, block, lock, a package that changed."""
+        """An organisation that has only wheels: policy, override, block, lock, a package that changed."""
         packages = ("estimator_core", "estimator_heads", "estimator_policy")
         session.install("--no-sources", *map(house.wheel, packages))
         with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
@@ -53,17 +53,17 @@ def define_kit_sessions(house: House, kinds: Sequence[str]) -> None:
 
     @nox.session(python=house.python, default=False)
     def author(session: nox.Session) -> None:
-        """From an empty directory to a green plugin of each kind, by the tutorial: `-- --only KIND`, `-- --write`."""
+        """From an empty directory to a passing plugin of each kind, by the tutorial: `-- --only KIND`, `-- --write`."""
         wheels = {name: house.wheel(name) for name in ("estimator_core", "estimator_testing")}
         wheels |= {name: house.wheel(name) for names in DEFINED.values() for name in names}
         given = [f"--wheel={name}={path}" for name, path in wheels.items()]
         given += [f"--kind={kind}:{','.join(DEFINED.get(kind, ()))}" for kind in kinds]
         session.run("python", str(CI / "author.py"), f"--uv={find_uv_bin()}", *given, *session.posargs)
 
-    # By pip: what a user types, wherever pip is configured to look.
+    # With pip, as users do, and with the index of pip's configuration.
     @nox.session(python=house.python, default=False, venv_backend="venv")
     def footprint(session: nox.Session) -> None:
-        """What `pip install estimator-core` brings, beside pluggy, Keras and Lightning: `-- --write`."""
+        """What `pip install estimator-core` adds, beside pluggy, Keras and Lightning: `-- --write`."""
         session.run("python", str(CI / "footprint.py"), house.wheel("estimator_core"), *session.posargs)
 
     _ = monorepo, author, footprint

@@ -1,6 +1,6 @@
-"""Writes what the packages of this repository declare into the core's `known.json`; `--check` fails where it differs.
+"""Writes the declarations of this repository's packages into the core's `known.json`; `--check` fails if it differs.
 
-The core reads the file for one purpose: an error names the package of a component or a command that is not installed.
+The core reads the file for one purpose: errors name the package of a component or a command that is not installed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ TABLE = ROOT / "estimator_core" / "_plugins" / "known.json"
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """Distributions by kind and name of the component; commands stand under a name that no kind has."""
+    """Distributions by kind and name of the component; commands are stored under a name that no kind has."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         distribution = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]

@@ -12,7 +12,7 @@ from export_sessions import House
 
 TESTS = "plugins/launchers/tests"
 CHECK_INSTALLED = str(Path(__file__).parent / "check_installed.py")
-# What a run of several processes needs beside the core.
+# The packages that a run of several processes needs beside the core.
 LAUNCHED = ("estimator_cluster", "estimator_launchers")
 
 # Tests that wait for Slurm most of the time. Each process has a Slurm of its own.
@@ -30,14 +30,14 @@ def define_launcher_sessions(house: House) -> None:
         env: dict[str, str] | None = None,
         options: tuple[str, ...] = (),
     ) -> None:
-        """Tests of one launcher, with what only they need, and with options of pytest."""
+        """Tests of one launcher, with the packages that only they need, and with options of pytest."""
         launched = [house.wheel(name, *([extra] if extra and name == LAUNCHED[-1] else [])) for name in LAUNCHED]
         session.install("--no-sources", house.wheel("estimator_core"), *launched, house.wheel("estimator_testing"))
         session.install("--group", "test", "--group", "plugins/launchers/pyproject.toml:test", *packages)
         with house.outside(session, TESTS, "docs/launch") as outer:
             installed = ("estimator_core", *LAUNCHED, "--tools", "estimator_testing")
             session.run("python", CHECK_INSTALLED, *installed, env=outer)
-            if session.posargs:  # slow tests run a sweep by the launcher
+            if session.posargs:  # slow tests run a sweep with the launcher
                 sweep = house.wheel("estimator_runs").partition("[")[0] + "[sweep]"
                 session.install("--no-sources", house.wheel("estimator_experiment"), sweep)
             found = [str(path) for path in Path(TESTS).glob(tests)]
@@ -45,7 +45,7 @@ def define_launcher_sessions(house: House) -> None:
 
     @nox.session(python=house.python)
     def slurm(session: nox.Session) -> None:
-        """A Slurm of two virtual nodes, by Debian's packages and as root; `-- -m ""`: faults as well."""
+        """A Slurm of two virtual nodes, from Debian's packages and as root; `-- -m ""` adds faults."""
         if shutil.which("sbatch") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
             quiet = ["-qq", "-o=Dpkg::Use-Pty=0", "-o=Acquire::Retries=0", "-o=Acquire::http::Timeout=20"]
             packages = ["--no-install-recommends", "--yes", "slurm-wlm", "munge"]

@@ -4,7 +4,7 @@
 
 `--write` makes the recordings again, and the table of docs/migrate/checkpoints.md.
 
-An interpreter that is not named gets an environment of its own; without Python 3.7, 1.15.0 is left out by name.
+An unnamed interpreter receives an environment of its own. Without Python 3.7, 1.15.0 is skipped by name.
 """
 
 import argparse
@@ -33,7 +33,7 @@ WANTED = {
 
 
 def environment(version: str, folder: Path) -> str | None:
-    """An interpreter with this TensorFlow; None: there is no Python for it."""
+    """An interpreter with this TensorFlow, or None without a suitable Python."""
     python, packages = WANTED[version]
     found = subprocess.run(["uv", "python", "find", "--no-python-downloads", python], capture_output=True, text=True)
     if found.returncode:
@@ -45,7 +45,7 @@ def environment(version: str, folder: Path) -> str | None:
 
 
 def prove(pair: Pair, python: str, *options: str) -> int:
-    """Runs the command; its exit status."""
+    """Runs the command and returns its exit status."""
     command = ["estimator", "migrate", "prove", pair.old, pair.new, "--tf-python", python]
     here = {**os.environ, "KERAS_BACKEND": "jax"}  # the interpreter of TensorFlow has a Keras of its own
     return subprocess.run([*command, *pair.options, *options], env=here).returncode
@@ -64,7 +64,7 @@ def prove_pairs(version: str, python: str, write: bool) -> list[str]:
 
 
 def prove_canned(version: str, python: str, scratch: Path, write: bool) -> dict[tuple[str, str], float]:
-    """The largest difference of each canned estimator and optimizer, after 50 steps there and 50 here."""
+    """The largest difference of each canned estimator and optimizer, after 50 steps in TensorFlow and 50 here."""
     from plugins.migration.tests.canned.this_side import differences
 
     there, found = scratch / "there", dict[tuple[str, str], float]()

@@ -51,7 +51,7 @@ def statement(found: Mapping[str, str], *, repository: str, commit: str, epoch: 
 
 
 def faults(told: Mapping[str, Any], found: Mapping[str, str]) -> list[str]:
-    """What differs between a statement and the files that are there."""
+    """The differences between a statement and the files of the folder."""
     named = {subject["name"]: subject["digest"]["sha256"] for subject in told["subject"]}
     wrong = [f"{name} is missing" for name in sorted(named.keys() - found.keys())]
     wrong += [f"{name} is not in the statement" for name in sorted(found.keys() - named.keys())]
@@ -90,7 +90,7 @@ def verified(folder: Path, public: Path) -> Mapping[str, Any]:
 
 
 def main() -> int:
-    """Makes or verifies a statement; 1 where something differs."""
+    """Makes or verifies a statement; returns 1 if something differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("make", "verify"))
     parser.add_argument("folder", type=Path)

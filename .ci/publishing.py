@@ -1,4 +1,4 @@
-"""Sessions of nox about what readers and installers get: the documentation site, and what a release consists of."""
+"""Sessions of nox for readers and installers: the documentation site, and the files of a release."""
 
 import os
 import shutil
@@ -15,10 +15,10 @@ import reproducing  # noqa: F401 - a session of its own
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # for what makes the site
+sys.path.append(str(ROOT))  # for the modules that make the site
 from docs.site import changes  # noqa: E402
 
-# An environment of its own: the tools of the site are no part of the development environment.
+# An environment of its own, because the development environment does not contain the tools of the site.
 RUN = (find_uv_bin(), "run", "--quiet", "--no-default-groups", "--group", "plugins", "--group", "site", "python", "-m")
 RELEASE_RUN = (find_uv_bin(), "run", "--quiet", "--only-group", "release", "python")
 REPOSITORY = "https://github.com/estimator-core/estimator-core"

@@ -1,4 +1,4 @@
-"""A session of nox: this tree against another commit of it, both installed side by side."""
+"""A session of nox: compares this tree with another commit, both installed side by side."""
 
 import shutil
 from pathlib import Path
@@ -7,9 +7,9 @@ import nox
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Workloads of `benchmarks/two_trees.py` that a minute or two decide.
+#: Workloads of `benchmarks/two_trees.py` whose result is clear after a minute or two.
 CUT = ("mlp_steps", "mlp_steps, 20 a dispatch", "hooks_cost", "evaluation")
-#: The part of the other commit's speed that a workload must keep, unless its interval holds it.
+#: The part of the other commit's speed that a workload must keep, unless its interval contains that part.
 KEPT = "0.95"
 
 

@@ -1,4 +1,4 @@
-"""The session `reproduce`: runs of the examples, run again in environments that uv builds from their records."""
+"""The session `reproduce`: repeats runs of the examples in environments that uv builds from their records."""
 
 import gzip
 import json
@@ -32,9 +32,9 @@ class Example(NamedTuple):
     """How an example is run.
 
     Args:
-        settings: what makes it short.
-        flag: one other setting.
-        data: the file of which a byte is changed: beside the example, or in an installed package.
+        settings: the settings that make it short.
+        flag: one further setting.
+        data: the file in which a byte is changed: beside the example, or in an installed package.
     """
 
     settings: Sequence[str]
@@ -80,7 +80,7 @@ CLICKS = (
 
 @nox.session(python="3.11", default=False)
 def reproduce(session: nox.Session) -> None:
-    """Wheels run the examples; `estimator reproduce` builds their environment, and names what is changed."""
+    """Wheels run the examples; `estimator reproduce` builds their environment and names each change."""
     uv, folder = find_uv_bin(), Path(session.create_tmp()).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     wheels, runs = folder / "wheels", folder / "runs"
@@ -125,15 +125,15 @@ def _file(session: nox.Session, folder: Path, name: str) -> Path:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Writes a new file: what an installer has linked to its cache must stay as it is."""
+    """Writes a new file, because a file that an installer has linked to its cache must not change."""
     draft = path.with_name(f"{path.name}.draft")
     draft.write_bytes(content)
     draft.replace(path)
 
 
 def _with_another_byte(content: bytes) -> bytes:
-    """A file that can still be read: its last digit changes, or its last letter where it has no digit. What is packed
-    is unpacked for it.
+    """Changes the last digit of a file, or its last letter if it has no digit, so the file can still be read. A packed
+    file is unpacked first.
     """
     if content.startswith(b"\x1f\x8b"):
         return gzip.compress(_with_another_byte(gzip.decompress(content)), mtime=0)
@@ -144,7 +144,7 @@ def _with_another_byte(content: bytes) -> bytes:
 
 
 def _check_named(session: nox.Session, env: Mapping[str, str], name: str, words: str, *more: str) -> None:
-    """Checks that a changed run of an example is told by these words. absl-py changes no weights."""
+    """Checks that these words report a changed run of an example. absl-py changes no weights."""
     shutil.rmtree("other", ignore_errors=True)
     told = session.run(
         "estimator", "reproduce", f"runs/{name}", "--here", "--output", "other", *more, env=env, silent=True,

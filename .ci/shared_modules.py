@@ -1,6 +1,6 @@
-"""Compiled modules of installed packages, which the sessions of one run share: each would compile jax for itself.
+"""Compiled modules of installed packages, which the sessions of one run share. Otherwise each would compile jax itself.
 
-A small session would spend more time with that than with its tests.
+A small session would spend more time on that than on its tests.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _STORE = tempfile.TemporaryDirectory(prefix="modules-")
 
 @contextmanager
 def shared_modules(session: nox.Session) -> Generator[None]:
-    """Takes the compiled modules that an earlier session has left, and leaves those that the body has compiled.
+    """Uses the compiled modules of earlier sessions, and stores the modules that the body has compiled.
 
-    A distribution is known by its RECORD, which holds the digest of each file. Python itself compiles a module again
-    whose source is another one.
+    The RECORD of a distribution identifies it, because it contains the digest of each file. Python itself compiles a
+    module again if its source has changed.
     """
     location = getattr(session.virtualenv, "location", None)
     sites = sorted(Path(location).glob("lib/python*/site-packages")) if location else []
@@ -36,7 +36,7 @@ def shared_modules(session: nox.Session) -> Generator[None]:
 
 
 def _modules(site: Path) -> Iterator[tuple[Path, Path]]:
-    """Of each module of an environment, where it is compiled, and where that is kept."""
+    """For each module of an environment: the paths of its compiled file and of the stored copy."""
     for record in site.glob("*.dist-info/RECORD"):
         content = record.read_bytes()
         kept = Path(_STORE.name, hashlib.sha256(content).hexdigest())
@@ -49,6 +49,6 @@ def _modules(site: Path) -> Iterator[tuple[Path, Path]]:
 
 def _link(source: Path, target: Path) -> None:
     if source.exists():
-        with suppress(OSError):  # it is there, or a file system cannot link
+        with suppress(OSError):  # it exists, or the file system cannot link
             target.parent.mkdir(parents=True, exist_ok=True)
             os.link(source, target)

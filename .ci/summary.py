@@ -1,4 +1,4 @@
-"""Prints what the nox sessions leave in a folder: pytest's counts of each and their sum, and which sessions failed."""
+"""Prints the results that nox sessions store in a folder: pytest's counts, their sum, and the sessions that failed."""
 
 import json
 import sys

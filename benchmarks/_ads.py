@@ -1,4 +1,4 @@
-"""The table of `file_to_model.py` and the model trained on it: what every contestant reads, in any environment.
+"""The table of `file_to_model.py` and the settings of its model, which every contestant reads, in any environment.
 
 Imports only the standard library, so that processes of TensorFlow and PyTorch import it too.
 """
@@ -37,7 +37,7 @@ def processor_time() -> float:
 
 
 class Pass:
-    """Notes the times of one pass: whole call, processor time, and when the later part began."""
+    """Records the times of one pass: whole call, processor time, and the start of the later part."""
 
     def __init__(self) -> None:
         self._wall, self._cpu, self._later = time.perf_counter(), processor_time(), 0.0
@@ -54,7 +54,7 @@ class Pass:
 
 
 def answer(result: str | Path, figures: dict[str, float], loss: Callable[[], float]) -> None:
-    """Writes what a pass found; `loss` is of the held-out rows, and is computed once for a file of results."""
+    """Writes the results of a pass; `loss` is computed from the held-out rows, once for a file of results."""
     path = Path(result)
     lines: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     known = lines[0]["loss"] if lines else loss()

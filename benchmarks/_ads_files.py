@@ -26,7 +26,7 @@ def write_table(folder: Path, name: str, rows: int, seed: int) -> None:
 
 
 def made(rows: int, seed: int) -> Any:
-    """The rows: clicks depend on numbers, age, site, user and on site and device together."""
+    """The rows: clicks depend on numbers, age, site and user, and on the pair of site and device."""
     import pyarrow as pa
 
     taste = np.random.default_rng(7)  # of the world, the same in every table

@@ -32,7 +32,7 @@ def dataset(kind, path):
 
 
 class Ages(keras.layers.Discretization):
-    """With given boundaries: FeatureSpace calls `adapt` of each layer that has it, and this one would raise."""
+    """A layer with given boundaries: FeatureSpace calls `adapt` of each layer that has it, and this one would raise."""
 
     def __init__(self):
         super().__init__(bin_boundaries=[float(age) for age in _ads.AGES])
@@ -42,7 +42,7 @@ class Ages(keras.layers.Discretization):
 
 
 def words():
-    """What FeatureSpace learns the vocabularies from: the words that the others are given."""
+    """The data from which FeatureSpace learns the vocabularies: the same words that the other contestants receive."""
     sites, ages = list(_ads.SITES), {"age": [0.0] * len(_ads.SITES)}
     return {"site": sites, "device": [_ads.DEVICES[index % len(_ads.DEVICES)] for index in range(len(sites))], **ages}
 
@@ -79,7 +79,7 @@ def model_of(encoded):
 
 
 class Later(keras.callbacks.Callback):
-    """Notes when the later part begins."""
+    """Records the start of the later part."""
 
     def __init__(self, noted, step):
         super().__init__()

@@ -14,7 +14,7 @@ fc = tf.feature_column
 
 
 def columns():
-    """Of the linear part and of the deep part."""
+    """The columns of the linear part and of the deep part."""
     ages = fc.bucketized_column(fc.numeric_column("age"), list(_ads.AGES))
     site = fc.categorical_column_with_vocabulary_list("site", list(_ads.SITES), num_oov_buckets=1)
     device = fc.categorical_column_with_vocabulary_list("device", list(_ads.DEVICES))
@@ -42,7 +42,7 @@ def dataset(kind, path):
 
 
 class Later(tf.compat.v1.train.SessionRunHook):
-    """Notes when the later part begins."""
+    """Records the start of the later part."""
 
     def __init__(self, noted, step):
         self._noted, self._left = noted, step

@@ -21,7 +21,7 @@ KINDS = {**dict.fromkeys(_ads.NUMBERS, "float32"), "age": "int64", "label": "flo
 
 
 class Chunks(torch.utils.data.IterableDataset):
-    """Batches, cut out of chunks of a data frame."""
+    """Batches from chunks of a data frame."""
 
     def __init__(self, path):
         self._path = path
@@ -71,7 +71,7 @@ class Rows(torch.utils.data.IterableDataset):
 
 
 def loader(kind, path):
-    """What feeds the model."""
+    """The loader that feeds the model."""
     if kind == "chunks":
         return torch.utils.data.DataLoader(Chunks(path), batch_size=None, num_workers=1)
     return torch.utils.data.DataLoader(Rows(path), batch_size=_ads.BATCH, num_workers=1)

@@ -2,8 +2,8 @@
 
 python _ads_trees.py xgboost|lightgbm train=FILE held_out=FILE rows=N result=FILE
 
-pandas reads the CSV file at once, with words as categories. 100 trees, and what else each library comes with; XGBoost
-builds histograms of categories by itself. Trees take no batches: their later part is the fit, without reading.
+pandas reads the CSV file at once, with words as categories. Both use 100 trees and the defaults of the library. XGBoost
+builds histograms of categories by itself. Trees use no batches: their later part is the fit, without reading.
 """
 
 import sys
@@ -19,7 +19,7 @@ TREES = 100
 
 
 def read(path, categories=None):
-    """Features and labels; words that no training row has are missing."""
+    """Features and labels; words that do not occur in training rows are missing."""
     frame = pd.read_csv(path, dtype=KINDS)
     for word in WORDS if categories is not None else ():
         frame[word] = frame[word].cat.set_categories(categories[word])

@@ -1,4 +1,4 @@
-"""Which rows the batches of a training consist of, as numpy_input_fn draws them."""
+"""The rows in the batches of a training, as numpy_input_fn draws them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def shuffled_rows(count: int, batch: int, seed: int = 1) -> Iterator[np.ndarray]:
-    """Numbers of the rows of whole batches, without an end: one permutation an epoch."""
+    """Row numbers of full batches, endlessly: one permutation per epoch."""
     shuffler = np.random.default_rng(seed)
     while True:
         order = shuffler.permutation(count)

@@ -1,6 +1,6 @@
 """One side of `bert.py`, in a process of its own: the Estimator, a loop in JAX, or the Trainer of transformers.
 
-Started by `bert.py` with the interpreter of the side; it imports nothing that the other one's environment has alone.
+`bert.py` starts it with the interpreter of the side. It imports nothing that only the environment of another side has.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RATE, EPSILON = 1e-5, 1e-8
 
 
 def options() -> argparse.ArgumentParser:
-    """What is trained, and how the process speaks with the one that started it."""
+    """The task, and the communication with the process that started this one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--side", choices=list(SIDES), required=True)
     parser.add_argument("--weights", required=True)
@@ -35,7 +35,7 @@ def options() -> argparse.ArgumentParser:
 
 
 def features(sentences: Sentences, args: argparse.Namespace) -> list[tuple[dict[str, np.ndarray], np.ndarray]]:
-    """Batches of a sentence a row, filled up to the longest length, as the encoder takes them."""
+    """Batches with one sentence per row, padded to the longest length, as the encoder accepts them."""
     made = [sentences.padded(step * args.batch, args.batch, args.length) for step in range(args.steps)]
     return [({"input_ids": one["input_ids"], "input_mask": one["attention_mask"]}, one["labels"]) for one in made]
 
@@ -67,7 +67,7 @@ def estimator(sentences: Sentences, args: argparse.Namespace, *, pack: bool = Fa
     def train() -> float:
         began = time.perf_counter()
         classifier.train(input_fn, steps=args.steps)
-        # The newest weights are asked for: steps may still be under way.
+        # Reads the newest weights, because steps may still be in progress.
         classifier.get_variable_value("output_bias")
         return time.perf_counter() - began
 
@@ -75,7 +75,7 @@ def estimator(sentences: Sentences, args: argparse.Namespace, *, pack: bool = Fa
 
 
 def packed(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
-    """The Estimator, with several sentences in a row; packing is part of the time."""
+    """The Estimator, with several sentences per row; the time includes packing."""
     return estimator(sentences, args, pack=True)
 
 
@@ -97,7 +97,7 @@ def _packed(sentences: Sentences, args: argparse.Namespace) -> Any:
 
 
 def plain(sentences: Sentences, args: argparse.Namespace) -> Callable[[], float]:
-    """A loop by hand: a jitted step with the same encoder and optimizer, nothing around it."""
+    """A hand-written loop: a jitted step with the same encoder and optimizer, and nothing else."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -155,7 +155,7 @@ def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = 
     model = transformers.BertForSequenceClassification.from_pretrained(args.weights, num_labels=2)
 
     def collate(numbers: list[int]) -> dict[str, Any]:
-        # A compiled model has one shape, as ours has; without compilation the longest sentence of the batch decides.
+        # A compiled model has one shape, like the Estimator. Without compilation, the longest sentence decides.
         length = args.length if compiled else int(sentences.lengths[numbers].max())
         rows = [sentences.padded(number, 1, length) for number in numbers]
         return {name: torch.as_tensor(np.concatenate([row[name] for row in rows])).long() for name in rows[0]}
@@ -170,7 +170,7 @@ def trainer(sentences: Sentences, args: argparse.Namespace, *, compiled: bool = 
         bf16=args.precision == "bfloat16",
         use_cpu=not torch.cuda.is_available(),
         torch_compile=compiled,
-        # jax multiplies float32 like this by default, where a card can.
+        # jax multiplies float32 like this by default, if the card supports it.
         tf32=True if torch.cuda.is_available() and args.precision == "float32" else None,
         remove_unused_columns=False,
         save_strategy="no",
@@ -204,7 +204,7 @@ SIDES: dict[str, Callable[[Sentences, argparse.Namespace], Callable[[], float]]]
 
 
 def peak_mb(side: str) -> float:
-    """Peak memory of the card that the side has used, or of the process where there is none."""
+    """Peak memory of the card that the side has used, or of the process if there is no card."""
     if side in ("theirs", "compiled"):
         import torch
 
@@ -220,7 +220,7 @@ def peak_mb(side: str) -> float:
 
 
 def main() -> None:
-    """Answers that it is ready, then trains for each line it reads, and answers how long that took."""
+    """Reports that it is ready, then trains for each line that it reads, and reports how long that took."""
     args = options().parse_args()
 
     def reply(value: dict[str, Any]) -> None:

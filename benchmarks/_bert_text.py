@@ -1,4 +1,4 @@
-"""Sentences for `bert.py`: real English from the help of Python, or rows without padding. Needs numpy alone."""
+"""Sentences for `bert.py`: real English from the help of Python, or rows without padding. Needs only numpy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Sentences(NamedTuple):
 
     Attributes:
         tokens: int32, of all sentences.
-        ends: int64 [sentences + 1], where each begins and ends.
+        ends: int64 [sentences + 1], the offsets at which each sentence begins and ends.
         labels: int32 [sentences].
     """
 
@@ -35,7 +35,7 @@ class Sentences(NamedTuple):
         return self.tokens[self.ends[number] : self.ends[number + 1]]
 
     def padded(self, begin: int, count: int, length: int) -> dict[str, np.ndarray]:
-        """Sentences filled up to `length`: input_ids, attention_mask and labels."""
+        """Sentences padded to `length`: input_ids, attention_mask and labels."""
         ids, mask = (np.zeros((count, length), np.int32) for _ in range(2))
         for row in range(count):
             sentence = self.of(begin + row)
@@ -62,9 +62,9 @@ def saved(place: Path, texts: str, count: int, length: int, vocabulary: int) -> 
     Args:
         place: a directory.
         texts: "real" (English, cut at `length` tokens) or "full" (rows of `length` random tokens).
-        count: of sentences.
-        length: tokens of the longest.
-        vocabulary: ids lie below.
+        count: the number of sentences.
+        length: tokens of the longest sentence.
+        vocabulary: all ids are below it.
     """
     rng = np.random.default_rng(1)
     if texts == "full":
@@ -82,7 +82,7 @@ def saved(place: Path, texts: str, count: int, length: int, vocabulary: int) -> 
 
 
 def read(file: str) -> Sentences:
-    """What `saved` wrote."""
+    """The sentences that `saved` wrote."""
     with np.load(file) as arrays:
         return Sentences(arrays["tokens"], arrays["ends"], arrays["labels"])
 

@@ -1,4 +1,4 @@
-"""Batches for the loops of `inputs.py`, as somebody reads them who has no framework."""
+"""Batches for the loops of `inputs.py`, read without a framework."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def slices(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
 
 
 def blocks(path: Path, columns: Sequence[str], batch: int) -> Batches:
-    """Batches of a CSV or Parquet file, of which pyarrow reads blocks ahead in a thread."""
+    """Batches of a CSV or Parquet file; pyarrow reads blocks ahead in a thread."""
     left_x, left_y = np.empty((0, len(columns)), np.float32), np.empty(0, np.int32)
     for block in _arrow(path, columns):
         x = np.concatenate([left_x, np.stack([block.column(name).to_numpy() for name in columns], axis=1)])
@@ -40,7 +40,7 @@ def _arrow(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def parsed(path: Path, batch: int) -> Batches:
-    """Of a TFRecord file: protobuf parses one tf.Example after the other. No checksum is looked at."""
+    """Batches of a TFRecord file: protobuf parses one tf.Example after the other. Checksums are not verified."""
     from estimator_core.export import example_class
 
     example = example_class()

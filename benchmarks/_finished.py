@@ -8,7 +8,7 @@ import estimator_core as ec
 
 
 class Finished(ec.Hook):
-    """Never has control during the call, so that it costs no step anything."""
+    """Never has control during the call, so it does not slow down any step."""
 
     def __init__(self) -> None:
         self._run: ec.Run | None = None

@@ -1,8 +1,8 @@
-"""Clients that ask again as soon as they are answered: one process, raw sockets, connections kept open.
+"""Clients that send the next request as soon as they are answered: one process, raw sockets, connections kept open.
 
     python benchmarks/_http_load.py PORT CLIENTS SECONDS
 
-Prints JSON: latencies in seconds, failures, and the different answers that each client got, in hexadecimal.
+Prints JSON: latencies in seconds, failures, and the different answers that each client received, in hexadecimal.
 """
 
 import json
@@ -49,7 +49,7 @@ class Client:
         self.socket.sendall(self.request)
 
     def answer(self):
-        """Reads on: the status and seconds of a whole answer, or None."""
+        """Continues reading; returns the status and seconds of a complete answer, or None."""
         found = self.socket.recv(65536)
         if not found:
             return 0, time.perf_counter() - self.started
@@ -66,7 +66,7 @@ class Client:
 
 
 def load(port, clients, seconds):
-    """Latencies and failures of all requests, and the answers of each client; what is under way is waited for."""
+    """Latencies and failures of all requests, and the answers of each client; waits for requests in progress."""
     latencies, failures = [], []
     connected = [Client(number, port) for number in range(clients)]
     waiting = selectors.DefaultSelector()

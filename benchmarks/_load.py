@@ -2,7 +2,7 @@
 
     python _load.py spinning|memory PARENT
 
-This is one of these processes. It says when it runs, and ends with PARENT.
+This script is one of these processes. It reports when it runs, and ends with PARENT.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 
 from _side_by_side import Comparison, compare
 
-#: What a process that moves memory copies, back and forth: more than any cache holds.
+#: The amount that a process copies back and forth to move memory: more than any cache holds.
 MEMORY_BYTES = 64 * 2**20
 _LOOK_SECS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What else runs on the machine.
+    """The other work on the machine.
 
     Args:
         spinning: processes that only compute.
@@ -37,7 +37,7 @@ class Load:
     memory: int = 0
 
     def of(self, name: str) -> str:
-        """How a contestant is called under this load."""
+        """The name of a contestant under this load."""
         parts = [f"{self.spinning} spinning"] * bool(self.spinning) + [f"{self.memory} moving memory"] * bool(
             self.memory
         )
@@ -45,7 +45,7 @@ class Load:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Within, the processes run."""
+        """A context in which the processes run."""
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for kind, count in (("spinning", self.spinning), ("memory", self.memory)):
@@ -66,7 +66,7 @@ IDLE = Load()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that ask for loads; `loads_of` reads them."""
+    """The options that select loads; `loads_of` reads them."""
     parser.add_argument(
         "--busy", type=int, nargs="+", default=[], metavar="N", help="also beside N spinning processes, for each N"
     )
@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def loads_of(args: argparse.Namespace) -> list[Load]:
-    """An idle machine, and the loads asked for."""
+    """An idle machine, and the selected loads."""
     spinning, moving = [Load(spinning=n) for n in args.busy], [Load(memory=n) for n in args.memory_traffic]
     return [IDLE, *spinning, *moving]
 
@@ -117,7 +117,7 @@ def moves_memory() -> Callable[[], None]:
 
 
 def main() -> None:
-    """Works until it is killed, or the parent is gone."""
+    """Works until it is killed, or until the parent has ended."""
     kind, parent = sys.argv[1], int(sys.argv[2])
     work = moves_memory() if kind == "memory" else spins
     print("ready", flush=True)

@@ -1,14 +1,13 @@
 """Steps of long trainings, beside hand-written loops: contestants take turns in a process, and a round is a process.
 
-Each contestant trains without an end, and makes so many steps when it is its turn: one `train` call an Estimator, in a
-thread of its own. So nothing but steps is measured, and contestants alternate several times a second, which the
-changing speed of a shared machine hardly disturbs. Of two identical loops in one process one is up to 14% slower than
-the other for good, by where its memory happens to lie; so a round is a process, and makes the contestants in an order
-of its own.
+Each contestant trains endlessly, and runs a fixed number of steps in each turn: one `train` call per Estimator, in a
+thread of its own. So only steps are measured. Contestants alternate several times a second, so the changing speed of a
+shared machine hardly disturbs them. Two identical loops in one process may differ by up to 14% for the life of the
+process, because of where their memory lies. So each round is a process, and creates the contestants in its own order.
 
-With `--busy N`, every round is made on the idle machine and beside N spinning processes, in an order of its own.
-Besides seconds, a turn is measured in processor time of all threads and in context switches: other work changes these
-less.
+With `--busy N`, every round runs on the idle machine and beside N spinning processes, in an order of its own.
+Besides seconds, the processor time of all threads and the context switches of a turn are measured: other work changes
+these less.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ import estimator_core as ec
 
 
 class LongTraining:
-    """One `train` call that makes `steps` steps whenever it is told to."""
+    """One `train` call that runs `steps` steps on each request."""
 
     def __init__(
         self, model_fn: Callable[..., Any], batches: Callable[[], Iterator[Any]], steps: int, **config: Any
@@ -55,7 +54,7 @@ class LongTraining:
         self._done.acquire()
 
     def __call__(self) -> None:
-        """Makes the steps."""
+        """Runs the steps."""
         self._go.release()
         self._done.acquire()
 
@@ -98,13 +97,13 @@ def hand_written(step: Callable[..., Any], state: Any, source: Iterator[Any], st
 
 
 BARE, CONTROL = "bare loop", "another bare loop"
-#: What is measured of a turn, and how it is shown: a title, the unit of a step, and units a second (or switch).
+#: The quantities of a turn, and their display: a title, the unit of a step, and units per second (or switch).
 QUANTITIES = {
     "seconds": ("", ("us/step", 1e6)),
     "cpu": ("processor time of all threads, ", ("us/step", 1e6)),
     "switches": ("context switches, ", ("/step", 1.0)),
 }
-#: Of one quantity: the rounds' values by contestant.
+#: For one quantity: the values of the rounds by contestant.
 Values = dict[str, list[float]]
 
 
@@ -121,7 +120,7 @@ def arguments(*, rounds: int, turns: int, steps: int) -> argparse.ArgumentParser
 
 
 def used() -> dict[str, float]:
-    """What this process has used so far, by quantity."""
+    """The resources that this process has used so far, by quantity."""
     usage = getrusage(RUSAGE_SELF)
     return {
         "seconds": time.perf_counter(),
@@ -131,7 +130,7 @@ def used() -> dict[str, float]:
 
 
 def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: int) -> None:
-    """Prints the medians of what a turn of each contestant used, in this process."""
+    """Prints the medians of the resources that a turn of each contestant used, in this process."""
     order = np.random.default_rng()
     contestants = {name: makers[name]() for name in order.permutation(list(makers))}
     measured: dict[str, Values] = {quantity: {name: [] for name in contestants} for quantity in QUANTITIES}
@@ -156,11 +155,11 @@ def print_round(makers: Mapping[str, Callable[[], Callable[[], None]]], turns: i
 
 
 def measured_rounds(args: argparse.Namespace, loads: Sequence[Load], *options: str) -> dict[str, dict[Load, Values]]:
-    """What so many processes of this script print under each load, by quantity.
+    """The output of the processes of this script under each load, by quantity.
 
     Args:
         args: as `arguments` parses them.
-        loads: what else runs; every round has all of them, in an order of its own.
+        loads: the other work; every round has all loads, in an order of its own.
         options: further ones for each process.
     """
     child = [sys.executable, sys.argv[0], "--child", "--steps", str(args.steps), "--turns", str(args.turns), *options]
@@ -189,7 +188,7 @@ def report_steps(
         title: of the tables.
         args: as `arguments` parses them.
         options: further ones for each process.
-        idle: what a ratio of seconds should reach, by `(contestant, reference)`.
+        idle: the target of a ratio of seconds, by `(contestant, reference)`.
         busy: the same beside other work.
     """
     loads = loads_of(args)

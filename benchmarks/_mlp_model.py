@@ -1,4 +1,4 @@
-"""The MLP of `mlp.py` with predictions and five metrics, trained for a step: what the inference benchmarks share."""
+"""The MLP of `mlp.py` with predictions and five metrics, trained for one step, for the inference benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import estimator_core as ec
 
 
 def values_of(labels: Any, logits: Any) -> dict[str, Any]:
-    """A value an example for each of the five metrics."""
+    """One value per example for each of the five metrics."""
     logs = jax.nn.log_softmax(logits)
     probabilities = jnp.exp(logs)
     own = jnp.take_along_axis(logits, labels[:, None], axis=1)

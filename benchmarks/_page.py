@@ -2,7 +2,7 @@
 
     python benchmarks/_page.py OUTPUT.html RESULTS_FOLDER
 
-The page holds its pictures. It needs the standard library alone.
+The page contains its pictures. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def page(results: Path) -> str:
 
 
 def counted(name: str, content: dict[str, Any]) -> str:
-    """The row of a workload: its ratios by verdict, and where it ran."""
+    """The row of a workload: its ratios by verdict, and its machine."""
     lines = [result for table in content["tables"] for result in table["results"]]
     counts = Counter(verdict(result) for result in lines)
     cells = [str(counts[each] or "") for each in COLUMNS]

@@ -1,4 +1,4 @@
-"""The peers: those in processes of their own, and a Keras 3 model on JAX in this one."""
+"""The peers: some in separate processes, and a Keras 3 model on JAX in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 
 def tf_estimator(python: str | None, workload: str, **numbers: int) -> dict[str, Callable[[], None]]:
-    """`{"tf.estimator": run}`, whose `run()` lets the other process do the workload once; empty where it is absent.
+    """`{"tf.estimator": run}`, whose `run()` runs the workload once in the other process; empty if it is absent.
 
     Args:
         python: an interpreter with tensorflow 2.15; None leaves the contestant out.
@@ -35,12 +35,12 @@ def torch_peers(python: str | None, network: str, steps: int) -> dict[str, Calla
 def peer(
     name: str, python: str | None, script: str, workload: str, *, needs: str, **arguments: object
 ) -> dict[str, Callable[[], None]]:
-    """`{name: run}`, whose `run()` lets a process of another environment do a workload once; empty without one.
+    """`{name: run}`, whose `run()` runs a workload once in a process of another environment; empty without one.
 
     Args:
         name: of the contestant.
         python: its interpreter; None leaves the contestant out.
-        script: a file of this folder that does the workload for each line it reads, and answers "done".
+        script: a file of this folder that runs the workload for each line it reads, and answers "done".
         workload: its first argument.
         needs: a package that its environment must have.
         arguments: the others, as `name=value`.

@@ -1,4 +1,4 @@
-"""What `estimator serve` is compared with: the same protocol and web server, one call of the function a request."""
+"""The peer of `estimator serve`: the same protocol and web server, with one call of the function per request."""
 
 import asyncio
 import sys

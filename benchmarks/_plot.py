@@ -3,7 +3,7 @@
     python benchmarks/_plot.py OUTPUT_FOLDER RESULTS_FOLDER
 
 Draws RESULTS_FOLDER/NAME.json as OUTPUT_FOLDER/NAME.svg, and every ratio that has a target, of all workloads, as
-OUTPUT_FOLDER.svg. The same results give the same bytes. It needs the standard library alone.
+OUTPUT_FOLDER.svg. The same results produce the same bytes. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERDICTS = {MET: "met", OPEN: "interval holds the target", MISSED: "missed", NO_
 
 @dataclass(frozen=True)
 class Axis:
-    """A logarithmic axis that holds all it is given, and 1."""
+    """A logarithmic axis that includes all values, and 1."""
 
     ticks: tuple[float, ...]
 
@@ -37,13 +37,13 @@ class Axis:
         return cls(TICKS[first : last + 1])
 
     def across(self, ratio: float) -> float:
-        """Where a ratio stands; one beyond the last tick stands there."""
+        """The position of a ratio; a ratio beyond the last tick is drawn at that tick."""
         low, high = self.ticks[0], self.ticks[-1]
         return LEFT + WIDTH * math.log(min(max(ratio, low), high) / low) / math.log(high / low)
 
 
 def verdict(result: dict[str, Any]) -> str:
-    """The colour of a row: whether its whole interval, a part, or nothing of it is on the good side of the target."""
+    """The colour of a row: whether its whole interval, a part of it, or no part is on the good side of the target."""
     target = result["target"]
     if target is None:
         return NO_TARGET
@@ -52,7 +52,7 @@ def verdict(result: dict[str, Any]) -> str:
 
 
 def text(x: float, y: float, content: str, *, anchor: str = "start", **attributes: str) -> str:
-    """Words at a place."""
+    """Text at a position."""
     more = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(content)}</text>\n'
 
@@ -108,7 +108,7 @@ def plot(tables: list[dict[str, Any]]) -> str:
 
 
 def draw_all(output: Path, results: Path) -> list[Path]:
-    """Draws every workload of a folder and the overall plot; the files written."""
+    """Draws every workload of a folder and the overall plot; returns the written files."""
     output.mkdir(parents=True, exist_ok=True)
     written, with_targets = [], []
     for file in sorted(results.glob("*.json")):

@@ -1,4 +1,4 @@
-"""What a workload found: tables on the screen, and JSON that `_plot.py` draws."""
+"""The results of a workload: tables on the screen, and JSON that `_plot.py` draws."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def report(
     Args:
         title: of the table.
         results: its lines.
-        steps: what a round consists of.
-        targets: what a ratio should reach, or not exceed where smaller is better, by `(contestant, reference)`; lines
-            without one are for orientation.
-        rows: examples of a round, where rows a second are of interest.
-        unit: of the two medians, and how many of it one second or byte is; default: microseconds a step.
-        notes: what else was found, a line each.
+        steps: the steps of a round.
+        targets: the value that a ratio should reach, or not exceed if smaller is better, by `(contestant, reference)`;
+            lines without one are for orientation.
+        rows: examples of a round, if rows per second matter.
+        unit: of the two medians, and the number of units in one second or byte; default: microseconds per step.
+        notes: further results, one line each.
     """
     wanted = dict(targets or {})
     unit_name, scale = unit or ("us/step", 1e6 / steps)
@@ -55,7 +55,7 @@ def report(
             f"{item.median * scale:9.4g} {item.reference_median * scale:9.4g}"
         )
     for name, reference in sorted(wanted.keys() - {(item.name, item.reference) for item in results}):
-        print(f"not measured: {name} / {reference}")  # a peer that is not here
+        print(f"not measured: {name} / {reference}")  # a peer that is absent
     medians = {item.reference: item.reference_median for item in results}
     medians |= {item.name: item.median for item in results}
     rates = {} if rows is None else {name: rows / value for name, value in sorted(medians.items())}
@@ -71,14 +71,14 @@ def report(
 
 
 def write(output: Path | None, *tables: Table) -> None:
-    """Writes the tables of a workload as JSON, if that is asked for."""
+    """Writes the tables of a workload as JSON, if requested."""
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps({"environment": environment(), "tables": tables}, indent=1) + "\n")
 
 
 def environment() -> dict[str, Any]:
-    """What the figures depend on besides the code."""
+    """The conditions on which the figures depend besides the code."""
     from importlib.metadata import version  # not at the top: start_up.py times processes that import this file
 
     return {

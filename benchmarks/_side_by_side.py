@@ -17,7 +17,7 @@ class Comparison:
         ratio: median over the rounds of (rate of the contestant / rate of the reference in the same round); where
             smaller is better, of (amount of the contestant / amount of the reference).
         low, high: 95% bootstrap interval of that median.
-        median, reference_median: of what was measured, in seconds or bytes.
+        median, reference_median: of the measured quantity, in seconds or bytes.
     """
 
     name: str
@@ -42,17 +42,17 @@ def compare(
     """Runs every contestant once a round, in random order, and compares the times round by round.
 
     Args:
-        contestants: what to run.
+        contestants: the functions to run.
         reference: the contestant that all others are compared with; None compares `pairs` only.
         rounds: rounds that count.
         warm_up: rounds before them.
-        pairs: further `(contestant, reference)` to compare; those with an absent contestant are left out.
+        pairs: further `(contestant, reference)` to compare; pairs with an absent contestant are skipped.
     """
     names = list(contestants)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     order = np.random.default_rng(0)
     for index in range(warm_up + rounds):
-        for name in order.permutation(names):  # nobody always comes after the same one
+        for name in order.permutation(names):  # no contestant always follows the same one
             began = time.perf_counter()
             contestants[name]()
             if index >= warm_up:
@@ -64,7 +64,7 @@ def compare(
 def compared(
     measured: Mapping[str, Sequence[float]], name: str, reference: str, *, smaller_is_better: bool = False
 ) -> Comparison:
-    """One contestant's seconds, or bytes, against the reference's of the same rounds."""
+    """The seconds or bytes of one contestant against those of the reference in the same rounds."""
     own, base = np.array(measured[name]), np.array(measured[reference])
     ratios = own / base if smaller_is_better else base / own
     low, high = bootstrap_interval(ratios)

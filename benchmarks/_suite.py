@@ -5,7 +5,7 @@
         [--tf-python PYTHON] [--torch-python PYTHON] [--keras-python PYTHON] [--trees-python PYTHON]
 
 A part has the full tables of one subject. The summary has some workloads, with few rounds. Nothing else
-should run on the machine. A workload that fails is named at the end; the others go on.
+should run on the machine. A workload that fails is named at the end; the others continue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from _plot import draw_all
 
 HERE = Path(__file__).parent
 TF, TORCH, KERAS, TREES = "--tf-python", "--torch-python", "--keras-python", "--trees-python"
-# The result's name: the script and its arguments. An option of a peer's interpreter takes it where it is given.
+# The name of the result: the script and its arguments. An option for a peer's interpreter receives it if specified.
 SUITE: dict[str, tuple[str, ...]] = {
     "mlp": ("mlp.py", "--steps", "3000", "--rounds", "41"),
     "mlp_steps": ("mlp_steps.py",),
@@ -76,7 +76,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "serving": ("serving", "scoring"),
     "experiments": ("population", "sweep", "folds", "many_runs"),
 }
-#: What the summary changes: fewer rounds and less work. It took eight minutes, without two workloads.
+#: The changes for the summary: fewer rounds and less work. It took eight minutes, without two workloads.
 SUMMARY: dict[str, tuple[str, ...]] = {
     "mlp_steps": ("--rounds", "5", "--turns", "5"),
     "mlp_peers": ("--rounds", "5"),
@@ -97,7 +97,7 @@ SUMMARY: dict[str, tuple[str, ...]] = {
 def command(
     name: str, results: Path, peers: dict[str, str | None], rounds: int | None, *, summary: bool = False
 ) -> list[str]:
-    """How a workload is started."""
+    """The command that starts a workload."""
     script, *arguments = (*SUITE[name], *(SUMMARY[name] if summary else ()))
     parts = [sys.executable, str(HERE / script)]
     for argument in arguments:
@@ -111,7 +111,7 @@ def command(
 
 
 def main() -> None:
-    """Runs them."""
+    """Runs the workloads."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--results", type=Path, default=HERE.parent / ".nox" / "bench")
     parser.add_argument("--plots", type=Path, help="where to draw (default: not)")

@@ -1,4 +1,4 @@
-"""The network and the data of `sweep.py` and `folds.py`, which all of their sides use."""
+"""The network and the data of `sweep.py` and `folds.py`, for all of their sides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 class Batches:
-    """Shuffled batches of the training rows, the same at each iteration; or those held out, once."""
+    """Shuffled batches of the training rows, the same at each iteration; or the held-out rows, once."""
 
     def __init__(self, training: bool) -> None:
         self._training = training
@@ -85,7 +85,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
     logits = logits_of(variables, features["x"])
     if mode == ec.ModeKeys.PREDICT:
         return ec.EstimatorSpec(mode, predictions=logits)
-    # What does not vary stays a constant of the step, as in optax.adam: so both sides compute the same bits.
+    # Fixed values stay constants of the step, as in optax.adam, so both sides compute the same bits.
     adam = optax.inject_hyperparams(optax.adam, static_args=("b1", "b2", "eps", "eps_root"))
     return ec.EstimatorSpec(
         mode,

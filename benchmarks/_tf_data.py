@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def make(kind: str, folder: str, shuffle: bool, batch: int) -> tf.data.Dataset:
-    """The data set with the defaults of tf.data."""
+    """The dataset with the defaults of tf.data."""
     if kind == "csv":
         pattern = f"{folder}/*.csv"
         return tf.data.experimental.make_csv_dataset(pattern, batch, label_name="label", num_epochs=1, shuffle=shuffle)

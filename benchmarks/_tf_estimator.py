@@ -1,4 +1,4 @@
-"""The process of tf.estimator: `python _tf_estimator.py WORKLOAD NAME=NUMBER ...` does the workload once a line read.
+"""The process of tf.estimator: `python _tf_estimator.py WORKLOAD NAME=NUMBER ...` runs the workload for each line read.
 
 Runs in an environment with tensorflow 2.15; nothing of this project is imported.
 """
@@ -61,7 +61,7 @@ def input_fn(rows, *, epochs=None, labelled=True):
 
 
 def estimator(**config):
-    """A new one in a new directory."""
+    """A new Estimator in a new directory."""
     return tf.estimator.Estimator(
         model_fn, tempfile.mkdtemp(prefix="bench-tf-"), tf.estimator.RunConfig(tf_random_seed=1, **config)
     )
@@ -88,7 +88,7 @@ def evaluate(batches):
 
 
 def train_and_evaluate(steps, evaluations, batches):
-    """Goes on by so many steps every time."""
+    """Continues by the same number of steps every time."""
     ours = estimator(save_checkpoints_steps=steps // evaluations)
     source, held_out = input_fn(4096), input_fn(batches * BATCH, epochs=1)
     done = itertools.count(steps, steps)
@@ -104,7 +104,7 @@ def train_and_evaluate(steps, evaluations, batches):
 
 
 def main():
-    """One round a line."""
+    """One round per line."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     tf.compat.v1.logging.set_verbosity("ERROR")

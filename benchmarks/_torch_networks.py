@@ -2,7 +2,7 @@
 
 python _torch_networks.py bare|lightning network=mlp|digits|mnist steps=N
 
-The networks, batches and optimizer are those of the other contestants; the data lie in tensors. "bare" draws shuffled
+The networks, batches and optimizer match the other contestants; the data are in tensors. "bare" draws shuffled
 rows by hand. "lightning" has a DataLoader over a TensorDataset, and a Trainer without logger, checkpoints and progress.
 """
 
@@ -44,7 +44,7 @@ def arrays(network):
 
 
 def bare(network, steps):
-    """A loop by hand."""
+    """A hand-written loop."""
     _, batch, rows = DATA[network]
     x, y = arrays(network)
 
@@ -104,7 +104,7 @@ def lightning(network, steps):
 def main():
     how, given = sys.argv[1], dict(item.split("=", 1) for item in sys.argv[2:])
     run = {"bare": bare, "lightning": lightning}[how](given["network"], int(given["steps"]))
-    torch.set_num_threads(1 if given["network"] == "mlp" else 2)  # the quicker number for each
+    torch.set_num_threads(1 if given["network"] == "mlp" else 2)  # the faster number for each
     for _ in sys.stdin:
         run()
         print("done", flush=True)

@@ -1,9 +1,9 @@
-"""One tree's side of `two_trees.py`: makes a round of a workload for each line that it reads, and prints its seconds.
+"""One tree's side of `two_trees.py`: runs a round of a workload for each line that it reads, and prints its seconds.
 
     python _two_trees_worker.py BENCHMARKS_FOLDER WORKLOAD
 
-The workloads come from the scripts of BENCHMARKS_FOLDER, so that each tree is measured by its own. Those of the disk
-are here, since both trees can run them.
+The workloads come from the scripts of BENCHMARKS_FOLDER, so each tree is measured by its own. The disk workloads are in
+this file, because both trees can run them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 
 def numpy_rows(batches: int) -> tuple[dict[str, Any], Any]:
-    """Rows and labels of so many batches."""
+    """Rows and labels of a number of batches."""
     from _mlp_model import arrays
     from mlp import BATCH
 
@@ -83,14 +83,14 @@ class OnDisk:
         shutil.rmtree(self._folder)
 
     def estimator(self) -> Any:
-        """A new one, in a folder of its own."""
+        """A new Estimator, in a folder of its own."""
         import estimator_core as ec
 
         config = ec.RunConfig(model_dir=tempfile.mkdtemp(dir=self._folder), tf_random_seed=1, **self._config)
         return ec.Estimator(self._model_fn, config=config)
 
     def inputs(self, *, epochs: int | None = 1) -> Any:
-        """Batches of 32 rows; one, or without end."""
+        """Batches of 32 rows: one, or an endless number."""
         import numpy as np
 
         import estimator_core as ec
@@ -172,7 +172,7 @@ def main() -> None:
     """Answers until its input ends."""
     folder, workload = sys.argv[1:]
     sys.path[0] = folder
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a workload prints is not an answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # the output of a workload is not an answer
     run = WORKLOADS[workload]()
     for _ in sys.stdin:
         began = time.perf_counter()

@@ -1,12 +1,12 @@
-"""Training steps a second of BERT: one sentence a row, packed, a loop in JAX, and the Trainer of transformers.
+"""Training steps per second of BERT: one sentence per row, packed, a loop in JAX, and the Trainer of transformers.
 
     uv run python benchmarks/bert.py [--torch-python PYTHON] [--texts real|full] [--size tiny|mini|...] [--batch 16]
         [--length 128] [--steps 12] [--rounds 15] [--precision float32] [--json FILE]
 
 All sides train the same weights on the same sentences with AdamW and clipping, dropout 0.1 everywhere, two threads on a
-CPU. `--texts real` are sentences of the help of Python, `full` are rows without padding. Each side runs in a process of
-its own, the Trainer in that of a Python that has PyTorch. They take turns in random order and never run at the same
-time. Peak memory is that of each process, or of the card where one is used. There, all sides multiply float32 as
+CPU. `--texts real` uses sentences from the help of Python, `full` uses rows without padding. Each side runs in a
+process of its own, the Trainer with a Python that has PyTorch. They take turns in random order and never run at the
+same time. Peak memory is measured per process, or per card if one is used. On a card, all sides multiply float32 as
 TensorFloat-32. Figures are in docs/bert.md.
 """
 
@@ -30,7 +30,7 @@ PASSED_ON = ("batch", "length", "steps", "threads", "precision")
 
 
 class Side:
-    """A process that trains when it is told to, and what it has measured."""
+    """A process that trains on request, and its measurements."""
 
     def __init__(self, python: str, kind: str, directory: str, sentences: Path, args: argparse.Namespace) -> None:
         read, write_end = os.pipe()
@@ -60,11 +60,11 @@ class Side:
         return json.loads(line)
 
     def wait(self) -> None:
-        """Until it has trained once, to warm up."""
+        """Waits until it has trained once, to warm up."""
         self._answer()
 
     def train(self) -> None:
-        """Once, and notes the seconds."""
+        """Trains once, and records the seconds."""
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()

@@ -1,10 +1,10 @@
-"""What the checks of the data cost: a batch of 32 x 64 as it is drawn, and steps of the MLP on a stream.
+"""The cost of the data checks: a batch of 32 x 64 as it is drawn, and steps of the MLP on a stream.
 
     uv run python benchmarks/checks.py [--steps 1000] [--rounds 15] [--json FILE]
 
-The check of a batch is timed alone, the least of many short repetitions. Of the steps alternating rounds are compared:
-the same stream of batches, checked (`RunConfig.check_inputs`, the default) and not. At most 5 microseconds a batch, and
-at least 0.95 of the unchecked steps, are wanted.
+The check of a batch is timed alone, as the minimum of many short repetitions. For the steps, alternating rounds are
+compared: the same stream of batches, checked (`RunConfig.check_inputs`, the default) and unchecked. The targets are at
+most 5 microseconds per batch, and at least 0.95 of the unchecked steps.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def model_fn() -> Any:
 
 
 def microseconds(*, check: bool) -> float:
-    """One batch through what the model asks of its data."""
+    """One batch through the checks of the model's data contract."""
     source = [batch()]
     _, convert = model_fn().data_contract.open(source, mode="eval", memory=Path("none"), check=check)
     return min(timeit.repeat(lambda: convert(source[0]), number=200, repeat=1000)) / 200 * 1e6
 
 
 def training(steps: int, *, check: bool) -> Callable[[], None]:
-    """A warm Estimator that writes nothing; one `train` call a round."""
+    """A warm Estimator that writes nothing; one `train` call per round."""
     settings: dict[str, Any] = {
         "save_checkpoints_steps": None,
         "save_checkpoints_secs": None,

@@ -3,8 +3,8 @@
     uv run python benchmarks/convnet.py [--network digits|mnist] [--rounds 15] [--steps 448] [--torch-python PYTHON]
         [--json FILE]
 
-Two convolutions (the second with a stride of 2), a dense layer and the logits. The loop in Flax is written as the MNIST
-example of Flax: `nnx.jit` over a model and an optimizer, and no donation.
+Two convolutions (the second with a stride of 2), a dense layer and the logits. The loop in Flax follows the MNIST
+example of Flax: `nnx.jit` over a model and an optimizer, without donation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Network:
         side: pixels of an image's side.
         channels: of the two convolutions.
         hidden: units of the dense layer.
-        batch: examples a step.
-        rows: examples in all.
+        batch: examples per step.
+        rows: the total number of examples.
     """
 
     title: str
@@ -155,7 +155,7 @@ def model_of(network: Network) -> Callable[..., ec.EstimatorSpec]:
 
 
 def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call a round."""
+    """The Estimator, warm: one object, one `train` call per round."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     estimator = ec.Estimator(
         model_of(network),
@@ -170,7 +170,7 @@ def estimator_loop(network: Network, steps: int, **config: Any) -> Callable[[], 
 
 
 def keras_fit(network: Network, steps: int) -> Callable[[], None]:
-    """`Model.fit` over the arrays; as many steps."""
+    """`Model.fit` over the arrays, with the same number of steps."""
     os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
 

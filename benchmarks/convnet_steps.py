@@ -3,7 +3,7 @@
     uv run python benchmarks/convnet_steps.py [--network digits|mnist] [--rounds 15] [--turns 9] [--steps 150]
         [--busy N ...] [--json FILE]
 
-A round is a process, see `_long_training.py`. `convnet.py` measures whole calls, beside Keras too.
+A round is a process, see `_long_training.py`. `convnet.py` measures whole calls, also beside Keras.
 """
 
 from __future__ import annotations

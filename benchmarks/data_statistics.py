@@ -2,9 +2,9 @@
 
     uv run python benchmarks/data_statistics.py [--rows 20000000] [--rounds 1] [--json FILE]
 
-Each measurement is a process of its own, so that its peak resident size is its own. All tell rows, missing values,
-limits, mean, deviation, quartiles and numbers of different values of four real columns, two of whole numbers and two of
-words. What is exact must be equal; what is sketched must be within the error that it states.
+Each measurement is a separate process, so its peak resident size is its own. All report rows, missing values, limits,
+mean, deviation, quartiles and numbers of distinct values for four real columns, two integer columns and two columns of
+words. Exact values must be equal; sketched values must be within their stated error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 def write_file(path: Path, rows: int) -> None:
-    """So many rows, a row group at a time; a tenth of the real numbers is missing."""
+    """Writes the rows, one row group at a time; a tenth of the real numbers is missing."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -100,7 +100,7 @@ HOW = {"estimator-inputs": ours, "pyarrow": of_pyarrow, "pandas": of_pandas}
 
 
 def child(way: str, path: Path) -> None:
-    """Prints what was found, seconds, and bytes at the peak."""
+    """Prints the statistics, the seconds, and the peak bytes."""
     begin = time.perf_counter()
     found = HOW[way](path)
     seconds = time.perf_counter() - begin
@@ -109,9 +109,9 @@ def child(way: str, path: Path) -> None:
 
 
 def check(found: dict[str, Any], exact: dict[str, Any]) -> None:
-    """Ours against those of pyarrow or pandas.
+    """Compares our statistics with those of pyarrow or pandas.
 
-    Ranks of quantiles are compared by the deviation of the values, of which so many lie around a quartile.
+    Ranks of quantiles are compared by the deviation of the values, because it bounds the density near a quartile.
     """
     for name, other in exact.items():
         own = found[name]
@@ -127,7 +127,7 @@ def check(found: dict[str, Any], exact: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Rounds of all ways, one after the other."""
+    """Rounds of all methods, one after the other."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--rounds", type=int, default=1)

@@ -2,9 +2,9 @@
 
     uv run python benchmarks/embedding_table.py [--rows 20000 20000000] [--devices 1 8] [--rounds 15] [--json FILE]
 
-Each measurement is a process of its own; small and large tables, on one device and on several, in random order. On
-several devices, the compiler splits the table by a partition rule, or devices exchange rows (`AllToAll`). On the first
-number of devices, the small table also has ids that are admitted in training (`GrowingTable`).
+Each measurement is a separate process: small and large tables, on one device and on several, in random order. On
+several devices, the compiler splits the table by a partition rule, or devices exchange rows (`AllToAll`). For the first
+number of devices, the small table also runs with ids that are admitted in training (`GrowingTable`).
 """
 
 import argparse
@@ -123,7 +123,7 @@ def name_of(form: str, rows: int, devices: int) -> str:
 
 
 def in_a_process(form: str, rows: int, devices: int) -> float:
-    """The median seconds of a step, measured by a process that has so many devices."""
+    """The median seconds of a step, measured by a process with this number of devices."""
     flags = f"--xla_force_host_platform_device_count={devices}"
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     command = [sys.executable, __file__, "--measure", form, str(rows), str(devices)]

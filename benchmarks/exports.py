@@ -1,9 +1,9 @@
-"""Answers of one model, a row and a batch a call: `predictor()`, its exports, and onnxruntime, MLP 64-128-128-10.
+"""Answers of one model, with a row or a batch per call: `predictor()`, its exports, and onnxruntime, MLP 64-128-128-10.
 
     uv run python benchmarks/exports.py [--rounds 15] [--calls 1000] [--batch 256] [--busy N ...] [--json FILE]
 
 The StableHLO export is loaded by `ec.export.load`. The ONNX export of the same estimator is run by onnxruntime with two
-threads, if this environment has `estimator-exporters[onnx]`; else it is left out by name. Answers are compared first.
+threads, if this environment has `estimator-exporters[onnx]`; else it is skipped by name. Answers are compared first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ONNX = "onnxruntime"
 
 
 def answering() -> dict[str, Answer]:
-    """The ways to ask one trained model."""
+    """The ways to get predictions of one trained model."""
     estimator = trained()
     receiver_fn = ec.export.build_raw_serving_input_receiver_fn({"x": ec.export.Feature((None, WIDTHS[0]), "float32")})
     place = tempfile.mkdtemp(prefix="bench-exports-")

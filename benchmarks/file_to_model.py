@@ -4,14 +4,14 @@
         [--torch-python PYTHON] [--keras-python PYTHON] [--trees-python PYTHON] [--row-by-row] [--new-processes]
         [--folder FOLDER] [--json FILE]
 
-Every contestant reads the same file in its order, in a process that has made its imports. It begins with a new model:
-the time runs from opening the file to the last step, with the start of the pass (graph, trace, compilation). For the
-last three quarters of a pass, in which nothing starts, the notes state the rows a second. They also state the processor
-time and the loss on rows that nobody trained on. PYTHON for Keras has keras 3, jax and tensorflow: its FeatureSpace
-needs tf.data for texts; PYTHON for trees has xgboost, lightgbm and pandas. For the linear part and the deep one all use
-Adagrad. A peer without an interpreter is left out by name. With --new-processes each round is the first pass of a
-process: a pass after others in one process may be faster (what was compiled is kept) or slower (tf.data). The number of
-rows should be a multiple of 512: a shorter last batch is one more program to compile.
+Every contestant reads the same file in its order, in a process that has finished its imports. It begins with a new
+model: the time runs from opening the file to the last step, including the start of the pass (graph, trace,
+compilation). For the last three quarters of a pass, in which nothing starts, the notes state the rows per second. They
+also state the processor time and the loss on held-out rows. PYTHON for Keras has keras 3, jax and tensorflow, because
+its FeatureSpace needs tf.data for texts. PYTHON for trees has xgboost, lightgbm and pandas. All use Adagrad for the
+linear part and the deep part. A peer without an interpreter is skipped by name. With --new-processes each round is the
+first pass of a process. A later pass in the same process may be faster (compiled programs are kept) or slower
+(tf.data). The number of rows should be a multiple of 512, because a shorter last batch is one more program to compile.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TARGETS: dict[str, dict[str, float]] = {
 
 
 class Later(ec.Hook):
-    """Notes when the steps before the later part have been computed."""
+    """Records the time at which the steps before the later part have been computed."""
 
     def __init__(self, noted: _ads.Pass, step: int) -> None:
         self._noted, self._step = noted, step
@@ -112,7 +112,7 @@ def ours(kind: str, folder: Path, rows: int, result: Path) -> Callable[[], None]
 
 
 def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[str, Callable[[], None]]:
-    """What is run once a round, by name."""
+    """The functions that run once per round, by name."""
     peers = {
         "tf.estimator": (args.tf_python, "tensorflow", "_ads_tf.py", kind),
         "Keras": (args.keras_python, "keras", "_ads_keras.py", kind),
@@ -137,7 +137,7 @@ def contestants_of(kind: str, folder: Path, args: argparse.Namespace) -> dict[st
 
 
 def arguments_of(kind: str, folder: Path, name: str, args: argparse.Namespace) -> dict[str, object]:
-    """What the process of a contestant is told."""
+    """The arguments for the process of a contestant."""
     files = {"train": folder / f"train.{kind}", "held_out": folder / f"held_out.{kind}"}
     return {**files, "rows": args.rows, "result": folder / f"{name}.jsonl"}
 
@@ -145,7 +145,7 @@ def arguments_of(kind: str, folder: Path, name: str, args: argparse.Namespace) -
 def process(
     python: str, script: str, how: str, folder: Path, name: str, kind: str, args: argparse.Namespace
 ) -> Callable[[], None]:
-    """A new process each round, which makes its imports before its time begins."""
+    """A new process for each round, which finishes its imports before its time begins."""
 
     def run() -> None:
         given = [f"{key}={value}" for key, value in arguments_of(kind, folder, name, args).items()]
@@ -162,7 +162,7 @@ def noted_in(folder: Path, name: str) -> list[dict[str, float]]:
 
 
 def notes_of(folder: Path, names: list[str], warm_up: int) -> list[str]:
-    """What each contestant noted: medians over the rounds that count."""
+    """The records of each contestant: medians over the rounds that count."""
     lines: list[str] = []
     for name in names:
         found = noted_in(folder, name)[warm_up:]

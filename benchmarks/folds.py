@@ -2,9 +2,9 @@
 
     uv run python benchmarks/folds.py [--folds 5] [--steps 5000] [--rounds 5] [--json FILE]
 
-Both sides are `estimator crossval` of one configuration file, with `crossval.way` "auto" and "alone". Every fold
-leaves a model_dir with checkpoints, an evaluation and its predictions. The compile cache is filled by a first call of
-each, which does not count. Then the largest difference of a metric of a fold is printed.
+Both sides run `estimator crossval` with one configuration file, with `crossval.way` "auto" and "alone". Every fold
+leaves a model_dir with checkpoints, an evaluation and its predictions. A first call of each side fills the compile
+cache and does not count. Then the largest difference of a metric of a fold is printed.
 """
 
 from __future__ import annotations

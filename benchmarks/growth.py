@@ -1,12 +1,13 @@
-"""How cost grows: a step by variables, features, hooks and rows of an embedding table, a batch of an evaluation by
-metrics, a round by EvalSpecs, an epoch by rows, a round by the calls before it, a job by processes, the first step of a
-process by installed packages.
+"""How cost grows: a step with variables, features, hooks and rows of an embedding table, an evaluation with metrics.
+
+Also a round with EvalSpecs and with earlier rounds, an epoch with rows, a job with processes, and the first step of a
+process with installed packages.
 
     uv run python benchmarks/growth.py [--only NAME ...] [--sizes N ...] [--rounds 5] [--steps 200] [--json FILE]
 
-Every size is an Estimator of its own, warm before it is measured; the sizes of a curve take turns. The exponent is the
-slope of the logarithm of the time over that of the size, between a size and the one before. Above 1, cost grows faster
-than the size.
+Every size has its own Estimator, which is warm before it is measured; the sizes of a curve take turns. The exponent is
+the slope of the logarithm of the time over that of the size, between a size and the previous one. If it is above 1, the
+cost grows faster than the size.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Work = Callable[[], object]
 
 
 def model_of(variables: int, metrics: int = 1) -> Callable[..., Any]:
-    """A linear model of so many variables that reads all features, with so many metrics."""
+    """A linear model with these numbers of variables and metrics, which reads all features."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
         x = sum(features.values())
@@ -64,7 +65,7 @@ def batches(features: int) -> Iterator[Any]:
 
 
 def estimator(model_fn: Callable[..., Any], save_steps: int | None = None) -> ec.Estimator:
-    """Without checkpoints in between."""
+    """An Estimator without checkpoints during training."""
     config = ec.RunConfig(
         model_dir=tempfile.mkdtemp(prefix="bench-growth-"),
         tf_random_seed=1,
@@ -75,7 +76,7 @@ def estimator(model_fn: Callable[..., Any], save_steps: int | None = None) -> ec
 
 
 class Looks(ec.Hook):
-    """Has control every ten steps and reads the loss."""
+    """Runs every ten steps and reads the loss."""
 
     def next_step(self, step: int) -> int:
         return (step // 10 + 1) * 10
@@ -93,7 +94,7 @@ def training(steps: int, *, variables: int = 2, features: int = 1, hooks: int = 
 
 
 def evaluation(steps: int, metrics: int) -> Work:
-    """A call of `evaluate`, after those that compile: for one batch, and for several once that may pay."""
+    """A call of `evaluate`, after the calls that compile: for one batch, and for groups once they may be faster."""
     trained = estimator(model_of(2, metrics)).train(lambda: batches(1), steps=1)
     for _ in range(3):
         trained.evaluate(lambda: batches(1), steps=steps)
@@ -101,7 +102,7 @@ def evaluation(steps: int, metrics: int) -> Work:
 
 
 def rounds_of_specs(specs: int) -> Work:
-    """A `train_and_evaluate` of 20 steps that ends with so many evaluations of ten batches."""
+    """A `train_and_evaluate` of 20 steps that ends with this number of evaluations of ten batches."""
     trained, done = estimator(model_of(2), save_steps=1_000_000), [0]
 
     def run() -> None:
@@ -121,7 +122,7 @@ def epoch(rows: int) -> Work:
 
 
 def call_after(rounds: int) -> Work:
-    """A call of `train` and one of `evaluate`, a step each, in a model_dir that so many such rounds have written."""
+    """A call of `train` and one of `evaluate`, of one step each, in a model_dir with this number of earlier rounds."""
     trained = estimator(model_of(2))
 
     def run() -> None:
@@ -134,7 +135,7 @@ def call_after(rounds: int) -> Work:
 
 
 def embedding(steps: int, rows: int) -> Work:
-    """A call of `train` that looks up 1,024 ids a step in a table of so many rows of 16 numbers."""
+    """A call of `train` that looks up 1,024 ids per step in a table with this number of rows of 16 numbers."""
     import estimator_canned_tabular as tab
 
     table = tab.embedding_column(tab.categorical_column_with_identity("id", rows), 16)
@@ -173,7 +174,7 @@ def job(processes: int) -> Work:
 
 
 def beside_packages(packages: int) -> Work:
-    """The first step of a process where so many packages are installed and on the list of allowed ones."""
+    """The first step of a process with this number of installed packages, all on the allow list."""
     place = Path(tempfile.mkdtemp(prefix="bench-growth-"))
     (folder := place / "packages").mkdir()
     allowed = install(folder, packages)
@@ -182,14 +183,14 @@ def beside_packages(packages: int) -> Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Work by size, and whether its cost is that of a step or that of the whole call."""
+    """Work by size, and whether its cost is counted per step or per call."""
 
     sizes: tuple[int, ...]
     work: Callable[[int, int], Work]
     by_step: bool = True
 
 
-#: By what cost grows; `work` takes a size and the steps of a call.
+#: The quantities with which cost grows; `work` accepts a size and the steps of a call.
 CURVES: dict[str, Curve] = {
     "variables": Curve(sizes=(10, 100, 1000), work=lambda size, steps: training(steps, variables=size)),
     "features": Curve(sizes=(10, 100, 1000, 5000), work=lambda size, steps: training(steps, features=size)),

@@ -2,8 +2,8 @@
 
     uv run python benchmarks/hooks_cost.py [--rounds 60] [--steps 1000] [--json FILE]
 
-The model and its input are those of `mlp.py`. Then, in a tenth of the rounds, for orientation: several steps a
-dispatch, the hooks every run has, and progress. Besides, it counts that no hook misses a step with 50 steps a dispatch.
+The model and its input are the same as in `mlp.py`. A tenth of the rounds measures, for orientation: several steps per
+dispatch, the hooks of every run, and progress. It also counts the steps that hooks miss with 50 steps per dispatch.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WritesOneValue(ec.Hook):
 
 
 def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
-    """The network of `mlp.py`, with ten scalars to look at."""
+    """The network of `mlp.py`, with ten scalars to observe."""
     variables = {name: ec.get_variable(name, value.shape) for name, value in initial_variables().items()}
     logits = logits_of(variables, features)
     for index in range(HOOKS):
@@ -61,7 +61,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> Callable[[], None]:
-    """A warm Estimator without the hooks of the core and of installed packages; one `train` call a round."""
+    """A warm Estimator without the hooks of the core and of installed packages; one `train` call per round."""
     settings: dict[str, Any] = {
         "tf_random_seed": 1,
         "save_checkpoints_steps": None,
@@ -83,7 +83,7 @@ def training(steps: int, make_hooks: Callable[[], list[Any]], **config: Any) -> 
 
 
 class LooksAtTheClock(ec.Hook):
-    """Notes the time at the end of every block of steps, when the device has finished them."""
+    """Records the time at the end of every block of steps, when the device has finished them."""
 
     def __init__(self, block: int) -> None:
         self._block = block
@@ -98,25 +98,25 @@ class LooksAtTheClock(ec.Hook):
 
 
 def within_one_call(blocks: int, block: int = 500) -> Comparison:
-    """Ten hooks that sleep in every other block of one call: awake against asleep, a pair of neighbouring blocks a
-    round. Neighbours share the state of the machine better than calls do.
+    """Ten hooks that sleep in every other block of one call: awake against asleep. A round is a pair of neighbouring
+    blocks, which share the state of the machine better than separate calls.
     """
     clock = LooksAtTheClock(block)
     hooks = [*(WritesOneValue(f"logit_{index}", f"hook_{index}", block) for index in range(HOOKS)), clock]
     training(blocks * block, lambda: list(hooks))()
-    seconds = np.diff(clock.times)[3:]  # blocks 4, 5, 6, ...: asleep where the number is even
+    seconds = np.diff(clock.times)[3:]  # blocks 4, 5, 6, ...: asleep if the number is even
     pairs = seconds[: len(seconds) // 2 * 2].reshape(-1, 2)
     measured = {"blocks without": pairs[:, 0] / block, "blocks with ten hooks": pairs[:, 1] / block}
     return compared({name: found.tolist() for name, found in measured.items()}, *reversed(measured))
 
 
 def ten_hooks() -> list[Any]:
-    """Ten hooks with a value each."""
+    """Ten hooks with one value each."""
     return [WritesOneValue(f"logit_{index}", f"hook_{index}") for index in range(HOOKS)]
 
 
 def missed_steps(steps: int, k: int) -> int:
-    """How many of the steps that ten hooks of different cadence ask for they do not see."""
+    """The number of requested steps that ten hooks of different cadence do not see."""
 
     class Counts(WritesOneValue):
         def __init__(self, every: int) -> None:

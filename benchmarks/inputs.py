@@ -3,12 +3,12 @@
     uv run python benchmarks/inputs.py [--rounds 15] [--rows 192000] [--hidden 64] [--kinds memory CSV ...]
         [--busy N ...] [--json FILE]
 
-A round is one pass over the rows, in order. The hand-written loops read the same source by hand (`_by_hand.py`): slices
-of the arrays, blocks of pyarrow cut into batches, the generator or the loader itself. With "checked" they also compare
-the structure, dtypes and shapes of each batch with the first one, and copy the arrays of a generator, as the framework
-does. The columns of a file come as one matrix by hand, and as a dict that the model_fn stacks in the framework. The
-notes state the processor time of drawing a batch, without training. `inputs_files.py` measures reading alone. `torch`
-takes part where it can be imported.
+A round is one pass over the rows, in order. The hand-written loops read the same source (`_by_hand.py`): slices of the
+arrays, blocks of pyarrow cut into batches, the generator or the loader itself. With "checked" they also compare the
+structure, dtypes and shapes of each batch with the first one, and copy the arrays of a generator, as the framework
+does. Hand-written loops read the columns of a file as one matrix, and the framework reads a dict that the model_fn
+stacks. The notes state the processor time of drawing a batch, without training. `inputs_files.py` measures only
+reading. `torch` takes part if it can be imported.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def write_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def generated(rows: int) -> Batches:
-    """A generator that makes its batches."""
+    """A generator that creates its batches."""
     generator = np.random.default_rng(0)
     for _ in range(rows // BATCH):
         x = generator.random((BATCH, FEATURES), np.float32)
@@ -87,7 +87,7 @@ def loss_of(logits: Any, labels: Any) -> Any:
 
 
 def shapes_of(hidden: int) -> dict[str, tuple[int, ...]]:
-    """Of the variables."""
+    """The shapes of the variables."""
     widths = (FEATURES, hidden, CLASSES)
     kernels = {f"kernel_{index}": shape for index, shape in enumerate(pairwise(widths))}
     return kernels | {f"bias_{index}": (width,) for index, width in enumerate(widths[1:])}
@@ -125,7 +125,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> ec.Estimator
 
 
 def estimator_loop(source: Any, steps: int, hidden: int) -> Callable[[], None]:
-    """The Estimator, warm, with its default hooks: one object, one `train` call a round."""
+    """The Estimator, warm, with its default hooks: one object, one `train` call per round."""
     estimator = ec.Estimator(
         model_fn,
         params={"hidden": hidden},
@@ -144,7 +144,7 @@ def estimator_loop(source: Any, steps: int, hidden: int) -> Callable[[], None]:
 
 
 def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[Any, Callable[[], Batches]]]:
-    """By kind: what a user hands to `train`, and the same read by hand."""
+    """By kind: the input that a user passes to `train`, and a hand-written reader of the same rows."""
     import grain
     import pandas as pd
 
@@ -194,7 +194,7 @@ def sources_of(folder: Path, x: np.ndarray, y: np.ndarray) -> dict[str, tuple[An
 
 
 def drawing(source: Callable[[], Iterator[Any]], batches: int) -> float:
-    """Microseconds of the calling thread for a batch, the best of three passes."""
+    """Microseconds of the calling thread per batch, the best of three passes."""
 
     def once() -> float:
         began = time.thread_time()

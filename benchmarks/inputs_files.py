@@ -1,8 +1,8 @@
-"""Rows a second out of CSV, Parquet and TFRecord files: estimator-inputs, and tf.data in an environment of its own.
+"""Rows per second from CSV, Parquet and TFRecord files: estimator-inputs, and tf.data in an environment of its own.
 
 uv run python benchmarks/inputs_files.py --tf-python PYTHON [--rows 1000000] [--rounds 5] [--kinds csv]
 
-PYTHON is the interpreter of an environment with tensorflow 2.15 or 2.21; without it only ours are measured. Both read
+PYTHON is the interpreter of an environment with tensorflow 2.15 or 2.21; without it only our inputs run. Both read
 the same files: 8 floats, 4 integers, 2 strings and a label in 4 files of each kind, batches of 512.
 """
 

@@ -3,10 +3,10 @@
     uv run python benchmarks/large_model.py [--variables 1000] [--hooks 50] [--metrics 100] [--steps 50] [--rounds 9]
         [--json FILE]
 
-A layer is a matrix of 4 x 4 and a bias. The hooks read the loss every ten steps, and the loop by hand does as often.
-The evaluation takes the mean of so many metrics over its batches. Each round starts both sides as processes of their
-own, in random order, with no compiled program kept. jax tells how long it traced, lowered and compiled. The third call
-of `train` and of `evaluate` is timed.
+A layer is a matrix of 4 x 4 and a bias. The hooks read the loss every ten steps, and so does the hand-written loop. The
+evaluation computes the mean of each metric over its batches. Each round starts both sides as separate processes, in
+random order, without stored programs. jax reports how long it traced, lowered and compiled. The third call of `train`
+and of `evaluate` is timed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from _side_by_side import compared
 
 OURS, BY_HAND = "estimator", "loop by hand"
 BATCH, WIDTH = 32, 4
-#: What jax measures itself, by the end of the name that it has there.
+#: The quantities that jax itself measures, by the end of jax's name for each.
 PARTS = {
     "trace": "jaxpr_trace_duration",
     "lower": "jaxpr_to_mlir_module_duration",
@@ -38,7 +38,7 @@ Calls = tuple[Callable[[], object], Callable[[], object]]
 
 
 def layers(value: Callable[[str, tuple[int, ...]], Any], count: int, x: Any) -> Any:
-    """The network: matrices and biases in turn, so many variables in all."""
+    """The network: matrices and biases in turn, with this total number of variables."""
     import jax.numpy as jnp
 
     for index in range(0, count, 2):

@@ -1,10 +1,10 @@
-"""What installed packages cost that nobody asks for: commands and a first step with 200 of them, and with none.
+"""The cost of installed but unused packages: commands and a first step with 200 of them, and without any.
 
     uv run python benchmarks/many_packages.py [--packages 200] [--rounds 15] [--json FILE]
 
 Each package declares a head and a hook. Every tenth one also adds hooks to each run and declares a command. All of
 them are in one folder on the import path, as an installer leaves them. Each sample is a process. Packages of the
-environment are on no allow list here. `without an allow list` has them all, for orientation.
+environment are not on the allow lists here. `without an allow list` loads them all, for orientation.
 """
 
 from __future__ import annotations

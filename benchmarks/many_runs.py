@@ -2,8 +2,8 @@
 
     uv run python benchmarks/many_runs.py [--runs 500] [--points 100000] [--json FILE]
 
-The runs are files: a record, and a line of results for each point. Each command is measured twice: where nothing is
-kept beside the results, and again.
+The runs are files: a record, and a line of results for each point. Each command is measured twice: first without any
+digest beside the results, and then again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from estimator_runs.records.kept import KEPT
 
 
 def leave_runs(folder: Path, runs: int, points: int) -> None:
-    """Writes what runs of five rates and as many seeds as needed leave."""
+    """Writes the files that runs of five rates, with as many seeds as needed, leave."""
     generator = random.Random(0)
     noise = [generator.random() for _ in range(997)]
     for number in range(runs):

@@ -2,7 +2,7 @@
 
     uv run python benchmarks/memory.py [--batches 400] [--rounds 15] [--json FILE]
 
-Each measurement is a process of its own, so that its peak resident size is its own. The data are drawn batch by batch.
+Each measurement is a separate process, so its peak resident size is its own. The data are drawn batch by batch.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ VERBS = ("predict", "evaluate")
 
 
 def measured(verb: str, batches: int) -> int:
-    """Bytes at the peak of a process that goes over so many batches."""
+    """The peak bytes of a process that reads this number of batches."""
     command = [sys.executable, __file__, "--child", verb, "--batches", str(batches)]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def child(verb: str, batches: int) -> None:
-    """Trains a step, goes over the data, prints the peak."""
+    """Trains for a step, reads the data, and prints the peak."""
     import jax.numpy as jnp
     import optax
 
@@ -80,7 +80,7 @@ def main() -> None:
     found: dict[str, list[float]] = {f"{verb}, {size}": [] for verb in VERBS for size in sizes}
     order = np.random.default_rng(0)
     for verb in VERBS:
-        measured(verb, 1)  # what is compiled is read from the cache by the others
+        measured(verb, 1)  # the other processes read the compiled programs from the cache
     for _ in range(args.rounds):
         for verb, size in order.permutation([(verb, size) for verb in VERBS for size in sizes]):
             found[f"{verb}, {size}"].append(measured(verb, sizes[size]))

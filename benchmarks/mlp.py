@@ -2,7 +2,7 @@
 
     uv run python benchmarks/mlp.py [--rounds 15] [--steps 1000] [--busy N ...] [--json FILE]
 
-Both sides draw the same fresh numpy batches. Figures of this machine are in docs/performance.md.
+Both sides draw the same fresh numpy batches. docs/performance.md has figures.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def batches(seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 class FreshBatches:
-    """The same batches as an input of the Estimator: it declares that it never writes into an array again, and starts
-    anew with every call.
+    """The same batches as an input of the Estimator. It declares that it never writes into an array again, and it
+    starts from the beginning with every call.
     """
 
     input_options = ec.inputs.InputOptions(fresh_arrays=True, replay=False)
@@ -146,7 +146,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call a round."""
+    """The Estimator, warm: one object, one `train` call per round."""
     directory = tempfile.mkdtemp(prefix="bench-mlp-")
     estimator = ec.Estimator(
         model_fn,

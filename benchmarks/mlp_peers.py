@@ -3,7 +3,7 @@
     uv run python benchmarks/mlp_peers.py [--rounds 15] [--epochs 10] [--tf-python PYTHON] [--torch-python PYTHON]
         [--json FILE]
 
-Keras 3 runs on JAX in this process. tf.estimator, PyTorch by hand and Lightning run in processes of their own.
+Keras 3 runs on JAX in this process. tf.estimator, hand-written PyTorch and Lightning run in separate processes.
 """
 
 from __future__ import annotations

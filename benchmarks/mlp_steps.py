@@ -20,12 +20,12 @@ K = 20
 
 
 def loop(steps: int) -> Callable[[], None]:
-    """One step a dispatch."""
+    """One step per dispatch."""
     return hand_written(train_step, initial_state(), batches(1), steps)
 
 
 def scan_loop(steps: int) -> Callable[[], None]:
-    """20 steps a dispatch."""
+    """20 steps per dispatch."""
 
     def several(state: Any, x: Any, y: Any) -> Any:
         return jax.lax.scan(lambda state, batch: train_step(state, *batch), state, (x, y))

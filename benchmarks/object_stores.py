@@ -1,9 +1,9 @@
-"""Large objects to and from S3 and GCS, beside the stores' own clients copying the same bytes.
+"""Transfers of large objects to and from S3 and GCS, compared with the stores' own clients copying the same bytes.
 
     uv run --group emulators python benchmarks/object_stores.py [--megabytes N] [--rounds N] [--json FILE]
 
 The stores are the emulators of plugins/storage/tests: moto, and Google's testbench where STORAGE_TESTBENCH and
-STORAGE_TESTBENCH_PYTHON name it. Both ways write and read 8 MB parts, eight at a time, where the client can.
+STORAGE_TESTBENCH_PYTHON name it. Both sides write and read 8 MB parts, eight at a time, if the client supports it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ways = dict[str, Callable[[], None]]
 
 
 def chunks(data: bytes) -> Iterator[memoryview]:
-    """As a checkpoint hands them over: arrays of different sizes, here a third of a part."""
+    """Chunks as a checkpoint passes them: arrays of different sizes, here a third of a part."""
     view = memoryview(data)
     for at in range(0, len(data), PART // 3):
         yield view[at : at + PART // 3]
@@ -80,7 +80,7 @@ def of_google(data: bytes) -> Ways:
 def side_by_side(title: str, mine: Ways, peers: Ways, peer: str, rounds: int, size: int) -> Table:
     contestants = {f"{way}, ours": mine[way] for way in WAYS} | {f"{way}, {peer}": peers[way] for way in WAYS}
     pairs = [(f"{way}, ours", f"{way}, {peer}") for way in WAYS]
-    for way in WAYS:  # what is read must be there
+    for way in WAYS:  # the objects to read must exist
         mine[way]()
         peers[way]()
     results = compare(contestants, rounds=rounds, pairs=pairs)

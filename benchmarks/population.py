@@ -2,11 +2,11 @@
 
     uv run python benchmarks/population.py [--runs 10] [--steps 10000] [--rounds 5] [--json FILE]
 
-Both sides are what a user starts: a RunConfig with a model_dir and a seed, default hooks, a checkpoint at the beginning
-and at the end. Batches and dropout follow the seed of each run. Programs are kept from one round to the next: the first
-round compiles them and does not count. The bound is a mapped step written by hand, which writes nothing. Beside the
-wall time stands the time of the processors, all threads together, which other work on the machine disturbs less. Then
-the largest relative difference of a weight is printed, for a training of 200 steps.
+Both sides run as a user starts them: a RunConfig with a model_dir and a seed, default hooks, a checkpoint at the
+beginning and at the end. Batches and dropout follow the seed of each run. Programs are kept from one round to the next:
+the first round compiles them and does not count. The bound is a hand-written mapped step, which writes nothing. The
+tables show wall time and processor time of all threads, which other work on the machine disturbs less. Then the largest
+relative difference of a weight is printed, for a training of 200 steps.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def one_after_another(count: int, steps: int) -> list[dict[str, np.ndarray]]:
 
 
 def by_hand(count: int, steps: int) -> Any:
-    """The bound: a step written by hand and mapped with `jax.vmap`, on the same data, without files and hooks."""
+    """The bound: a hand-written step mapped with `jax.vmap`, on the same data, without files and hooks."""
     optimizer = optax.adam(1e-3)
 
     def loss_of(weights: Any, x: Any, labels: Any, key: Any) -> Any:
@@ -120,7 +120,7 @@ def by_hand(count: int, steps: int) -> Any:
 
 
 def seconds(side: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of a side, by the clock and of the processors."""
+    """Wall time and processor time of a side, in seconds."""
     began, used = time.perf_counter(), time.process_time()
     side()
     return time.perf_counter() - began, time.process_time() - used

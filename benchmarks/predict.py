@@ -2,8 +2,8 @@
 
     uv run python benchmarks/predict.py [--rounds 15] [--rows 200000] [--tf-python PYTHON] [--json FILE]
 
-The hand-written loop slices the array, and fetches a batch when two more are under way. Keras predicts the whole array
-with its own batches. tf.estimator gives single examples, of a tenth of the rows.
+The hand-written loop slices the array, and fetches a batch when two more are in progress. Keras predicts the whole
+array with its own batches. tf.estimator yields single examples, for a tenth of the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import estimator_core as ec
 
 
 def hand_written(x: np.ndarray) -> Callable[[], None]:
-    """The device is two batches ahead."""
+    """A loop in which the device is two batches ahead."""
     predict = jax.jit(lambda variables, x: {"logits": logits_of(variables, x)})
     variables = initial_variables()
 

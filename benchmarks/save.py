@@ -1,11 +1,11 @@
-"""An asynchronous save of a 400 MB state: how long it takes, how long its call blocks, what the loop beside it loses.
+"""An asynchronous save of a 400 MB state: its duration, the time its call blocks, and the loss of a concurrent loop.
 
     uv run python benchmarks/save.py [--rounds 15] [--megabytes 400] [--json FILE]
 
-Per round: a save in which one waits for the commit; a save whose call alone is timed, after which a jitted loop runs
-until the commit is done; the same with orbax's own asynchronous checkpointer; and the loop alone. Both take turns to
-begin. Both delete the checkpoint before when the new one is complete. A state of four equal arrays; the host buffers
-are warm, as in every save of a run but the first.
+Each round has a save that waits for the commit, and a save whose call alone is timed, after which a jitted loop runs
+until the commit is done. Orbax's own asynchronous checkpointer does the same, and the loop also runs alone. The two
+checkpointers take turns to begin. Both delete the previous checkpoint when the new one is complete. The state has four
+equal arrays. The host buffers are warm, as in every save of a run except the first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Loop:
         self.for_seconds(0.5)
 
     def while_(self, goes_on: Callable[[], bool]) -> float:
-        """Steps a second."""
+        """Steps per second."""
         began, steps = time.perf_counter(), 0
         while goes_on():
             self._x = self._step(self._x)
@@ -56,7 +56,7 @@ class Loop:
         return max(steps, 1) / (time.perf_counter() - began)
 
     def for_seconds(self, seconds: float) -> float:
-        """Steps a second of the loop alone."""
+        """Steps per second of the loop alone."""
         end = time.perf_counter() + seconds
         return self.while_(lambda: time.perf_counter() < end)
 
@@ -75,7 +75,7 @@ def ours(directory: str, state: dict[str, Any]) -> Way:
 
 
 def plain_orbax(directory: str, state: dict[str, Any]) -> Way:
-    """`AsyncCheckpointer` as it comes."""
+    """`AsyncCheckpointer` with its defaults."""
     checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())
     saved: list[Path] = []
 

@@ -2,8 +2,8 @@
 
     uv run python benchmarks/scoring.py [--rows 10000000] [--rounds 5] [--json FILE]
 
-A table of eight float columns and a network of two hidden layers. Each contestant is a process of its own, from its
-start to the written Parquet file; they take turns in random order. Needs estimator-exporters[predict].
+The table has eight float columns, and the network two hidden layers. Each contestant is a separate process, timed from
+its start to the written Parquet file. They take turns in random order. Needs estimator-exporters[predict].
 """
 
 import argparse
@@ -59,7 +59,7 @@ def make_rows(path, count):
 
 
 def run(command, peaks):
-    """Runs a process and notes its peak memory."""
+    """Runs a process and records its peak memory."""
     timed = [sys.executable, "-c", TIMED, *command]
     found = subprocess.run(timed, check=True, capture_output=True, text=True).stderr
     peaks.append(int(found.rsplit("peak", 1)[1]) / 2**10)

@@ -2,9 +2,9 @@
 
     uv run python benchmarks/serving.py [--seconds 8] [--clients 1 64] [--rounds 15] [--json FILE]
 
-A transformer of BERT-tiny's size on 32 tokens, one row a request, binary tensors. Servers and clients are processes of
-their own; the servers take turns in random order. The plain handler is run in two forms: a call in a thread, and on the
-event loop. Needs estimator-exporters[serve].
+The model is a transformer of BERT-tiny's size on 32 tokens, with one row per request, as binary tensors. Servers and
+clients are separate processes; the servers take turns in random order. The plain handler runs in two forms: a call in a
+thread, and on the event loop. Needs estimator-exporters[serve].
 """
 
 import argparse
@@ -33,7 +33,7 @@ OURS = "estimator serve"
 
 
 def commands(export, port):
-    """How each server is started."""
+    """The command that starts each server."""
     plain = [sys.executable, str(HERE / "_plain_handler.py"), export, str(port)]
     ours = [str(Path(sys.executable).with_name("estimator")), "serve", f"m={export}", "--port", str(port)]
     return {"plain handler, threads": [*plain, "threads"], "plain handler, event loop": [*plain, "loop"], OURS: ours}
@@ -51,7 +51,7 @@ def running(command, port):
 
 
 def wait_until_ready(process, port):
-    """Until the server answers."""
+    """Waits until the server answers."""
     while process.poll() is None:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready"):
@@ -62,13 +62,13 @@ def wait_until_ready(process, port):
 
 
 def loaded(port, clients, seconds):
-    """What the clients saw."""
+    """The measurements of the clients."""
     command = [sys.executable, str(HERE / "_http_load.py"), str(port), str(clients), str(seconds)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def batch_sizes(port):
-    """How many batches of each padded size were run, from the server's own metrics."""
+    """The number of batches of each padded size, from the server's own metrics."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     found = [line for line in lines if line.startswith("estimator_batch_size_bucket") and "+Inf" not in line]
@@ -78,7 +78,7 @@ def batch_sizes(port):
 
 
 def greatest_difference(export, answers):
-    """Between what the clients were answered and the function called for each of them alone."""
+    """The difference between the answers to the clients and separate calls of the function."""
     import estimator_core as ec
 
     signature = ec.export.load(export).signatures["serving_default"]
@@ -98,7 +98,7 @@ def free_port():
 
 
 def measure(export, args):
-    """Requests a second and latencies by server and clients, and what `estimator serve` did besides."""
+    """Requests per second and latencies by server and clients, and further results of `estimator serve`."""
     rates, latencies, failed = defaultdict(list), defaultdict(list), defaultdict(int)
     seen = {"histogram": defaultdict(int), "difference": 0.0, "busy": 0.0}
     order = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def measure(export, args):
 
 
 def show(args, rates, latencies, failed, seen):
-    """Prints a line a server; returns what `estimator serve` did besides."""
+    """Prints one line per server; returns further results of `estimator serve`."""
     print("| server | clients | requests/s, median of rounds | p50 ms | p99 ms | requests | failed |")
     print("|---|---|---|---|---|---|---|")
     for (name, clients), found in sorted(rates.items(), key=lambda item: item[0][1]):
@@ -143,7 +143,7 @@ def show(args, rates, latencies, failed, seen):
 
 
 def throughput(args, rates):
-    """Requests a second of `estimator serve` against those of the plain handlers."""
+    """Requests per second of `estimator serve` against those of the plain handlers."""
     seconds = {f"{name}, {clients} clients": [1 / rate for rate in found] for (name, clients), found in rates.items()}
     others = [name for name in args.servers if name != OURS and OURS in args.servers]
     pairs = [

@@ -2,12 +2,12 @@
 
     uv run python benchmarks/start_up.py [--rounds 15] [--json FILE]
 
-Cold: the cache of compiled programs is empty. Warm: another process has filled it. Both find the files and the bytecode
-that processes before them have left.
+Cold: the cache of compiled programs is empty. Warm: another process has filled it. Both use the files and the bytecode
+of earlier processes.
 
-Each sample is a process of its own: the time until it has made its first step, which it prints, and the time until it
-has ended. The bare script imports jax and optax, uses the same directory of compiled programs, and trains the MLP of
-`mlp.py` for one step; so does the Estimator, with its default hooks.
+Each sample is a separate process: the time until its first step is done, which it prints, and the time until it has
+ended. The bare script imports jax and optax, uses the same directory of compiled programs, and trains the MLP of
+`mlp.py` for one step. So does the Estimator, with its default hooks.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def ours(cache: str, **config: Any) -> None:
         return ec.EstimatorSpec(mode, loss=loss, train_op=optax.adam(1e-3), predictions=logits)
 
     class FirstStep(ec.Hook):
-        """Comes behind the hooks that the Estimator has by itself."""
+        """Runs after the Estimator's own hooks."""
 
         def after_step(self, run: Any, step: int, out: Any) -> None:
             float(out["loss"])
@@ -116,7 +116,7 @@ def ours_without_hooks(cache: str) -> None:
 
 def process(*arguments: str) -> str:
     """Runs a process with these arguments, from start to end; returns what it printed."""
-    # As Python is unless told otherwise: the first process leaves the bytecode of what it imports.
+    # The default of Python: the first process leaves the bytecode of its imports.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -124,7 +124,7 @@ def process(*arguments: str) -> str:
 
 
 def measure_starts(rounds: int, cache: str | None) -> tuple[list[Comparison], list[Comparison]]:
-    """Times of the starts until the first step, and until the process has ended; `cache`: None for an empty one."""
+    """Times from the start to the first step, and to the end of the process; `cache`: None for an empty one."""
     first: dict[str, list[float]] = {name: [] for name in STARTS}
     whole: dict[str, list[float]] = {name: [] for name in STARTS}
     order = np.random.default_rng(0)

@@ -2,11 +2,11 @@
 
     uv run python benchmarks/sweep.py [--trials 20] [--steps 1000] [--rounds 5] [--json FILE]
 
-By hand it is what the examples of Optuna do: `study.optimize` calls an objective, which jits a step, loops over
-batches, reports the accuracy at two steps, and returns it. It writes nothing. The sweep is a configuration file.
-It leaves a model_dir for each trial, with checkpoints and evaluations. Optuna samples the trials of the sweep. The loop
-by hand is given these, so both run the same ones, and come to the same bits. It compiles each trial, as in the
-examples. For orientation it also runs with the compile cache that the sweep has. A first sweep and a first loop fill
+The hand-written loop follows the examples of Optuna: `study.optimize` calls an objective, which jits a step, loops over
+batches, reports the accuracy at two steps, and returns it. It writes nothing. The sweep is a configuration file. It
+leaves a model_dir for each trial, with checkpoints and evaluations. Optuna samples the trials of the sweep. The
+hand-written loop receives these trials, so both run the same ones and compute the same bits. It compiles each trial, as
+in the examples. For orientation, it also runs with the compile cache of the sweep. A first sweep and a first loop fill
 the cache and do not count.
 """
 
@@ -64,7 +64,7 @@ def by_file(trials: int, steps: int) -> Trials:
 
 
 def by_hand(rates: list[float], steps: int, *, cached: bool = False) -> Trials:
-    """The same by hand, perhaps with a compile cache."""
+    """The same with a hand-written loop, and optionally a compile cache."""
 
     def objective(trial: Any) -> float:
         optimizer = optax.adam(trial.suggest_float("rate", 1e-5, 1e-1, log=True))

@@ -2,15 +2,15 @@
 
     uv run --group tables python benchmarks/tabular_accuracy.py [--repeats 5] [--tables NAME ...] [--kept FILE]
 
-Repeated stratified cross-validation of five folds, the same ones for all: each is a CSV file to train on and one to
-test. The peers impute and scale numbers and encode words one-hot; then follow a multilayer perceptron, gradient
-boosting over histograms, or logistic regression, each with the settings it comes with. Differences are paired by fold.
-Their 95% intervals are those of Nadeau and Bengio's corrected t-test, for the folds of one repetition share most
+Repeated stratified cross-validation uses the same five folds for all contestants: each fold has a CSV file to train on
+and one to test. The peers impute and scale numbers and encode words one-hot. Then they use a multilayer perceptron,
+gradient boosting over histograms, or logistic regression, each with its default settings. Differences are paired by
+fold. Their 95% intervals use Nadeau and Bengio's corrected t-test, because the folds of one repetition share most
 training rows.
 
-Every fold is a line of the file `--kept` as soon as it is measured, and a call measures only what is not in it: it may
-be ended at any time, and called again with the same file. Repetitions come before tables, so that an early end leaves
-few repetitions of all tables. `--only-kept` prints what is in the file.
+Every fold is written as a line of the file `--kept` as soon as it is measured, and a call measures only missing folds.
+So a call may be ended at any time, and repeated with the same file. Repetitions are the outer loop, so an early end
+leaves few repetitions of all tables. `--only-kept` prints the contents of the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OURS, TARGET = "tabular train", "MLP"
 
 
 def ours(train: Any, test: Any, folder: Path) -> float:
-    """The accuracy that the command prints of its test rows. What it is told changes nothing of the model."""
+    """The accuracy on test rows that the command prints. The options here do not change the model."""
     from estimator_core.cli import main
 
     for name, rows in (("train", train), ("test", test)):
@@ -90,7 +90,7 @@ def measured(name: str, repeat: int, fold: int, folder: Path) -> dict[str, float
     train, test = table.iloc[fitted], table.iloc[tested]
     found = {OURS: ours(train, test, folder)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the perceptron warns where its 200 epochs end before it converges
+        warnings.simplefilter("ignore")  # the perceptron warns if its 200 epochs end before it converges
         for peer, make in peers().items():
             model = make().fit(train.drop(columns="label"), train["label"])
             found[peer] = float(model.score(test.drop(columns="label"), test["label"]))
@@ -98,7 +98,7 @@ def measured(name: str, repeat: int, fold: int, folder: Path) -> dict[str, float
 
 
 def read(kept: Path) -> dict[tuple[str, int, int], dict[str, float]]:
-    """What is in the file: by table, repetition and fold."""
+    """The contents of the file by table, repetition and fold."""
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     return {(line["table"], line["repeat"], line["fold"]): line["accuracy"] for line in lines}
 
@@ -130,7 +130,7 @@ def half_width(differences: Sequence[float]) -> float:
 
 
 def compared(found: Mapping[str, Sequence[float]]) -> tuple[list[str], bool]:
-    """The cells of one table, and whether it is behind the target."""
+    """The cells of one table, and whether it misses the target."""
     cells = [f"{len(found[OURS]):3d} folds", f"{100 * np.mean(found[OURS]):6.2f}"]
     behind = False
     for peer in peers():

@@ -2,9 +2,9 @@
 
     uv run python benchmarks/train_and_evaluate.py [--rounds 15] [--steps 3000] [--tf-python PYTHON] [--json FILE]
 
-Each round goes on from the one before by so many steps. The Estimator writes two event files and a checkpoint at the
-end of each round; in a second form one at each evaluation, as tf.estimator always does. The hand-written loops write
-nothing, and in a second form ten checkpoints.
+Each round continues the previous one by this number of steps. The Estimator writes two event files and a checkpoint at
+the end of each round. In a second form, it writes a checkpoint at each evaluation, as tf.estimator always does. The
+hand-written loops write nothing, and in a second form ten checkpoints.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NamedBatches(FreshBatches):
 
 
 def hand_written(steps: int, save: Callable[[Any], None] = lambda state: None) -> Callable[[], None]:
-    """Donated state, nothing read while training; an evaluation is read when it ends, and `save` is called then."""
+    """Donated state, nothing read while training. Each evaluation is read at its end, and then `save` runs."""
     optimizer = optax.adam(1e-3)
 
     def step(variables: Any, slots: Any, x: Any, y: Any) -> Any:
@@ -100,7 +100,7 @@ def orbax_save() -> Callable[[Any], None]:
 
 
 def estimator_run(steps: int, *, saves: int, **config: Any) -> Callable[[], None]:
-    """`train_and_evaluate` of one Estimator; so many checkpoints a round."""
+    """`train_and_evaluate` of one Estimator, with this number of checkpoints per round."""
     estimator = ec.Estimator(
         model_fn,
         config=ec.RunConfig(

@@ -119,7 +119,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> ec.EstimatorSpec:
 
 
 def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
-    """The Estimator, warm: one object, one `train` call a round."""
+    """The Estimator, warm: one object, one `train` call per round."""
     settings: dict[str, Any] = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **config}
     directory = tempfile.mkdtemp(prefix="bench-two-tower-")
     estimator = ec.Estimator(model_fn, config=ec.RunConfig(model_dir=directory, tf_random_seed=1, **settings))
@@ -132,7 +132,7 @@ def estimator_loop(steps: int, **config: Any) -> Callable[[], None]:
 
 
 def keras_fit(steps: int) -> Callable[[], None]:
-    """`Model.fit` over the arrays; as many steps."""
+    """`Model.fit` over the arrays, with the same number of steps."""
     os.environ.setdefault("KERAS_BACKEND", "jax")
     import keras
 

@@ -1,11 +1,11 @@
-"""This tree against another one of the same project, such as the release before: its workloads, round by round.
+"""Compares this tree with another tree of the project, such as the previous release, round by round.
 
     uv run python benchmarks/two_trees.py --before PYTHON FOLDER [--rounds 15] [--only NAME ...] [--fail-below RATIO]
         [--json FILE]
 
 PYTHON is the interpreter of the other tree's environment and FOLDER is its `benchmarks`. For each workload, both trees
-have a process that stays; only one of them works at a time, and which one begins alternates from round to round. With
-`--fail-below 0.95` it fails where a workload reaches less than 0.95 of the other tree's speed with its whole interval.
+have a permanent process. Only one of them works at a time, and they take turns to begin a round. With
+`--fail-below 0.95` it fails if the whole interval of a workload is below 0.95 of the other tree's speed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOW, BEFORE = "this tree", "the other tree"
 
 
 def start(python: str, folder: Path, workload: str) -> subprocess.Popen[str]:
-    """A process that makes rounds of the workload."""
+    """A process that runs rounds of the workload."""
     command = [python, str(HERE / "_two_trees_worker.py"), str(folder), workload]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

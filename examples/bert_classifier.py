@@ -3,8 +3,8 @@ and bert.toml runs a small one from a file.
 
     python examples/bert_classifier.py DATA PRETRAINED MODEL_DIR
 
-DATA holds train.tsv, dev.tsv and test.tsv: a label and one or two sentences a line. PRETRAINED is a Hugging Face
-directory, or one with a google-research checkpoint; vocab.txt comes with it.
+DATA contains train.tsv, dev.tsv and test.tsv, with a label and one or two sentences per line. PRETRAINED is a Hugging
+Face directory, or a directory with a google-research checkpoint. It also contains vocab.txt.
 """
 
 import sys

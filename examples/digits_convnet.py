@@ -83,12 +83,12 @@ def digits_input_fn(training, batch_size):
 
 
 def digits_batches(training, batch_size):
-    """The input_fn alone, for digits.toml; the arrays are loaded at the first draw."""
+    """Only the input_fn, for digits.toml; the arrays are loaded at the first draw."""
     return digits_input_fn(training, batch_size)[0]
 
 
 def serving_input_receiver_fn():
-    """Requests carry images of 8 x 8 grey values in [0, 1]."""
+    """Requests contain images of 8 x 8 grey values in [0, 1]."""
     image = ec.export.Feature((None, 8, 8, 1), "float32")
     return ec.export.build_raw_serving_input_receiver_fn({"image": image})()
 

@@ -51,7 +51,7 @@ class CommonEstimator(ec.Estimator):
 
 
 def two_towers(features, mode):
-    """The logits: how well a user's vector and an item's agree."""
+    """The logits: how well the vectors of a user and an item agree."""
     user = ec.module(lambda rngs: Tower(16, [64, 32], rngs), name="user_tower")(features["user"])
     item = ec.module(lambda rngs: Tower(16, [64, 32], rngs), name="item_tower")(features["item"])
     scale = ec.get_variable("scale", (), nnx.initializers.constant(5.0))
@@ -78,13 +78,13 @@ def model_fn(features, labels, mode, params):
 
 
 def recorded_clicks(file):
-    """Clicks from a file beside this one, as `np.save` writes it: a row has a user, an item, and 1 for a click."""
+    """Clicks from an `np.save` file in the folder of this script: each row has a user, an item, and 1 for a click."""
     rows = np.load(Path(__file__).parent / file)
     return {"user": rows[:, :16], "item": rows[:, 16:32]}, rows[:, 32:].astype(np.int32)
 
 
 def click_batches(examples, seed, batch_size, training, file=None):
-    """The clicks as an input, for two_tower.toml; from a file, or made up."""
+    """The clicks as an input, for two_tower.toml, either from a file or synthetic."""
     return ec.inputs.numpy_input_fn(
         *(clicks(examples, seed) if file is None else recorded_clicks(file)),
         batch_size=batch_size,
