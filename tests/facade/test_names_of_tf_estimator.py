@@ -145,7 +145,7 @@ def test_the_homes_exist() -> None:
         (ec.RunConfig, "uid", "it is not there: configurations are compared by value"),
         (ec.Scaffold, "saver", "it is not there: the run saves, as RunConfig"),
         (lambda: ec.metrics, "AUC", r"has no attribute 'AUC': it is written another way: .*estimator_heads\.metrics"),
-        (lambda: ec.summary, "audio", "it is without a successor: A hook writes"),
+        (lambda: ec.summary, "audio", "it is without a successor: Write your own hook"),
         (lambda: ec, "AdamOptimizer", r"it is estimator_heads\.adam \(pip install estimator-heads\)"),
     ],
 )

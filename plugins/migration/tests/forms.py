@@ -123,30 +123,33 @@ EXACT = {
 
 #: Expressions, what they become, and what their note says.
 DIFFERS = {
-    "tf.abs(x), tf.math.abs(y, name='n')": ("jnp.abs(x), jnp.abs(y)", "The gradient at 0 is 0 there and 1 here"),
-    "map(tf.abs, xs)": ("map(jnp.abs, xs)", "The gradient at 0 is 0 there and 1 here"),
-    "tf.nn.selu(features=x)": ("jax.nn.selu(x=x)", "The gradient at 0 is 1.0507 there"),
-    "tf.nn.leaky_relu(x)": ("jax.nn.leaky_relu(x, negative_slope=0.2)", "The gradient at 0 is alpha there and 1 here"),
-    "tf.maximum(x, 0.0)": ("jnp.maximum(x, 0.0)", "half to each here"),
-    "tf.minimum(x, y, name='n')": ("jnp.minimum(x, y)", "half to each here"),
-    "reduce(tf.maximum, xs)": ("reduce(jnp.maximum, xs)", "half to each here"),
-    "tf.argmax(x, 1)": ("jnp.argmax(x, 1)", "int32 here"),
-    "tf.argmin(x)": ("jnp.argmin(x, axis=0)", "int32 here"),
+    "tf.abs(x), tf.math.abs(y, name='n')": ("jnp.abs(x), jnp.abs(y)", "The gradient at 0 is 1; in TensorFlow it is 0"),
+    "map(tf.abs, xs)": ("map(jnp.abs, xs)", "The gradient at 0 is 1; in TensorFlow it is 0"),
+    "tf.nn.selu(features=x)": ("jax.nn.selu(x=x)", "in TensorFlow it is 1.0507"),
+    "tf.nn.leaky_relu(x)": (
+        "jax.nn.leaky_relu(x, negative_slope=0.2)",
+        "The gradient at 0 is 1, and alpha in TensorFlow",
+    ),
+    "tf.maximum(x, 0.0)": ("jnp.maximum(x, 0.0)", "each argument receives half of the gradient"),
+    "tf.minimum(x, y, name='n')": ("jnp.minimum(x, y)", "each argument receives half of the gradient"),
+    "reduce(tf.maximum, xs)": ("reduce(jnp.maximum, xs)", "each argument receives half of the gradient"),
+    "tf.argmax(x, 1)": ("jnp.argmax(x, 1)", "Indices are int32"),
+    "tf.argmin(x)": ("jnp.argmin(x, axis=0)", "Indices are int32"),
     "tf.random_normal_initializer()": (
         "jax.nn.initializers.normal(stddev=1.0)",
-        "1.0 by default in TensorFlow 1 and 0.05 in TensorFlow 2",
+        "1.0 in TensorFlow 1 and 0.05 in TensorFlow 2",
     ),
     "tf.compat.v2.random_normal_initializer(0.0)": ("jax.nn.initializers.normal(stddev=1.0)", "0.05 in TensorFlow 2"),
     "tf.initializers.random_normal(seed=1)": ("jax.nn.initializers.normal(stddev=1.0)", "0.05 in TensorFlow 2"),
     "tf.initializers.truncated_normal()": ("jax.nn.initializers.truncated_normal(stddev=1.0)", "0.05 in TensorFlow 2"),
     "f('w', [n], initializer=tf.glorot_normal_initializer())": (
         "f('w', [n], initializer=jax.nn.initializers.glorot_normal())",
-        "For a vector of n",
+        "For a vector of length n",
     ),
-    "tf.glorot_uniform_initializer()": ("jax.nn.initializers.glorot_uniform()", "A vector of n"),
+    "tf.glorot_uniform_initializer()": ("jax.nn.initializers.glorot_uniform()", "For a vector of length n"),
     "tf.logging.set_verbosity(tf.logging.INFO)": (
         "logging.basicConfig(level=logging.INFO, force=True)",
-        "removes all handlers, that of JsonLogHook too, and its level is that of all libraries.",
+        "removes all handlers, including that of JsonLogHook, and sets the level of all libraries.",
     ),
     "tf.compat.v1.logging.set_verbosity(v=args.verbosity)": (
         "logging.basicConfig(level=args.verbosity, force=True)",

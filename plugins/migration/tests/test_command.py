@@ -69,7 +69,7 @@ def test_check_ends_with_3_while_a_note_is_left(program: Path, capsys: pytest.Ca
     assert main(["migrate", "rewrite", "--write", str(program)]) == 0
     capsys.readouterr()
     assert main(["migrate", "check", str(program)]) == 3
-    assert ":2:1: # MIGRATE: [rewrite by hand] Follow the note, and remove it then." in capsys.readouterr().out
+    assert ":2:1: # MIGRATE: [rewrite by hand] Follow the note, then remove it." in capsys.readouterr().out
     followed = [line for line in program.read_text().splitlines() if not line.startswith("#")]
     program.write_text("\n".join(followed))
     assert main(["migrate", "check", str(program)]) == 0
