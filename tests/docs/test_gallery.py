@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from docs.site import changes, gallery
+from docs.site.api import TREE
 from docs.site.versions import write_list
 
 PAGE = """Words.
@@ -44,14 +45,26 @@ def test_a_program_that_fails_or_shows_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_changes_are_those_of_the_package() -> None:
-    text = "# Log\n\n## 2.0\n\n- **estimator-a**, **estimator-b**: both.\n"
+    text = "# Log\n\n## 2.0\n\nWords.\n\n- **estimator-a**, **estimator-b**: both.\n"
     text += "- The kind of\n  estimator-c: one. Not estimator-a.\n"
     text += "\n## 1.0\n\n- **estimator-a-x**: another.\n- **estimator-a**: first.\n"
     assert changes.section(text, "estimator-a", "#") == (
         "# 2.0\n\n- **estimator-a**, **estimator-b**: both.\n\n# 1.0\n\n- **estimator-a**: first.\n"
     )
-    assert changes.changes(text, "estimator-c") == {"2.0": ["The kind of estimator-c: one. Not estimator-a."]}
+    assert changes.changes(text, "estimator-c") == {"2.0": {"": ["The kind of estimator-c: one. Not estimator-a."]}}
     assert changes.changes(text, "estimator-d") == {}
+
+
+def test_changes_keep_their_sections_and_belong_to_the_packages_of_their_heading() -> None:
+    text = "## 1.0\n\n### Added\n\n- **estimator-b**: [page](docs/b.md), [site](https://b.org).\n\n### Fixed\n\n"
+    text += "#### Two (estimator-a, estimator-b)\n\n- For\n  both.\n- **estimator-a**: of b's reader.\n\n"
+    text += "#### Other (estimator-c)\n\n- Third.\n\n### Changed\n\n- Nobody's.\n"
+    assert changes.section(text, "estimator-b", "#") == (
+        f"# 1.0\n\n## Added\n\n- **estimator-b**: [page]({TREE}docs/b.md), [site](https://b.org).\n\n"
+        "## Fixed\n\n- For both.\n"
+    )
+    assert changes.changes(text, "estimator-a") == {"1.0": {"Fixed": ["For both.", "**estimator-a**: of b's reader."]}}
+    assert changes.changes(text, "estimator-c") == {"1.0": {"Fixed": ["Third."]}}
 
 
 def test_versions_are_listed_for_the_selector(tmp_path: Path) -> None:
