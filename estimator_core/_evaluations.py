@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -192,12 +193,13 @@ class Evaluations:
         for spec in self._specs:
             for index, exporter in enumerate(spec.exporters):
                 if isinstance(exporter, ExportsInBackground):
-                    self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
+                    with _naming(exporter, "wait"):
+                        self.exports[spec.name][index] = exporter.wait() or self.exports[spec.name][index]
         publish(self._estimator)
 
     def evaluate_now(self, spec: EvalSpec, context: RunContext, path: str | None = None) -> None:
         """Runs one evaluation, of the newest state or of a checkpoint."""
-        with noting_origin(f"in the evaluation{_named(spec)} of its EvalSpec"):
+        with noting_origin(lambda: f"in the evaluation{_named(spec)} of its EvalSpec"):
             self.metrics[spec.name] = evaluate_within(context, spec, path)
 
     def export(self, spec: EvalSpec, context: RunContext, path: str, *, final: bool) -> None:
@@ -211,12 +213,17 @@ class Evaluations:
         devices = context.devices
         for index, exporter in enumerate(spec.exporters if devices.processes.index == 0 else ()):
             export_path = str(Path(self._estimator.model_dir) / "export" / exporter.name)
-            where = f"in {describe(exporter, 'exporter')} ({exporter.name}), export of {path}"
-            with noting_origin(where), entered(context.within(devices=devices.alone())):
-                written = exporter.export(self._estimator, export_path, path, metrics, final)
-            if written is not None:
-                complete_export(self._estimator, written)
-                self.exports[spec.name][index] = written
+            with _naming(exporter, f"export of {path}"):
+                with entered(context.within(devices=devices.alone())):
+                    written = exporter.export(self._estimator, export_path, path, metrics, final)
+                if written is not None:
+                    complete_export(self._estimator, written)
+                    self.exports[spec.name][index] = written
+
+
+def _naming(exporter: Any, what: str) -> contextlib.AbstractContextManager[None]:
+    """Notes the exporter that an error within comes from."""
+    return noting_origin(lambda: f"in {describe(exporter, 'exporter')} ({exporter.name}), {what}")
 
 
 def _named(spec: EvalSpec) -> str:

@@ -154,17 +154,18 @@ class HookCalls:
 def note_origin(error: BaseException, where: str) -> None:
     """Records the origin of an error, unless a more precise one is known."""
     if not getattr(error, "_estimator_hook_noted", False):
-        error.add_note(where)
-        error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
+        with contextlib.suppress(Exception):  # an error that takes no notes stays as it is
+            error.add_note(where)
+            error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
 
 
 @contextlib.contextmanager
-def noting_origin(where: str) -> Generator[None]:
-    """Notes where an error within comes from."""
+def noting_origin(where: Callable[[], str]) -> Generator[None]:
+    """Notes where an error within comes from; `where` is called for an error alone, as packages are searched for it."""
     try:
         yield
     except BaseException as error:
-        note_origin(error, where)
+        note_origin(error, where())
         raise
 
 

@@ -335,8 +335,17 @@ def test_what_fails_beside_training_is_named(make: Any, train_input: Any, eval_i
     def broken_input() -> Any:
         raise ZeroDivisionError("broken")
 
+    class BrokenLater(Exporter):
+        def export(self, *arguments: Any) -> None:
+            pass
+
+        def wait(self) -> None:
+            raise ZeroDivisionError("broken")
+
     exporting, late = ec.EvalSpec(eval_input, exporters=[Broken()]), ec.EvalSpec(broken_input, name="late")
+    background = ec.EvalSpec(eval_input, exporters=[BrokenLater()])
     for steps, spec, place in (
+        (1, background, r"in exporter \S*BrokenLater from .* \(e\), wait$"),
         (1, exporting, r"in exporter \S*Broken from .* \(e\), export of .*checkpoints.1$"),
         (2, late, "in the evaluation 'late' of its EvalSpec$"),
     ):

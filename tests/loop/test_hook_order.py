@@ -103,6 +103,19 @@ def test_a_listener_that_raises_is_named_with_its_package(make_estimator: Any, t
     assert re.match(rf"in checkpoint listener Broken from \S.*, {method}, step [01] of mode 'train'$", note)
 
 
+def test_an_error_that_takes_no_notes_stays_as_it_is(make_estimator: Any, train_input: Any) -> None:
+    class Sealed(Exception):
+        def add_note(self, note: str, /) -> None:
+            raise AttributeError("cannot assign to field '__notes__'")
+
+    class Broken(ec.Hook):
+        def begin(self, run: ec.Run) -> None:
+            raise Sealed("broken")
+
+    with pytest.raises(Sealed, match="broken"):
+        make_estimator().train(train_input, hooks=[Broken()], steps=1)
+
+
 class Failing(ec.Hook):
     def __init__(self, method: str) -> None:
         setattr(self, method, self._fail)
