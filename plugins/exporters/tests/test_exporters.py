@@ -485,7 +485,8 @@ def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(t
     """Such as those that parse tf.Examples, which always come under the same name."""
     base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
     both = {"v": column, "w": column}
-    export = exported_already(base, checkpoint, receiver=described(both))
+    index = {"transforms/input/transforms.json": "checksum"}
+    export = exported_already(base, checkpoint, receiver=described(both), files=index)
 
     def taken_over(**names):
         def receiver_fn():
@@ -499,6 +500,19 @@ def test_a_finished_run_is_exported_again_for_other_transforms_of_the_receiver(t
     save_transforms([Rename({"v": "x", "w": "y"}), Rename({"x": "z"})], export / "transforms" / "input")
     assert taken_over(v="x", w="y")
     assert not taken_over(v="y", w="x")
+
+
+def test_a_finished_run_is_exported_again_for_the_first_transforms_of_the_receiver(tmp_path):
+    base, checkpoint, column = tmp_path / "export" / "final", tmp_path / "checkpoints" / "10", Feature((None, 2))
+    export = exported_already(base, checkpoint, receiver=described({"x": column}), files={"card.md": "checksum"})
+
+    def taken_over(*transforms):
+        receiver = ServingInputReceiver({"x": column}, {"x": column}, transforms=transforms)
+        call = FakeExporting(tmp_path), str(base), str(checkpoint), {"global_step": 10}, True
+        return FinalExporter("final", lambda: receiver).export(*call) == str(export)
+
+    assert taken_over()
+    assert not taken_over(Rename({"x": "x"}))
 
 
 def test_a_receiver_that_fits_what_training_saw_is_not_exported_again(tmp_path):

@@ -158,6 +158,8 @@ def made_from(
         transforms = [_described(one) for one in getattr(receiver, "transforms", ())]
         if index.is_file() and transforms != _transforms_of(index)[: len(transforms)]:
             return None
+        if transforms and f"{BEFORE}/{INDEX}" not in manifest["files"]:  # it has no transforms
+            return None
         held = {name: digest for name, digest in manifest.get("files", {}).items() if name.startswith("assets/")}
         added = {
             Path("assets", name).as_posix(): checksum(Path(os.path.expanduser(path))) for name, path in assets.items()
