@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from estimator_core._checkpoint.catalog import checkpoint_path, checkpoint_step
+from estimator_core._checkpoint.catalog import all_checkpoints, checkpoint_path, checkpoint_step
 from estimator_core._cluster.processes import chief_says
 from estimator_core._door import complete_export, entered, evaluate_within, outermost, publish
 from estimator_core._export.contract import ExportsInBackground, KnowsEvaluation
@@ -171,7 +171,8 @@ class Evaluations:
                     self.evaluate_now(spec, context, path)
                     self.export(spec, context, path, final=final)
         except CheckpointNotFoundError:
-            if final or path == self._estimator.latest_checkpoint():
+            there = map(checkpoint_step, all_checkpoints(self._estimator.model_dir))
+            if final or checkpoint_step(path) in there:  # what is not there is another one, such as that of a teacher
                 raise
             _log.warning(
                 "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "

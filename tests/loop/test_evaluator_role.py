@@ -9,6 +9,7 @@ import pytest
 
 import estimator_core as ec
 from estimator_core._continuous_eval import evaluate_continuously
+from estimator_core.errors import CheckpointNotFoundError
 
 
 class Clock:
@@ -63,3 +64,21 @@ def test_a_checkpoint_that_the_trainer_deletes_is_passed_over(
     assert {each["global_step"] for each in results.metrics.values()} == {6}
     (told,) = [one for one in caplog.messages if "was deleted before it was evaluated and exported" in one]
     assert told.startswith(f"{trainer.model_dir}/checkpoints/3 ")
+
+
+def test_a_checkpoint_of_another_run_that_an_exporter_misses_is_an_error(
+    make_estimator: Any, train_input: Any, eval_input: Any
+) -> None:
+    """The checkpoint that is evaluated is there: none is passed over as deleted."""
+
+    class Distilled:
+        name = "distilled"
+
+        def export(self, *arguments: Any) -> None:
+            raise CheckpointNotFoundError("There is no teacher.")
+
+    make_estimator(save_checkpoints_steps=1).train(train_input, steps=2)
+    spec = ec.EvalSpec(eval_input, exporters=[Distilled()], throttle_secs=0)
+    with pytest.raises(CheckpointNotFoundError, match="no teacher") as raised:
+        evaluate_continuously(make_estimator(), [spec], max_steps=2, sleep=lambda seconds: None)
+    assert raised.value.__notes__[0].endswith("checkpoints/0")
