@@ -204,6 +204,18 @@ def test_the_host_part_of_a_file_is_compared(export: Any) -> None:
         export.run(WithHostPart, receiver_fn=renamed, shown=wrong)
 
 
+def test_a_feature_that_is_named_self_has_a_host_part(export: Any) -> None:
+    def model_fn(features: Mapping[str, Any], labels: Any, mode: str) -> ec.EstimatorSpec:
+        return tiny_model_fn({"x": features["self" if "self" in features else "x"]}, labels, mode)
+
+    def receiver_fn() -> ec.export.ServingInputReceiver:
+        ((name, feature),) = tiny_receiver_fn().features.items()
+        return ec.export.ServingInputReceiver({"self": feature}, {name: feature})
+
+    export.run(WithHostPart, receiver_fn=receiver_fn, model_fn=model_fn)
+    assert export.calls == ["write", "load", "own"]
+
+
 def test_a_lost_signature_is_not_published(export: Any) -> None:
     with pytest.raises(ExportError, match=r"signature 'serving_default' is missing; there are \[\]"):
         export.run(lost=True)

@@ -121,7 +121,7 @@ class _Traced:
     def outputs(self) -> Mapping[str, Feature]:
         return self.signature.outputs
 
-    def __call__(self, **arrays: object) -> dict[str, np.ndarray]:
+    def __call__(self, /, **arrays: object) -> dict[str, np.ndarray]:
         return jax.device_get(jax.jit(self.signature.function)(self.variables, arrays))
 
 

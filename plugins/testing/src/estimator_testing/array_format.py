@@ -50,7 +50,7 @@ class ArraySignature:
         """The features that it returns, by name."""
         return self.spec.outputs
 
-    def __call__(self, **arrays: Any) -> dict[str, np.ndarray]:
+    def __call__(self, /, **arrays: Any) -> dict[str, np.ndarray]:
         """The outputs."""
         return {name: np.asarray(value) for name, value in self.spec.function(self.variables, arrays).items()}
 
