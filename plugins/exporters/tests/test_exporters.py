@@ -229,6 +229,17 @@ def test_an_export_without_an_entry_is_ranked_by_the_next_call(tmp_path, loss, l
     assert kept_losses(tmp_path) == losses
 
 
+def test_an_older_export_of_a_step_has_no_place_beside_its_newest(tmp_path):
+    """Such as one for another receiver, of a process that was killed before it recorded it."""
+    exporter = BestExporter("best", nothing, keep="best", exports_to_keep=2)
+    assert course(exporter, tmp_path, [5.0, 4.0]) == [True, True]
+    older = tmp_path / "export" / "best" / "1600000000"
+    older.mkdir()
+    (older / "manifest.json").write_text(json.dumps({"global_step": 20}))
+    assert course(exporter, tmp_path, [6.0], first_step=30) == [False]
+    assert kept_losses(tmp_path) == [4.0, 5.0]
+
+
 def test_an_export_that_fails_is_not_remembered(tmp_path):
     estimator, exporter, path = FakeExporting(tmp_path), BestExporter("best", nothing), str(tmp_path / "best")
     estimator.fails = True
@@ -545,6 +556,15 @@ def test_what_the_next_call_waits_for_is_exported_once_and_returned_by_it(tmp_pa
         returned.append(exporter.export(estimator, str(tmp_path / "e"), f"checkpoints/{step}", result, False))
     assert [made for _, made in estimator.exports] == ["checkpoints/8"]
     assert returned == [None, estimator.exports[0][0], None]
+
+
+def test_the_latest_exporter_in_the_background_returns_what_is_complete(tmp_path):
+    exporter, estimator = LatestExporter("e", nothing, background=True), InBackground(tmp_path)
+    returned = [
+        exporter.export(estimator, str(tmp_path / "e"), f"checkpoints/{step}", {"global_step": step}, False)
+        for step in (8, 10)
+    ]
+    assert returned == [None, estimator.exports[0][0]]
 
 
 def test_a_step_that_was_exported_and_not_noted_is_not_exported_again(tmp_path):

@@ -68,7 +68,8 @@ class SavedModelWriter:
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
     ) -> str | None:
-        """Exports what was evaluated; None if this exporter has exported it already, or does so in the background.
+        """Exports what was evaluated; None if this exporter has exported it already. In the background, the path is that
+        of the export before, which is complete then.
 
         A process that was killed may have exported it, and not have recorded that. The path is then that of its export.
 
@@ -82,7 +83,7 @@ class SavedModelWriter:
         asked = export_path, checkpoint_path, _written_at(Path(checkpoint_path, "manifest.json")), *assets
         if self._written == asked:
             return None
-        self.wait()  # one at a time: an export that is due while another is being written holds up the training
+        finished = self.wait()  # one at a time: an export that is due while another is written holds up the training
         arguments = {"assets_extra": self._assets_extra, "checkpoint_path": checkpoint_path, "format": self._format}
 
         def finish(path: str) -> None:
@@ -97,7 +98,7 @@ class SavedModelWriter:
             path = path or estimator.export_saved_model(export_path, self._receiver_fn, **arguments)
             finish(path)
         self._written = asked  # not before: after a failure, the next call tries again
-        return path
+        return path or finished
 
     def rehearse(self, check: Callable[..., None]) -> None:
         """Calls `check` as `write` will call the estimator, without the directory and the checkpoint."""

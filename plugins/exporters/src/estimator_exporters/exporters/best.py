@@ -151,7 +151,8 @@ class BestExporter(WritingExporter):
             remove_export(folder / name)
         if self._best_to_keep is None:  # exports without entries are deleted as the others are
             return kept
-        results = {result["global_step"]: plain(result) for result in recorded}
+        steps = {entry["eval_result"].get("global_step") for entry in kept}  # of these, it is not the newest
+        results = {step: plain(result) for result in recorded if (step := result["global_step"]) not in steps}
         for path in exports_in(folder):
             result = None if path.name in named else results.get(step_of(path))
             if result is not None:
