@@ -60,6 +60,20 @@ def test_the_batch_size_does_not_matter(estimator):
     np.testing.assert_allclose(whole.losses, parts.losses, rtol=1e-5)
 
 
+def test_an_importance_that_is_not_a_number_leaves_the_others_in_order(tmp_path):
+    def model_fn(features, labels, mode):
+        odd = jnp.sqrt(features["odd"] - labels) * ec.get_variable("one", (), initializer=jax.nn.initializers.ones)
+        loss = jnp.mean(odd + 0.1 * (features["small"] - labels) ** 2 + (features["large"] - labels) ** 2)
+        return ec.EstimatorSpec(mode, loss=loss, train_op=optax.sgd(0.0))
+
+    numbers = np.arange(8, dtype=np.float32)
+    batch = dict.fromkeys(("small", "odd", "large"), numbers), numbers
+    estimator = ec.Estimator(model_fn, str(tmp_path)).train(lambda: [batch], steps=1)
+    found = permutation_importance(estimator, lambda: [batch], metrics=["loss"], repeats=2)
+    assert [one.name for one in found] == ["large", "small", "odd"]
+    assert math.isnan(found[-1].mean)
+
+
 class _Parity:
     """A host transform of ids of 64 bits."""
 

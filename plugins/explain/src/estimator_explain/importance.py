@@ -130,8 +130,13 @@ def permutation_importance(
                 sign = 1.0 if chosen[metric] else -1.0
                 losses = tuple(sign * (float(one[metric]) - float(before[metric])) for one in after)
                 found.append(Importance(features=group, metric=metric, baseline=float(before[metric]), losses=losses))
-    first = {one.features: one.mean for one in found if one.metric == next(iter(chosen))}
-    return sorted(found, key=lambda one: -first[one.features])
+    first = {one.features: place_of(one) for one in found if one.metric == next(iter(chosen))}
+    return sorted(found, key=lambda one: first[one.features])
+
+
+def place_of(one: Importance) -> float:
+    """What sorts the most important feature first. One whose importance is not a number comes last."""
+    return math.inf if math.isnan(one.mean) else -one.mean
 
 
 def _groups(features: Sequence[str | Sequence[str]] | None, table: Rows) -> list[tuple[str, ...]]:

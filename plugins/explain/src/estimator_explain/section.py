@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 from estimator_explain.explanations import Explanations, read_explanations
+from estimator_explain.importance import place_of
 from estimator_report import ReportSource
 from estimator_report.charts import interval_chart
 
@@ -31,7 +32,7 @@ class ExplanationSection:
 
 
 def _importance(found: Explanations, metric: str) -> str:
-    ranked = sorted((one for one in found.importances if one.metric == metric), key=lambda one: -one.mean)
+    ranked = sorted((one for one in found.importances if one.metric == metric), key=place_of)
     rows = [(one.name, one.mean, one.interval) for one in ranked[:_MOST_ROWS]]
     return interval_chart(f"{metric}: loss without the feature", rows, 0.0)
 
