@@ -118,6 +118,10 @@ def test_every_door_reads_the_same_truth_value(tmp_path, trained):
         assert "'off' in row 1: it is not a truth value" in answer["error"]
 
 
+def weight_of(model_dir):
+    return ec.load_variables(str(model_dir))["linear/linear_model/x/weights"].item()
+
+
 @pytest.mark.plugins
 @pytest.mark.libraries
 def test_a_label_of_truth_values_has_the_same_classes_from_every_file(tmp_path, capsys):
@@ -139,3 +143,12 @@ def test_a_label_of_truth_values_has_the_same_classes_from_every_file(tmp_path, 
     assert found["rows.csv"][0] == ("False", "True")
     assert f"True {int(frame['label'].sum())} (" in found["rows.csv"][1]
     assert found["rows.csv"] == found["rows.parquet"] == found["sheet.csv"]
+    edited = tmp_path / "columns.json"
+    edited.write_text(json.dumps(json.loads((model / "columns.json").read_text()) | {"classes": ["True", "False"]}))
+    weights = {"usual": weight_of(model)}
+    for rows in ("rows.csv", "rows.parquet", "sheet.csv"):
+        given = ["--rows", str(tmp_path / rows), "--eval-csv", str(tmp_path / rows), "--columns", str(edited)]
+        given += ["--model-dir", str(tmp_path / f"of_{rows}"), "--label", "label"]
+        assert main(["tabular", "train", *given, *quick]) == 0
+        weights[rows] = weight_of(tmp_path / f"of_{rows}")
+    assert weights["rows.csv"] == weights["rows.parquet"] == weights["sheet.csv"] == -weights["usual"] != 0

@@ -111,8 +111,8 @@ class Schema:
 
     @property
     def has_truths(self) -> bool:
-        """Whether the label is a truth value, which every file writes in a way of its own."""
-        return self.classes == _TRUTHS
+        """Whether the label is a truth value, which every file writes in a way of its own. A user may turn the order."""
+        return sorted(self.classes) == list(_TRUTHS)
 
     @classmethod
     def read(cls, path: Path) -> Schema:
