@@ -134,6 +134,22 @@ def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_re
             of_buckets(reader, "mean")
 
 
+@pytest.mark.parametrize("crossed", [True, False])
+def test_objects_that_are_integers_stay_integers_where_a_column_of_categories_reads_them_too(tmp_path, crossed):
+    """They became float32, which such a column refuses."""
+    buckets = tab.bucketized_column(tab.numeric_column("age"), [15.0, 25.0])
+    kinds = tab.crossed_column([buckets, "age"], 50) if crossed else tab.categorical_column_with_identity("age", 60)
+    ages = np.array([20, 30, 40, 10, 5, 50])
+    found = []
+    for given in (ages, ages.astype(object)):
+        estimator = tab.LinearRegressor([buckets, kinds], config=ec.RunConfig(tf_random_seed=1))
+        estimator.train(numpy_input_fn({"age": given}, LABELS, 3, shuffle=False))
+        receiver = ec.export.build_raw_serving_input_receiver_fn({"age": ec.export.Feature((None,), "int64")})
+        export = ec.export.load(estimator.export_saved_model(str(tmp_path / "export"), receiver))
+        found.append(export.raw_signatures["predict"](age=given)["predictions"])
+    np.testing.assert_array_equal(*found)
+
+
 def test_buckets_of_normalised_numbers_are_refused_on_the_host():
     buckets = tab.bucketized_column(tab.numeric_column("age", normalizer_fn=lambda age: age / 10), [2.0])
     for reader in ("crossed", "weighted"):

@@ -17,7 +17,7 @@ class CheckedNumbers:
     """Refuses features that are not finite numbers if a numeric column reads them; None becomes NaN.
 
     Args:
-        columns: by feature, `width` and `missing` of its column.
+        columns: by feature, `width` and `missing` of its column, and `whole` where categories are read too.
 
     Example:
         >>> CheckedNumbers({"age": {"missing": None}}).apply({"age": np.array([1.0, np.inf])})

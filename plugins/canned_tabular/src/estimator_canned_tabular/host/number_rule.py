@@ -35,6 +35,7 @@ class NumberRule:
         key: the feature.
         width: numbers of one example.
         missing: see `numeric_column`.
+        whole: whether a column of categories reads the feature too: it takes integers, and no floats.
 
     Example:
         >>> rule = NumberRule(key="age", missing="mean")
@@ -46,6 +47,7 @@ class NumberRule:
     key: str
     width: int = 1
     missing: str | float | None = None
+    whole: bool = False
 
     @property
     def learns(self) -> bool:
@@ -94,8 +96,11 @@ class NumberRule:
         return self._no_number(*_no_numeral(array))
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Objects as float32, None as NaN; other arrays as they are."""
-        return _numbers(array) if array.dtype.kind == "O" and _no_number(array) is None else array
+        """Objects as float32, None as NaN, or as the integers that they are; other arrays as they are."""
+        if array.dtype.kind != "O" or _no_number(array) is not None:
+            return array
+        plain = np.array(array.tolist()) if self.whole else array
+        return plain if plain.dtype.kind in "iu" else _numbers(array)
 
     def _of_another_width(self, array: Array) -> Fault:
         rows = array.reshape(len(array), -1)

@@ -71,8 +71,9 @@ class FeaturePlan:
     def rules(self) -> dict[str, NumberRule]:
         """What numeric columns ask of their features."""
         rules: dict[str, NumberRule] = {}
+        words = {key for column in self.columns for key in _words_in(column)}
         for source in (source for column in self.columns for source in _numbers_in(column)):
-            rule = NumberRule(key=source.key, width=source.places, missing=source.missing)
+            rule = NumberRule(key=source.key, width=source.places, missing=source.missing, whole=source.key in words)
             if rules.setdefault(source.key, rule) != rule:
                 raise ArgumentError(
                     f"Columns of the feature {source.key!r} differ in missing or shape: {rules[source.key].missing!r} "
@@ -120,7 +121,10 @@ class FeaturePlan:
 
     def checks(self) -> tuple[CheckedNumbers, ...]:
         """The same for exports: one transform, or none."""
-        rules = {key: {"width": rule.width, "missing": rule.missing} for key, rule in self.rules().items()}
+        rules = {
+            key: {"width": rule.width, "missing": rule.missing} | ({"whole": True} if rule.whole else {})
+            for key, rule in self.rules().items()
+        }
         return (CheckedNumbers(rules),) if rules else ()
 
     def transforms(self) -> tuple[FeatureIds, ...]:
@@ -149,6 +153,16 @@ def _numbers_in(column: Any) -> Iterator[NumericColumn]:
         yield from (source for part in column.parts_in_order() for source in _numbers_in(part))
     elif isinstance(column, (IndicatorColumn, EmbeddingColumn, WeightedCategoricalColumn)):
         yield from _numbers_in(column.categorical_column)
+
+
+def _words_in(column: Any) -> Iterator[str]:
+    """The features that a column reads as categories, also in a cross."""
+    if isinstance(column, CrossedColumn):
+        yield from (key for part in column.parts_in_order() for key in _words_in(part))
+    elif isinstance(column, (str, OneFeature)):
+        yield column if isinstance(column, str) else column.key
+    else:
+        yield from _words_in(column.categorical_column) if hasattr(column, "categorical_column") else ()
 
 
 def _keys(column: Any) -> tuple[str, ...]:
