@@ -121,6 +121,18 @@ def test_the_slot_of_a_part_is_not_that_of_a_variable_in_a_scope_of_the_optimize
         convert(here, there)
 
 
+def test_two_variables_that_names_make_one_have_its_slots() -> None:
+    """An array that two variables share there, where the model here has one for each."""
+    zeros = np.zeros((2, 3), np.float32)
+    here = template(variables={"a/k": zeros, "b/k": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/b/k": zeros})
+    there = dict.fromkeys(("k", "k/Adam"), np.ones((2, 3)))
+    done = convert(here, there, {"a/k": "k", "b/k": "k"})
+    assert (done.taken["0/mu/a/k"], done.taken["0/mu/b/k"]) == ("k/Adam", "k/Adam")
+    twice = template(opt_state={"0/mu/k": zeros, "1/mu/k": zeros})
+    with pytest.raises(CheckpointMismatchError, match="1/mu/k: k/Adam is taken by 0/mu/k already"):
+        convert(twice, there)
+
+
 def test_a_slot_beside_its_variable_is_its_own_though_its_name_ends_as_that_of_another() -> None:
     zeros = np.zeros((2, 3), np.float32)
     here = template(variables={"a/k": zeros, "k": zeros}, opt_state={"0/mu/a/k": zeros, "0/mu/k": zeros})

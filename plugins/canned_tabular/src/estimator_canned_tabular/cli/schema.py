@@ -111,7 +111,7 @@ class Schema:
 
     @property
     def has_truths(self) -> bool:
-        """Whether the label is a truth value, which every file writes in a way of its own. A user may turn the order."""
+        """Whether the label is a truth value, which every file writes in a way of its own. Users may turn the order."""
         return sorted(self.classes) == list(_TRUTHS)
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,10 +56,11 @@ def convert(
     variables = places.filled(template.variables, lambda path: [places.name_of(path)])
     model_state = places.filled(template.model_state, lambda path: [places.name_of(path)])
     paths = [*template.variables, *template.model_state]
-    slots = {leaf: places.there(slot_of(leaf, paths)) for leaf in template.opt_state}
+    here = {leaf: slot_of(leaf, paths) for leaf in template.opt_state}
+    slots = {leaf: places.there(slot) for leaf, slot in here.items()}
     places.of_variables = {places.name_of(path) for path in paths}
     opt_state = places.filled(template.opt_state, lambda leaf: places.candidates(leaf, slots[leaf]))
-    places.refuse_shared(opt_state)
+    places.refuse_shared(here)
     opt_state = {leaf: places.scaled(leaf, value, slots[leaf]) for leaf, value in opt_state.items()}
     if places.faults:
         raise CheckpointMismatchError(
@@ -115,13 +116,19 @@ class _Places:
     def filled(self, places: Mapping[str, Any], candidates: Any) -> dict[str, Any]:
         return {path: self._value(path, value, candidates(path)) for path, value in places.items()}
 
-    def refuse_shared(self, leaves: Iterable[str]) -> None:
-        """One array is one slot, unless a name says otherwise: a second one is that of another variable."""
+    def refuse_shared(self, slots: Mapping[str, Slot]) -> None:
+        """One array is one slot, unless a name says otherwise: a second one is that of another variable. Names may
+        also say that two variables here are one there; then both have its slots.
+        """
         owners: dict[str, str] = {}
-        for leaf in leaves:
+        for leaf, slot in slots.items():
             name = self.taken.get(leaf, GLOBAL_STEP)
-            if name != GLOBAL_STEP and leaf not in self.names and owners.setdefault(name, leaf) != leaf:
-                self.faults.append(f"{leaf}: {name} is taken by {owners[name]} already: one of them must be named")
+            if name == GLOBAL_STEP or leaf in self.names:
+                continue
+            owner = owners.setdefault(name, leaf)
+            tied = slots[owner] != slot and self.there(slots[owner]) == self.there(slot)
+            if owner != leaf and not tied:
+                self.faults.append(f"{leaf}: {name} is taken by {owner} already: one of them must be named")
 
     def scaled(self, leaf: str, value: Any, slot: Slot) -> Any:
         name = self.taken.get(leaf)
