@@ -57,6 +57,33 @@ def test_a_profile_beside_another_one_is_left_out_by_name(tmp_path: Path, caplog
     assert warning.startswith("ProfilerHook: the profile that begins at step 3 is left out: ")
 
 
+def test_the_first_process_says_when_a_profile_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    answers = iter([False, True, False, False])
+    monkeypatch.setattr("estimator_hooks.profiler.same_on_all_processes", lambda due: next(answers))
+    run = FakeRun(model_dir=tmp_path)
+    hook = eh.ProfilerHook(save_secs=1000)
+    monkeypatch.setattr(hook, "next_step", lambda step: step + 1)
+    drive([hook], steps=4, run=run)
+    assert profiles(tmp_path) == ["3"]
+
+
+def test_a_profile_that_is_left_out_takes_as_many_steps(tmp_path: Path):
+    """Another process may have begun it, and all want control at the same steps."""
+    wanted: dict[int, Any] = {}
+
+    class Asked(eh.ProfilerHook):
+        def next_step(self, step: int) -> Any:
+            wanted[step] = super().next_step(step)
+            return wanted[step]
+
+    jax.profiler.start_trace(str(tmp_path / "own"))
+    try:
+        drive([Asked(save_steps=2, num_steps=3)], steps=6, run=FakeRun(model_dir=tmp_path))
+    finally:
+        jax.profiler.stop_trace()
+    assert wanted[2] == 5
+
+
 def test_a_full_disk_does_not_end_the_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):

@@ -61,8 +61,13 @@ def estimator_run_hooks(run: Run) -> Sequence[Hook]:
     The core itself adds log lines, summaries and the NaN check.
     """
     from estimator_hooks.progress import ProgressBarHook
+    from estimator_hooks.progress.display import Nowhere
 
-    return [*([ProgressBarHook()] if _shows(run) else []), *_hparams(run)]
+    if _shows(run):
+        return [ProgressBarHook(), *_hparams(run)]
+    # Several processes need the same hooks, also where one alone is quiet.
+    quiet = run.mode != "infer" and run.config.process_group is not None
+    return [*([ProgressBarHook(Nowhere())] if quiet else []), *_hparams(run)]
 
 
 def _hparams(run: Run) -> Sequence[Hook]:

@@ -13,6 +13,7 @@ from typing import Any
 from estimator_core.builtin_hooks import SecondOrStepTimer
 from estimator_core.errors import ArgumentError, HookError
 from estimator_core.hooks import Hook, Run, StepOutputs, Wake
+from estimator_hooks.early_stopping.agreement import same_on_all_processes
 from estimator_hooks.step_done import wait_for_step
 
 _log = logging.getLogger("estimator_hooks")
@@ -60,7 +61,7 @@ class ProfilerHook(Hook):
         self._show_memory = show_memory
         self._num_steps = num_steps
         self._warm = False
-        self._profile: tuple[Path, int] | None = None  # its folder and its first step
+        self._profile: tuple[Path | None, int] | None = None  # its folder, if JAX has begun it, and its first step
         self._folder = Path()
 
     def after_create(self, run: Run) -> None:
@@ -88,7 +89,9 @@ class ProfilerHook(Hook):
         if self._profile is not None and step >= self._profile[1] + self._num_steps - 1:
             wait_for_step(out)
             self._finish(step)
-        if self._profile is None and step != run.last_step and self._timer.should_trigger_for_step(step + 1):
+        # The clocks of several processes differ, and all need the same steps.
+        due = step != run.last_step and self._timer.should_trigger_for_step(step + 1)
+        if self._profile is None and same_on_all_processes(due):
             wait_for_step(out)
             self._start(step + 1)
 
@@ -116,6 +119,7 @@ class ProfilerHook(Hook):
             jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True, profiler_options=options)
         except RuntimeError as error:  # the run is worth more than a profile of it
             _log.warning("ProfilerHook: the profile that begins at step %d is left out: %s", step, error)
+            self._profile = None, step  # its last step is that of other processes
             return
         self._profile = self._folder / "plugins" / "profile" / options.session_id, step
 
@@ -124,6 +128,8 @@ class ProfilerHook(Hook):
 
         assert self._profile is not None
         (folder, first), self._profile = self._profile, None
+        if folder is None:
+            return
         try:
             jax.profiler.stop_trace()
             if step < first:  # the input ended, or a hook stopped the run, before its first step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Protocol, TextIO
@@ -11,6 +12,14 @@ from estimator_hooks.progress.lines import LineDisplay
 
 #: Variables that tell rich that an output is a terminal although it does not look like one.
 _MAY_MEAN_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+
+
+class Nowhere(io.StringIO):
+    """An output that keeps nothing."""
+
+    def write(self, s: str, /) -> int:
+        """Keeps nothing."""
+        return len(s)
 
 
 class Display(Protocol):
