@@ -119,7 +119,7 @@ class _Decides:
         """Whether a hook has requested a stop."""
         return run.stop_reason is not None
 
-    def watch(self, batches: object, schedule: HookSchedule) -> None:
+    def watch(self, batches: object, schedule: HookSchedule, run: Run) -> None:
         """Called for the batches of a call. There are no other processes to inform."""
 
     def begin(self, run: Any) -> None:
@@ -181,16 +181,19 @@ class SharedHooks(_Decides):
         self._stops = False
         self._version = 0
 
-    def watch(self, batches: Any, schedule: HookSchedule) -> None:
-        """Sends the chief's clock with the batches, beside what is sent already."""
+    def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
+        """Sends the chief's clock with the batches, beside what is sent already. So is a stop: a hook may request one
+        where no hook has control, as in `on_values`.
+        """
         others, learn = batches.flags, batches.learn
         is_chief = self._processes.index == 0
 
         def flags() -> dict[str, Any]:
-            return {**others(), "due": list(schedule.overdue()) if is_chief else []}
+            return {**others(), "due": list(schedule.overdue()) if is_chief else [], "reason": run.stop_reason}
 
         def learn_all(told: Sequence[Mapping[str, Any]]) -> None:
             learn(told)
+            self._stop_all(run, [one["reason"] for one in told])
             self._just_fired = {hook: left - 1 for hook, left in self._just_fired.items() if left > 1}
             self._due = [hook for hook in told[0]["due"] if hook not in self._just_fired]
 
@@ -229,8 +232,9 @@ class SharedHooks(_Decides):
             told = gather(self._processes, "wake", waker())
             raise DifferingHooksError(
                 f"At step {run.step} the hooks of the processes do not want control at the same steps: "
-                f"{'; '.join(f'process {index}: {what}' for index, what in enumerate(told))}. What next_step returns "
-                "may depend on the step alone. What only the first process shall do belongs into training_chief_hooks."
+                f"{'; '.join(f'process {index}: {what}' for index, what in enumerate(told))}. Every process needs the "
+                "same hooks, and what next_step returns may depend on the step alone. Only training_chief_hooks may "
+                "want other steps in the first process."
             )
         if low[2] != high[2]:
             alone = [index for index, did in enumerate(gather(self._processes, "replaced", replaced)) if did]
@@ -240,8 +244,12 @@ class SharedHooks(_Decides):
                 "training_chief_hooks."
             )
         if high[0]:
-            reasons = gather(self._processes, "stop", run.stop_reason)
-            run.request_stop(next(one for one in reasons if one is not None))
+            self._stop_all(run, gather(self._processes, "stop", run.stop_reason))
+
+    def _stop_all(self, run: Run, reasons: Sequence[str | None]) -> None:
+        """Stops this process for the first of the reasons of all, if there is one."""
+        if reason := next((one for one in reasons if one is not None), None):
+            run.request_stop(reason)
             self._stops = True
 
 
@@ -263,10 +271,10 @@ class SharedDecisions(SharedHooks):
         """Whether the platform wants a stop of any process."""
         return self._requested
 
-    def watch(self, batches: Any, schedule: HookSchedule) -> None:
-        """Sends signals and the chief's clock with the batches of training."""
+    def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
+        """Sends signals, and what hooks want, with the batches of training."""
         self.follow(batches)
-        super().watch(batches, schedule)
+        super().watch(batches, schedule, run)
 
     def give_up(self, error: Exception) -> None:
         """Stops all processes at one batch. Each then waits for its last commit, which raises the error."""

@@ -271,8 +271,10 @@ class Checkpointer:
                 self._checkpoints.save(step, self._ending)  # again, so that the checkpoint says what is owed
                 continue
             if stops and may_stop:
-                self._told_to_stop = step
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
+        if may_stop:
+            self._stops_here()  # a listener may have asked for it in one process alone
+            self._told_to_stop = None if run.stop_reason is None else step
 
     def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
         _log.info("%s This work is repeated when the run continues from step %d.", broken_off, self._run.step)

@@ -125,7 +125,7 @@ class EvaluateCall:
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
-        agreement.watch(fed, schedule)
+        agreement.watch(fed, schedule, run)
         error: BaseException | None = None
         context.plugins.run_start(run)
         try:

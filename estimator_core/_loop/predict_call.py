@@ -105,7 +105,7 @@ class PredictCall:
         schedule = HookSchedule(
             calls, run, batches=batches, account=run.time_spent, agreement=agreement, alone_at_wake=True
         )
-        agreement.watch(fed, schedule)
+        agreement.watch(fed, schedule, run)
         context.plugins.run_start(run)
         try:
             calls.begin()

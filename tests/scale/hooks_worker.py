@@ -1,10 +1,13 @@
 """Hooks that do not do the same in all processes: `hooks_worker.py OUT WHAT`; writes to `<out>.<process>.json`.
 
 "stops": one process requests a stop, in training at a step with a save, then in an evaluation and in predictions.
-"steps": each process wants control at other steps. "assigns": the first one alone replaces variables.
+Then a listener requests one in training, and a hook that never has control in predictions. "quiet": one process alone
+shows no progress. "steps": each process wants control at other steps. "assigns": the first one alone replaces
+variables.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import jax
 import models
 
 import estimator_core as ec
+from estimator_core.hooks import CheckpointListener
 
 
 class Stops(ec.Hook):
@@ -40,6 +44,27 @@ class Follows(ec.Hook):
         run.request_stop("a value")
 
 
+class Sees(ec.Hook):
+    """Requests a stop for a value in one process alone, and never has control."""
+
+    def begin(self, run: Any) -> None:
+        if jax.process_index() == 1:
+            run.follow("class")
+
+    def next_step(self, step: int) -> None:
+        return None
+
+    def on_values(self, run: Any, steps: range, values: Any) -> None:
+        run.request_stop("a class")
+
+
+class Listens(CheckpointListener):
+    """Requests a stop after a save, in one process alone."""
+
+    def after_save(self, run: Any, step: int, checkpoint: Any) -> bool:
+        return jax.process_index() == 1
+
+
 class Steps(ec.Hook):
     """Wants control at other steps in each process."""
 
@@ -58,6 +83,11 @@ class Assigns(ec.Hook):
 def main(out: str, what: str) -> None:
     config = ec.RunConfig(model_dir=f"{out}_dir", save_checkpoints_steps=5, save_summary_steps=None)
     estimator = ec.Estimator(models.classifier, config=config, params={"width": 8})
+    if what == "quiet":
+        os.environ["ESTIMATOR_QUIET"] = os.environ["JAX_PROCESS_ID"]
+        estimator.train(models.train_input(16), max_steps=20)
+        print(estimator.evaluate(models.eval_input(16), steps=3)["global_step"])
+        return
     if what != "stops":
         estimator.train(models.train_input(16), max_steps=20, hooks=[Steps() if what == "steps" else Assigns()])
         return
@@ -68,6 +98,9 @@ def main(out: str, what: str) -> None:
     predicted = len(list(estimator.predict(models.eval_input(16), hooks=[Stops(1, 2)])))
     estimator.train(models.train_input(16), steps=20, hooks=[Follows()])
     done = [trained, accuracy, predicted, estimator.stop_reason, Path(estimator.latest_checkpoint() or "").name]
+    estimator.train(models.train_input(16), steps=20, saving_listeners=[Listens()])
+    seen = len(list(estimator.predict(models.eval_input(16, 16000), hooks=[Sees()])))
+    done += [estimator.stop_reason, seen]
     Path(f"{out}.{jax.process_index()}.json").write_text(json.dumps(done, default=float))
 
 

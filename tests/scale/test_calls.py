@@ -61,7 +61,7 @@ def test_what_the_first_process_alone_asks_for_stops_nobody(tmp_path: Path) -> N
 
 
 def test_a_stop_that_one_process_requests_stops_all_in_every_verb(tmp_path: Path) -> None:
-    """At a step with a save, in an evaluation, in predictions, and where one process alone follows a value."""
+    """At a step with a save, after it, in an evaluation, in predictions, and where one process follows a value."""
     out = tmp_path / "out"
     done = launch("hooks_worker.py", 2, None, arguments=[str(out), "stops"], timeout=90)
     assert done.returncode == 0, done.stdout
@@ -69,6 +69,16 @@ def test_a_stop_that_one_process_requests_stops_all_in_every_verb(tmp_path: Path
     assert first == second
     assert [first[0], *first[2:4]] == ["process 1 has enough", 64, "a value"]
     assert 5 < int(first[4]) < 25
+    assert first[5].startswith("Listens.after_save asked for it at step ")
+    assert 64 < first[6] < 16000
+
+
+def test_a_process_that_shows_no_progress_does_as_the_others(tmp_path: Path) -> None:
+    done = launch("hooks_worker.py", 2, None, arguments=[str(tmp_path / "out"), "quiet"], timeout=90)
+    assert done.returncode == 0, done.stdout
+    assert {"[0] 20", "[1] 20"} <= set(done.stdout.splitlines())
+    assert "[0] train: 20/20" in done.stdout
+    assert "[1] train:" not in done.stdout
 
 
 @pytest.mark.parametrize(
