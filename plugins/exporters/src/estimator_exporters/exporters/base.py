@@ -68,8 +68,8 @@ class SavedModelWriter:
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
     ) -> str | None:
-        """Exports what was evaluated; None if this exporter has exported it already. In the background, the path is that
-        of the export before, which is complete then.
+        """Exports what was evaluated; None if this exporter has exported it already. In the background, the path is
+        that of the export before, which is complete then.
 
         A process that was killed may have exported it, and not have recorded that. The path is then that of its export.
 
