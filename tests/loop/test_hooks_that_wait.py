@@ -31,6 +31,12 @@ from estimator_core.testing import drive as fake_drive
 from estimator_core.testing import tiny_estimator, tiny_input_fn
 
 
+@pytest.fixture(autouse=True)
+def drawing_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hooks do not wait for a slow input, and on a busy machine a draw may be slow."""
+    monkeypatch.setattr(batches_module, "perf_counter", lambda: 0.0)
+
+
 class Every(ec.Hook):
     """Notes its step, what it read there, and how far the run was."""
 
