@@ -153,7 +153,7 @@ def _start(processes: Processes, heartbeat_secs: int, start_secs: int) -> None:
     if processes.coordinator:  # else jax finds it, and only jax knows who has come
         _call_the_roll(processes, start_secs, mutual_tls=mutual_tls)
         if not mutual_tls:  # all are there, and nothing else can keep one away for long
-            start_secs = _ROLL_HEARTBEATS * heartbeat_secs
+            start_secs = min(start_secs, _ROLL_HEARTBEATS * heartbeat_secs)
             deadline = time.monotonic() + start_secs
     errors: list[Exception] = []
 
