@@ -255,8 +255,8 @@ def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) ->
     for transform in transforms:
         if not isinstance(transform, DescribesOperations):
             raise ExportError(
-                f"The host transform {transform.name!r} does not describe its operations (it has no method "
-                "`program`), so only the format 'stablehlo' can contain it, and readers need its package."
+                f"The host transform {transform.name!r} does not say what its operations are (it has no method "
+                "`program`), so only the format 'stablehlo' holds it, for readers with its package."
             )
         programs.append(transform.program(programs[-1].features if programs else features))
     return tuple(programs)

@@ -233,8 +233,8 @@ class SharedHooks(_Decides):
             raise DifferingHooksError(
                 f"At step {run.step} the hooks of the processes do not want control at the same steps: "
                 f"{'; '.join(f'process {index}: {what}' for index, what in enumerate(told))}. Every process needs the "
-                "same hooks, and next_step must return the same in all. Only training_chief_hooks may want other steps in "
-                "the first process."
+                "same hooks, and next_step must return the same in all. Only training_chief_hooks may want other "
+                "steps in the first process."
             )
         if low[2] != high[2]:
             alone = [index for index, did in enumerate(gather(self._processes, "replaced", replaced)) if did]

@@ -22,7 +22,7 @@ def test_a_transform_that_does_not_describe_itself_is_named() -> None:
         def apply(self, batch: Any) -> Any:
             return batch
 
-    with pytest.raises(ExportError, match="host transform 'silent' does not describe its operations"):
+    with pytest.raises(ExportError, match="host transform 'silent' does not say what its operations are"):
         ec.export.host_programs([ec.export.Rename({"a": "b"}), Silent()], {"a": TEXT})
 
 

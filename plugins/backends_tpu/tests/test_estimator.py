@@ -184,7 +184,7 @@ def test_several_iterations_a_loop_train_the_same_and_no_host_call_is_missed(tmp
 def test_a_tpu_that_is_not_there_is_an_error_with_its_reason(tmp_path):
     estimator = TPUEstimator(model_fn, config=run_config(tmp_path), train_batch_size=8)
     assert estimator.config.backend == "tpu"
-    with pytest.raises(BackendUnavailableError, match="'tpu' was asked for"):
+    with pytest.raises(BackendUnavailableError, match="'tpu' was requested"):
         estimator.train(input_fn, steps=1)
 
 

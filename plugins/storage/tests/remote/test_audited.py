@@ -106,5 +106,5 @@ def test_checkpoints_are_listed_by_their_urls(url, plugins, capsys, named):
 
 
 def test_a_store_is_not_repaired_by_hand(url, plugins):
-    with using_plugins(plugins), pytest.raises(ArgumentError, match="the next run mends"):
+    with using_plugins(plugins), pytest.raises(ArgumentError, match="The next run repairs"):
         audit.run(Namespace(model_dir=url, repair=True, json=False))
