@@ -87,7 +87,7 @@ def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool, he
         columns = counted_columns(len(cells), labels=True)
     if columns is None:
         raise InputError(
-            f"{path}, line {line}: {len(cells)} columns without names that are known. A line is a label and one or two "
+            f"{path}, line {line}: {len(cells)} columns without known names. A line is a label and one or two "
             "texts; or the first line names columns such as sentence1, sentence2 and label; or name the task."
         )
     if labels and columns.label is None:
@@ -125,7 +125,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise InputError(f"{path}, line {reader.line_num}: no CSV: {error}.") from error
+            raise InputError(f"{path}, line {reader.line_num}: not valid CSV: {error}.") from error
         yield reader.line_num, cells
 
 
@@ -150,10 +150,10 @@ def _json_rows(path: Path, labels: bool) -> Iterator[Row]:
         try:
             values = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: no JSON: {error}.") from error
+            raise InputError(f"{path}, line {number}: not valid JSON: {error}.") from error
         columns = named_columns(list(values), labels=labels) if isinstance(values, dict) else None
         if columns is None:
-            raise InputError(f"{path}, line {number}: no object with a text and a label: {line.strip()[:80]!r}.")
+            raise InputError(f"{path}, line {number}: not an object with a text and a label: {line.strip()[:80]!r}.")
         cells = list(values.values())
         if labels and (columns.label is None or cells[columns.label] is None):
             raise InputError(f"{path}, line {number}: there is no label among {', '.join(values)}.")

@@ -111,7 +111,7 @@ def _is_uncased(path: Path) -> bool:
     """Whether a vocab.txt is that of an uncased model, by the configuration beside it.
 
     Raises:
-        ArgumentError: the configuration cannot be read, or asks for what a vocab.txt is not used with here.
+        ArgumentError: the configuration cannot be read, or asks for what is not supported with a vocab.txt.
     """
     config = path.with_name(TOKENIZER_CONFIG)
     if path.suffix != ".txt" or not config.is_file():
@@ -124,7 +124,7 @@ def _is_uncased(path: Path) -> bool:
     for name, usual in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
         if told.get(name) is not None and told[name] != usual:
             raise ArgumentError(
-                f"{config} asks for {name}={told[name]}, which a vocab.txt is not used with here. Give the "
+                f"{config} asks for {name}={told[name]}, which is not supported with a vocab.txt. Give the "
                 "tokenizer.json of the model as the vocabulary."
             )
     return lower
