@@ -90,7 +90,7 @@ def test_an_edited_manifest_is_noticed(copied, change):
     ("change", "message"),
     [
         (lambda content: content.update(format_version=99), "Install a newer estimator-exporters"),
-        (lambda content: content.pop("signatures"), "lacks what a manifest has"),
+        (lambda content: content.pop("signatures"), "lacks keys that a manifest must have"),
         (lambda content: content["files"].update({"../outside": "0"}), "outside the export"),
         (lambda content: content["files"].update({"/etc/hostname": "0"}), "outside the export"),
         (lambda content: content.update(variables="/etc/hostname"), "not among its files"),

@@ -143,7 +143,7 @@ class Loaded:
                 f"{one['distribution']} {one['version']}" for one in self.manifest["provenance"].get("plugins", [])
             )
             raise ExportError(
-                f"The raw signatures of {self.directory} need a host transform that is not to be had: {error} "
+                f"The raw signatures of {self.directory} need a host transform that cannot be loaded: {error} "
                 f"The export was made with {made_with}. Its array signatures work without."
             ) from error
 

@@ -80,7 +80,7 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
     if content.get("seal") != seal(content):
         raise ExportError(f"{path} was changed after it was written (its seal does not fit). Export again.")
     if version != FORMAT_VERSION or not all(isinstance(content.get(key), kind) for key, kind in _KEYS.items()):
-        raise ExportError(f"{path} lacks what a manifest has: {', '.join(_KEYS)}. Export again.")
+        raise ExportError(f"{path} lacks keys that a manifest must have: {', '.join(_KEYS)}. Export again.")
     for name, expected in content["files"].items():
         _check_file(directory, name, expected)
     return content

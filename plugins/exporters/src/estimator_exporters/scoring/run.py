@@ -122,5 +122,5 @@ def _score(job: Job, path: Path) -> Done:
             shown += piece.refused[: max(_SHOWN - len(shown), 0)]
         if not rows:
             files = ", ".join(job.inputs)
-            raise ArgumentError(f"{files}: no row that can be scored: the input has no rows, or bad ones alone.")
+            raise ArgumentError(f"{files}: no row that can be scored: the input has no rows, or only bad rows.")
     return Done(rows=rows, left_out=refused, shown=tuple(shown))

@@ -126,7 +126,7 @@ def check_reachable(host: str, *, protected: bool, insecure: bool) -> None:
     if protected or insecure or _is_local(host):
         return
     raise ArgumentError(
-        f"With --host {host} other machines could use this server, and nobody asks who they are. Give --tokens FILE, "
+        f"With --host {host} other machines could use this server, without authentication. Give --tokens FILE, "
         "or --tls-client-ca FILE with --tls-cert and --tls-key; or say --allow-anyone, for example behind a proxy."
     )
 

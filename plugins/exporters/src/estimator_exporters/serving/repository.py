@@ -92,7 +92,7 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
     names = [source.name for source in found]
     for name in names:
         if names.count(name) > 1 or not _NAME.fullmatch(name):
-            raise ArgumentError(f"The model name {name!r} is taken or no name. Give another one: NAME=DIRECTORY.")
+            raise ArgumentError(f"The model name {name!r} is taken or not valid. Give another one: NAME=DIRECTORY.")
     return found
 
 
