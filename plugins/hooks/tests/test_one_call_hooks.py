@@ -54,7 +54,7 @@ def test_final_ops_after_no_step_and_of_an_unknown_name():
     assert hook.final_ops_values is None
     with pytest.raises(HookError, match="no output 'los'"):
         drive([eh.FinalOpsHook("los")], steps=1)
-    with pytest.raises(HookError, match="names nothing"):
+    with pytest.raises(HookError, match="final_ops is empty"):
         drive([eh.FinalOpsHook([])], steps=1)
 
 

@@ -71,7 +71,5 @@ class FinalOpsHook(Hook):
             return []
         names = [ops] if isinstance(ops, str) else list(ops.values()) if isinstance(ops, Mapping) else list(ops)
         if not names:
-            raise HookError(
-                "FinalOpsHook: final_ops names nothing. Give at least one output, or a function of the run."
-            )
+            raise HookError("FinalOpsHook: final_ops is empty. Give at least one output, or a function of the run.")
         return names

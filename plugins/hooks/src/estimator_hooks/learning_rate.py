@@ -28,7 +28,7 @@ class LearningRateHook(ScalarWriterHook):
         names = sorted(name for name in run.output_names if name.rpartition("/")[2].startswith("learning_rate"))
         if not names:
             raise HookError(
-                "LearningRateHook: the optimizer tells no learning rate. Build it as "
+                "LearningRateHook: the optimizer reports no learning rate. Build it as "
                 "optax.inject_hyperparams(optax.adam)(learning_rate=schedule)."
             )
         return names

@@ -142,7 +142,7 @@ def test_a_metric_that_came_later_is_no_error(estimator: Any):
 
 def test_a_metric_that_is_no_number(estimator: Any):
     append_eval_metrics(estimator.eval_dir(), 10, {"loss": [1.0, 2.0]}, None)
-    with pytest.raises(HookError, match="no single number"):
+    with pytest.raises(HookError, match="not a single number"):
         drive([eh.stop_if_lower_hook(estimator, "loss", 0.5, run_every_steps=1)], steps=3, run=FakeRun(step=10))
 
 

@@ -73,7 +73,7 @@ class BestWeights:
         values = load_variables(str(self._kept / str(step)))
         state = run.state
         run.assign({path: values[path] for path in (*state.variables, *state.model_state)})
-        _log.info("Put back the weights of step %d, the best evaluation.", step)
+        _log.info("Restored the weights of step %d, the best evaluation.", step)
 
     def _keep_when_written(self, step: int) -> bool:
         """Waits for a commit in progress, because steps may be faster than the disk."""

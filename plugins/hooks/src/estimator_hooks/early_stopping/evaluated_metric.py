@@ -58,7 +58,7 @@ class EvaluatedMetric:
             return float(value)
         raise HookError(
             f"Early stopping: metric {self._metric!r} of the evaluation at step {step} in {self._eval_dir} is "
-            f"{value!r}, no single number. Give the name of a scalar metric."
+            f"{value!r}, not a single number. Give the name of a scalar metric."
         )
 
     def _unknown(self, step: int, metrics: Mapping[str, Any]) -> str:
