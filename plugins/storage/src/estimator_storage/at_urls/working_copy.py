@@ -254,7 +254,7 @@ class WorkingCopy:
         try:
             self._end(journal, f"{type(error).__name__}: {error}", failed=True)
         except (EstimatorError, OSError) as failed:
-            _log.error("%s: what the run wrote last is not published: %s", self._storage.url, failed)
+            _log.error("%s: the newest output of the run is not published: %s", self._storage.url, failed)
 
     # Bringing
 
