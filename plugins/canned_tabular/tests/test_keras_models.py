@@ -173,7 +173,7 @@ def test_a_subclass_trains_as_fit_does_once_it_was_called(tmp_path):
     model, peer = Subclass(), Subclass()
     for one in (model, peer):
         one.compile(optimizer=keras.optimizers.Adam(0.05), loss=keras.losses.BinaryCrossentropy(from_logits=True))
-    with pytest.raises(ArgumentError, match="is not built, so nobody knows its variables"):
+    with pytest.raises(ArgumentError, match="is not built, so its variables are unknown"):
         tab.model_to_estimator(model)
     for one in (model, peer):
         one({"x": X})

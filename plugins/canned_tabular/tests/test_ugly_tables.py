@@ -56,12 +56,12 @@ REFUSED = {
     "two rows": (
         text(rows=ROWS[:2]),
         2,
-        "rows.csv has fewer than 10 rows, of which one would be the test: give --eval-csv",
+        "rows.csv has fewer than 10 rows, too few to hold out a test: give --eval-csv",
     ),
     "one class": (
         text(rows=[row.replace("low", "high") for row in ROWS]),
         2,
-        "'income' has one value alone: 'high'. Add rows of another",
+        "'income' has only one value: 'high'. Add rows with another value",
     ),
     "an infinite number": (text(rows=["inf,Rome,low", *ROWS]), 1, "Feature 'age' holds inf in"),
     "a label is empty": (text(rows=["30,Rome,", *ROWS]), 2, "is empty in 1 rows: leave them out with --on-error skip"),
@@ -82,7 +82,7 @@ REFUSED = {
     "names alone": (
         text("name,income", [f"n{n},{('low', 'high')[n % 2]}" for n in range(40)]),
         2,
-        "No column tells anything of the label 'income': all are left out",
+        "No column can predict the label 'income': all are left out",
     ),
     "no header": (text(ROWS[0], ROWS[1:]), 2, "there is no column 'income'. Columns: 30.5, Rome, low."),
 }

@@ -226,7 +226,7 @@ def _inferred(args: argparse.Namespace) -> Schema:
         print(line)
     if args.model != "baseline" and all(column.kind == "skip" for column in schema.columns.values()):
         raise ArgumentError(
-            f"No column tells anything of the label {args.label!r}: all are left out. Add a column, or pass a "
+            f"No column can predict the label {args.label!r}: all are left out. Add a column, or pass a "
             "columns.json with --columns."
         )
     return schema
@@ -237,7 +237,7 @@ def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
     args = parts.args
 
     if args.eval_csv is None and not has_rows(args.csv, EVERY, args.on_error, CsvForm.of(args)):
-        raise ArgumentError(f"{args.csv} has fewer than {EVERY} rows, of which one would be the test: give --eval-csv.")
+        raise ArgumentError(f"{args.csv} has fewer than {EVERY} rows, too few to hold out a test: give --eval-csv.")
 
     def of(parts: Parts, part: Part) -> Tally:
         words = UnknownWords(parts.schema)

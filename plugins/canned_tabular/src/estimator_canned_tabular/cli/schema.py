@@ -237,10 +237,12 @@ def _classes(profile: ColumnProfile, label: str, *, may_be_empty: bool) -> tuple
             "out with --on-error skip."
         )
     if not profile.all_counted:
-        raise ArgumentError(f"The label {label!r} has more than {len(profile.words)} different words: no classes.")
+        raise ArgumentError(
+            f"The label {label!r} has more than {len(profile.words)} different words, too many for classes."
+        )
     if _are_truths(profile):
         return _TRUTHS
     names = tuple(sorted(word for word in profile.words if not profile.numbers or math.isfinite(float(word))))
     if len(names) < 2:
-        raise ArgumentError(f"The label {label!r} has one value alone: {''.join(names)!r}. Add rows of another.")
+        raise ArgumentError(f"The label {label!r} has only one value: {''.join(names)!r}. Add rows with another value.")
     return names

@@ -67,7 +67,7 @@ class UnknownWords:
             )
             folded = {_folded(word) for word in self._words[name]}
             if all(_folded(word) in folded for word in strange):
-                raise ArgumentError(f"The rows are spelled otherwise: {said}. Write them as the vocabulary has them.")
+                raise ArgumentError(f"The rows use another spelling: {said}. Spell the words as the vocabulary does.")
             yield f"unknown: {said}"
 
 

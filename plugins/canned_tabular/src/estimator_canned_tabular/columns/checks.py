@@ -157,6 +157,6 @@ def check_on_host(column: Any, where: str) -> None:
         )
     if isinstance(source.missing, str):
         raise ArgumentError(
-            f"{where} reads {column.name!r} on the host, where no {source.missing} is known: give "
+            f"{where} reads {column.name!r} on the host, where the {source.missing} is unknown: give "
             f"numeric_column({source.key!r}) a number as missing."
         )

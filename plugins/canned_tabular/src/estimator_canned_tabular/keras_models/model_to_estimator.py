@@ -73,7 +73,7 @@ def model_to_estimator(
         model = keras.saving.load_model(keras_model_path, custom_objects=custom_objects)
     if not model.built:
         raise ArgumentError(
-            "The given keras model is not built, so nobody knows its variables: give it an Input, or call it once on "
+            "The given keras model is not built, so its variables are unknown: give it an Input, or call it once on "
             "a batch."
         )
     compiled = CompiledModel.of(model, dict(metric_names_map or {}))

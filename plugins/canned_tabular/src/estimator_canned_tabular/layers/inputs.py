@@ -88,7 +88,7 @@ def _fill(column: NumericColumn, features: Features) -> Any:
     learned = features.get(fill_name(column.key))
     if learned is None:
         raise ArgumentError(
-            f"The {column.missing} of the feature {column.key!r} is learned by models with a head alone: give "
+            f"The {column.missing} of the feature {column.key!r} is learned only by models with a head: give "
             f"numeric_column({column.key!r}) a number as missing."
         )
     return jnp.asarray(learned).reshape(column.shape)

@@ -43,5 +43,5 @@ def baseline_model_fn(head: Any, optimizer: Any = "Ftrl") -> ModelFn:
 def _batch_size(features: Any, labels: Any) -> int:
     leaves = jax.tree.leaves((features, labels))
     if not leaves:
-        raise ArgumentError("A baseline needs a feature of numbers, or labels: they tell the number of examples.")
+        raise ArgumentError("A baseline needs a numeric feature or labels to count the examples.")
     return leaves[0].shape[0]
