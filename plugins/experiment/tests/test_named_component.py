@@ -131,7 +131,10 @@ def test_what_needs_a_program_is_refused_with_the_reason(program, tmp_path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("bound", "acme-needs:bound(a=1)"):
         assert main(["run", str(program), "--hook", name]) == 2
-        assert "bound needs an input_fn, which only a program has. Make it there." in capsys.readouterr().err
+        assert (
+            "bound needs an input_fn, which only a program can supply. Create it in the program."
+            in capsys.readouterr().err
+        )
     assert not Path("runs").exists()
     assert main(["plugins", "--kind", "hook"]) == 0
     assert "hook bound: Two. (only in a program: needs an input_fn)" in capsys.readouterr().out

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         file = opened.program.path
         example = ", for example with ec.export.build_raw_serving_input_receiver_fn" if file.suffix == ".py" else ""
         raise ArgumentError(
-            f"{file} defines no {receiver_of(file)}, which says what a request holds. Define one there{example}."
+            f"{file} defines no {receiver_of(file)}, which names the features of a request. Define it there{example}."
         )
     (checkpoint,) = chosen_checkpoints(args.model_dir, [args.checkpoint])
     base = args.output or os.path.join(args.model_dir, "export", "command")  # at a URL, too

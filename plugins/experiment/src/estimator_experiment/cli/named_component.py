@@ -33,13 +33,15 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
     name, named = parsed(text, f"--{kind}")
     make = default_plugins().get(kind, name)
     if needs := default_plugins().find(kind, name).component.needs:
-        raise ArgumentError(f"--{kind} {text}: {name} needs {needs}, which only a program has. Make it there.")
+        raise ArgumentError(
+            f"--{kind} {text}: {name} needs {needs}, which only a program can supply. Create it in the program."
+        )
     try:
         inspect.signature(make).bind(*arguments, **named)
     except TypeError as error:
         raise ArgumentError(
-            f"--{kind} {text}: it needs arguments, or other ones ({error}). It takes {_taken(make, len(arguments))}. "
-            f"Write {name}(a=1, b=word); what cannot be written so is added in the program."
+            f"--{kind} {text}: its arguments are missing or wrong ({error}). It takes {_taken(make, len(arguments))}. "
+            f"Write {name}(a=1, b=word); add components with other arguments in the program."
         ) from error
     try:
         return make(*arguments, **named)
