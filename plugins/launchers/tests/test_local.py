@@ -436,9 +436,9 @@ AT_WORK = ("No such file or directory", "There is no local job 'nothing'")
     [
         (["--processes", "2"], "give the command to run after --"),
         (["--", "true"], "say how many processes"),
-        (["--processes", "0", "--", "true"], "0 processes on 1 hosts cannot be"),
-        (["--processes", "3", "--hosts", "2", "--", "true"], "3 processes on 2 hosts cannot be"),
-        (["--processes", "2", "--hosts", "2", "--", "true"], "the launcher 'local' has this machine only"),
+        (["--processes", "0", "--", "true"], "0 processes on 1 hosts are not possible"),
+        (["--processes", "3", "--hosts", "2", "--", "true"], "3 processes on 2 hosts are not possible"),
+        (["--processes", "2", "--hosts", "2", "--", "true"], "the launcher 'local' uses only this machine"),
         (["--processes", "1", "--option", "queue", "--", "true"], "write --option NAME=VALUE"),
         (["--processes", "1", "--", "/no/such/program"], "No such file or directory"),
         (["--on", "slrum", "--processes", "1", "--", "true"], "slurm"),

@@ -67,8 +67,8 @@ class JobSpec:
             raise ArgumentError("There is no command to run. Give it after --, for example -- python train.py")
         if self.processes < 1 or self.hosts < 1 or self.processes % self.hosts:
             raise ArgumentError(
-                f"{self.processes} processes on {self.hosts} hosts cannot be: there must be at least one of each, and "
-                "as many processes on each host."
+                f"{self.processes} processes on {self.hosts} hosts are not possible: there must be at least one of "
+                "each, and the same number of processes on each host."
             )
         if self.devices is not None and self.devices < 1:
             raise ArgumentError(f"devices should be at least 1, given: {self.devices}.")

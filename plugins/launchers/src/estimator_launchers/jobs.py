@@ -96,9 +96,7 @@ class SupervisedJobs:
         _SUPERVISORS.append(supervisor)
         while self._state(job_id) is None:
             if supervisor.poll() is not None and self._state(job_id) is None:
-                raise LaunchError(
-                    f"The supervisor of the job does not start: {(folder / 'supervisor.err').read_text()}"
-                )
+                raise LaunchError(f"The supervisor of the job did not start: {(folder / 'supervisor.err').read_text()}")
             time.sleep(0.05)
         return job_id
 

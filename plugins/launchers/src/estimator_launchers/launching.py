@@ -37,7 +37,7 @@ def find_launcher(name: str) -> Launcher:
 
     launcher = default_plugins().get("launcher", name)()
     if not isinstance(launcher, Launcher):
-        raise ArgumentTypeError(f"The launcher {name!r} returns {launcher!r}, which has not all methods of Launcher.")
+        raise ArgumentTypeError(f"The launcher {name!r} returns {launcher!r}, which lacks methods of Launcher.")
     return launcher
 
 

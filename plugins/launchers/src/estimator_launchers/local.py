@@ -38,7 +38,7 @@ class LocalLauncher:
         job.check_options(self.name, {})
         if job.hosts > 1:
             raise ArgumentError(
-                f"{job.hosts} hosts: the launcher 'local' has this machine only. Use --on slurm, kubernetes or ray."
+                f"{job.hosts} hosts: the launcher 'local' uses only this machine. Use --on slurm, kubernetes or ray."
             )
         command = (sys.executable, *_SUPERVISOR, f"JOBS/{job.name}-ID")
         file = PlannedFile(name="job.json", text=job.to_json())

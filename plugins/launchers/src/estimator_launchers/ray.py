@@ -52,7 +52,7 @@ class RayLauncher:
         """
         job.check_options(self.name, OPTIONS)
         if job.time_limit_secs is not None:
-            raise ArgumentError("Ray ends no job after a time. Leave --time-limit-secs out.")
+            raise ArgumentError("Ray has no time limit for jobs. Leave --time-limit-secs out.")
         file = PlannedFile(name=f"{job.name}_ray.py", text=_script(job))
         return Plan(
             launcher=self.name, job=job, files=(file,), commands=(("python", file.name, f"JOBS/{job.name}-ID"),)

@@ -74,7 +74,8 @@ class SlurmLauncher:
         job.check_whole(self.name)
         if job.image:
             raise ArgumentError(
-                "Slurm by itself runs no container image. Put it into the command: -- apptainer exec IMAGE python ..."
+                "Slurm by itself does not run container images. Put the image into the command: "
+                "-- apptainer exec IMAGE python ..."
             )
         file = PlannedFile(name=f"{job.name}.sbatch", text=_script(job, self._folder))
         return Plan(launcher=self.name, job=job, files=(file,), commands=(("sbatch", "--parsable", file.name),))
