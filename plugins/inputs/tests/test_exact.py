@@ -87,7 +87,7 @@ def test_the_cure_for_numbers_beyond_uint64(tmp_path: Path) -> None:
 )
 def test_whole_numbers_of_tables_that_float32_rounds(column: Any) -> None:
     with pytest.raises(
-        ArgumentError, match=r"Column 'x' becomes float32 \(it .*\), which does not hold -?\d+ of row 1"
+        ArgumentError, match=r"Column 'x' becomes float32 \(it .*\), which cannot represent -?\d+ of row 1"
     ):
         of_table(pa.table({"x": column}))
 
@@ -200,7 +200,7 @@ def test_decimals_of_frames_are_those_of_tables(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.array(read, np.float32), expected)
     large = pd.Series([Decimal(1), Decimal(LARGE)], index=["a", "b"], dtype=pd.ArrowDtype(pa.decimal128(20, 0)))
     with pytest.raises(
-        ArgumentError, match=rf"x\['x'\] holds decimals, .* does not hold {LARGE} of row 'b' exactly: .*int64"
+        ArgumentError, match=rf"x\['x'\] holds decimals, .* cannot represent {LARGE} of row 'b' exactly: .*int64"
     ):
         pandas_input_fn(pd.DataFrame({"x": large}), None, 4, shuffle=False)
     assert next(pandas_input_fn(pd.DataFrame({"x": large.astype("int64")}), None, 4, shuffle=False)())["x"][1] == LARGE
@@ -217,19 +217,21 @@ def test_tables_keep_the_width_of_their_numbers_with_x64(x64: None) -> None:
     assert of_table(pa.table({"x": pa.array([[0.1], [0.2, 0.3]])})).tolist() == [[0.1, 0.0], [0.2, 0.3]]
     assert of_table(pa.table({"x": pa.array([0.1], pa.float32())})).dtype == np.float32
     assert of_table(pa.table({"x": pa.array([1, None], pa.int8())})).dtype == np.float32
-    with pytest.raises(ArgumentError, match=r"becomes float64 \(it lacks values, which are NaN\), which does not hold"):
+    with pytest.raises(
+        ArgumentError, match=r"becomes float64 \(it has missing values \(NaN\)\), which cannot represent"
+    ):
         of_table(pa.table({"x": pa.array([2**53 + 1, None])}))
 
 
 def test_decimals_and_later_whole_numbers_of_parquet(tmp_path: Path) -> None:
     large = pa.array([Decimal(3), Decimal(12345678901234567)], pa.decimal128(20, 0))
     with pytest.raises(
-        InputError, match=r"0.parquet, row 1: column 'x': float32 does not hold 12345678901234567 exact"
+        InputError, match=r"0.parquet, row 1: column 'x': float32 cannot represent 12345678901234567 exact"
     ):
         of_parquet(tmp_path, large)
     assert of_parquet(tmp_path, large, on_error="skip") == [3]
     assert of_parquet(tmp_path, large, column_types={"x": "float32"}) == [3, float(np.float32(12345678901234567))]
-    with pytest.raises(InputError, match=r"1.parquet, row 0: column 'x': float32 does not hold 16777217 exactly"):
+    with pytest.raises(InputError, match=r"1.parquet, row 0: column 'x': float32 cannot represent 16777217 exactly"):
         of_parquet(tmp_path, pa.array([1.5]), pa.array([LARGE]))
     assert of_parquet(tmp_path, pa.array([1.5]), pa.array([3])) == [1.5, 3]
 
@@ -246,10 +248,10 @@ def test_decimals_and_later_whole_numbers_of_parquet(tmp_path: Path) -> None:
 def test_whole_numbers_of_frames_that_floats_round(series: pd.Series) -> None:
     x = pd.DataFrame({"x": series})
     with pytest.raises(
-        ArgumentError, match=r"x\['x'\] lacks values, .* float32, which does not hold \d+ of row 1 exac"
+        ArgumentError, match=r"x\['x'\] has missing values .* float32, which cannot represent \d+ of row 1 exac"
     ):
         pandas_input_fn(x, shuffle=False)
-    with pytest.raises(ArgumentError, match="y lacks values"):
+    with pytest.raises(ArgumentError, match="y has missing values"):
         pandas_input_fn(pd.DataFrame({"a": [1, 2, 3]}), series, shuffle=False)
     held = pandas_input_fn(x.assign(x=series.astype("float64")), shuffle=False)
     assert next(held())["x"].tolist()[0] == 1
@@ -267,7 +269,7 @@ def test_whole_numbers_of_frames_that_floats_round(series: pd.Series) -> None:
     ],
 )
 def test_whole_numbers_of_columns_in_batches_that_floats_round(column: Any, input_of: Any) -> None:
-    with pytest.raises(InputError, match=r"'x'\]? lacks values, .* float32, which does not hold -?\d+ exactly"):
+    with pytest.raises(InputError, match=r"'x'\]? has missing values .* float32, which cannot represent -?\d+ exactly"):
         next(open_input(input_of(column), mode="train"))
     held = pd.Series([1, 2**25, None], dtype="Int64")
     assert next(open_input(input_of(held), mode="train")).features["x"].tolist()[:2] == [1, 2**25]
@@ -314,7 +316,7 @@ def test_lists_of_unsigned_numbers_are_filled_up_with_minus_one(tmp_path: Path) 
     assert of_table(pa.table({"x": pa.array([[5, 0]], pa.list_(pa.uint8(), 2))})).dtype == np.uint8
     with pytest.raises(ArgumentError, match=r"Column 'x' holds .* and cannot be read as list of int64"):
         of_table(pa.table({"x": pa.array([[2**63]], pa.list_(pa.uint64()))}))
-    with pytest.raises(ArgumentError, match="'x'] is uint8: short lists are filled up with -1, which it does not hold"):
+    with pytest.raises(ArgumentError, match="'x'] is uint8: short lists are padded with -1, which it cannot hold"):
         of_parquet(tmp_path, pa.array([[5, 0], [3]]), column_types={"x": "uint8"})
 
 

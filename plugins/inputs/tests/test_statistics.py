@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_refused() -> None:
         gather(pd.DataFrame({"x": [1, "a", None]}))
     with pytest.raises(InputError, match="Column 'x' holds values of several types"):
         gather({"x": np.array([1, "a"], object)})
-    with pytest.raises(ArgumentError, match=r"as many rows each, given: \{'x': 2, 'y': 3\}"):
+    with pytest.raises(ArgumentError, match=r"the same number of rows, given: \{'x': 2, 'y': 3\}"):
         gather({"x": np.zeros(2), "y": np.zeros(3)})
     with pytest.raises(ArgumentTypeError, match="A source must be files, a DataFrame"):
         gather(7)

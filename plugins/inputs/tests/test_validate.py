@@ -206,7 +206,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     told = json.loads(capsys.readouterr().out)
     assert (told["schema"], told["label"], len(told["columns"])) == (None, "siblings", 5)
     assert main(["inputs", "schema", str(train), "--output", str(schema)]) == 2
-    assert "schema.toml exists, and a person may have edited it" in capsys.readouterr().err
+    assert "schema.toml exists and may have been edited" in capsys.readouterr().err
     assert main(["inputs", "validate", str(train), "--schema", str(schema)]) == 0
     assert "891 rows, 0 anomalies" in capsys.readouterr().out
     changed = frame.drop(columns="siblings")

@@ -247,7 +247,7 @@ def _opened(files: Sequence[Path]) -> Any:
             try:
                 source_of(str(path))
             except RuntimeError as error:
-                raise InputError(f"{path} is not a whole ArrayRecord file: {error}. Write it anew.") from error
+                raise InputError(f"{path} is not a whole ArrayRecord file: {error}. Write it again.") from error
         raise
 
 
@@ -300,5 +300,5 @@ def some_records(path: Path, most: int) -> list[bytes]:
     records, damaged = _read(source, list(range(min(most, len(source)))))
     if damaged and len(damaged) == len(records):
         told = f"{path}: the first {len(damaged)} records cannot be read."
-        raise InputError(f"{told} Record 0: {_told(damaged[0])}. Write the file anew.")
+        raise InputError(f"{told} Record 0: {_told(damaged[0])}. Write the file again.")
     return [record for place, record in enumerate(records) if place not in damaged]

@@ -142,9 +142,10 @@ def _of_decimals(name: str, series: Any, *, whole: bool) -> np.ndarray:
         found = next(rounded(np.array([int(number) for number in known], object), dtype), None)
         if found is not None:
             raise ArgumentError(
-                f"{name} holds decimals, so it becomes {dtype}, which does not hold {found[1]} of row "
-                f"{known.index[found[0]]!r} exactly: other numbers would become the same. Make integers of the column "
-                "(astype('int64')), or strings (astype('string')) and hash these. astype('float64') rounds them."
+                f"{name} holds decimals, so it becomes {dtype}, which cannot represent {found[1]} of row "
+                f"{known.index[found[0]]!r} exactly: different numbers would become equal. Convert the column to "
+                "integers (astype('int64')), or to strings (astype('string')) and hash these. "
+                "astype('float64') rounds them."
             )
     values = np.full(len(series), np.nan)
     values[series.notna().to_numpy()] = [float(number) for number in known]
@@ -166,7 +167,7 @@ def _check_exact(name: str, series: Any) -> None:
     found = next(rounded(numbers, dtype), None) if numbers.dtype.kind in "iu" else None
     if found is not None:
         raise ArgumentError(
-            f"{name} lacks values, which are NaN, so it becomes {dtype}, which does not hold {found[1]} of row "
-            f"{known.index[found[0]]!r} exactly: other numbers would become the same. Fill the values (fillna), or "
-            "make strings of the column (astype('string')) and hash these. astype('float64') rounds them."
+            f"{name} has missing values (NaN), so it becomes {dtype}, which cannot represent {found[1]} of row "
+            f"{known.index[found[0]]!r} exactly: different numbers would become equal. Fill the values (fillna), "
+            "or convert the column to strings (astype('string')) and hash these. astype('float64') rounds them."
         )

@@ -73,7 +73,7 @@ def table_input_fn(
     columns: dict[str, np.ndarray] = {name: _values(name, found.column(name)) for name in wanted}
     labels = None if label_name is None else columns.pop(label_name)
     if not columns:
-        raise ArgumentError(f"There is no column beside the label {label_name!r}: an input needs a feature.")
+        raise ArgumentError(f"There is no column except the label {label_name!r}: an input needs a feature.")
     return numpy_input_fn(
         columns,
         labels,
@@ -135,7 +135,7 @@ def _values(name: str, column: Any) -> np.ndarray:
     elif kind.dtype.kind == "f":
         kind = replace(kind, dtype=_real(arrow))
     if kind.exact:
-        _check_exact(name, array, kind, "it lacks values, which are NaN" if lacking else f"it holds {arrow}")
+        _check_exact(name, array, kind, "it has missing values (NaN)" if lacking else f"it holds {arrow}")
     if kind.dtype.kind == "f":
         kind = replace(kind, default=kind.dtype.type(np.nan))
     try:
@@ -175,9 +175,9 @@ def _check_exact(name: str, array: Any, kind: ColumnType, why: str) -> None:
     if found is not None:
         row, number = found
         raise ArgumentError(
-            f"Column {name!r} becomes {kind.dtype} ({why}), which does not hold {number} of row {row} exactly: other "
-            "numbers would become the same. Fill missing values and cast it to an integer, or cast it to strings and "
-            "hash these. Cast it to a float to round it."
+            f"Column {name!r} becomes {kind.dtype} ({why}), which cannot represent {number} of row {row} exactly: "
+            "different numbers would become equal. Fill missing values and cast it to an integer, or cast it to "
+            "strings and hash these. Cast it to a float to round it."
         )
 
 

@@ -59,7 +59,7 @@ def inspect(args: argparse.Namespace) -> int:
 def schema(args: argparse.Namespace) -> int:
     """Learns a schema, and prints or writes it."""
     if args.output and Path(args.output).exists() and not args.force:
-        raise ArgumentError(f"{args.output} exists, and a person may have edited it: name another, or give --force.")
+        raise ArgumentError(f"{args.output} exists and may have been edited: name another file, or pass --force.")
     learned = _learned(args, args.files, args.kind, _form(args))
     if args.output:
         learned.write(args.output)
@@ -77,7 +77,7 @@ def schema(args: argparse.Namespace) -> int:
 def validate_files(args: argparse.Namespace) -> int:
     """Compares files with a schema."""
     if (args.schema is None) == (args.against is None):
-        raise ArgumentError("Give either --schema SCHEMA or --against FILE: what the rows are compared with.")
+        raise ArgumentError("Give either --schema SCHEMA or --against FILE, to compare the rows with it.")
     limits = Limits(
         jensen_shannon=args.max_jensen_shannon,
         l_infinity=args.max_l_infinity,

@@ -48,7 +48,7 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         >>> find_files("no-such-*.csv")
         Traceback (most recent call last):
             ...
-        estimator_core.errors.ArgumentError: No file matches 'no-such-*.csv'. Look at the path, or at the pattern.
+        estimator_core.errors.ArgumentError: No file matches 'no-such-*.csv'. Check the path or the pattern.
     """
     patterns = [file_pattern] if isinstance(file_pattern, (str, Path)) else file_pattern
     if not isinstance(patterns, Sequence) or not all(isinstance(item, (str, Path)) for item in patterns):
@@ -64,7 +64,7 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         here = os.path.expanduser(pattern)
         paths = [Path(here)] if os.path.exists(here) else _matches(here)
         if not paths:
-            raise ArgumentError(f"No file matches {str(pattern)!r}. Look at the path, or at the pattern.")
+            raise ArgumentError(f"No file matches {str(pattern)!r}. Check the path or the pattern.")
         for path in paths:
             if path.is_dir():
                 raise ArgumentError(f"{path} is a directory: name the files in it, such as {str(path / '*')!r}.")

@@ -112,7 +112,7 @@ class _Reader:
             raise self._error(("features",), "is missing: name at least one column, [features.NAME]")
         for name in seen:
             if name not in given:
-                raise self._error(("seen", name), f"has no table [features.{name}] beside it")
+                raise self._error(("seen", name), f"has no matching table [features.{name}]")
         features = {name: self._feature(name, table, seen.get(name, {})) for name, table in given.items()}
         label = data.get("label")
         if label is not None and label not in features:

@@ -45,7 +45,7 @@ def _of_arrays(columns: Mapping[str, Any], limit: int | None) -> Iterator[Rows]:
     arrays = {str(name): np.asarray(column) for name, column in columns.items()}
     sizes = {name: array.shape[0] if array.ndim else -1 for name, array in arrays.items()}
     if len(set(sizes.values())) != 1 or -1 in sizes.values():
-        raise ArgumentError(f"The columns of a dict must be arrays with as many rows each, given: {sizes}.")
+        raise ArgumentError(f"The columns of a dict must be arrays with the same number of rows, given: {sizes}.")
     total = min(next(iter(sizes.values())), _most(limit))
     for first in range(0, total, PIECE):
         last = min(first + PIECE, total)

@@ -56,7 +56,7 @@ def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int],
                 faults.setdefault(row, f"column {name!r}: no value, and no default (column_defaults)")
         if kind.exact:
             for row, number in rounded_rows(array, kind.dtype):
-                faults.setdefault(row, f"column {name!r}: {kind.dtype} does not hold {number} exactly ({_CURE})")
+                faults.setdefault(row, f"column {name!r}: {kind.dtype} cannot represent {number} exactly ({_CURE})")
         for row, number in infinite_rows(array, columns[name]):
             faults.setdefault(row, f"column {name!r}: {shown(number)} is infinite as {kind.dtype}")
         if kind.vocabulary is not None:

@@ -76,7 +76,6 @@ def _named(name: str, given: Any, found: ColumnType) -> ColumnType:
     kind = replace(column_type(name, given), listed=found.listed, sizes=found.sizes)
     if kind.listed and not kind.sizes and kind.dtype.kind == "u":
         raise ArgumentError(
-            f"column_types[{name!r}] is {kind.dtype}: short lists are filled up with -1, which it does not hold. "
-            "Use an int."
+            f"column_types[{name!r}] is {kind.dtype}: short lists are padded with -1, which it cannot hold. Use an int."
         )
     return kind
