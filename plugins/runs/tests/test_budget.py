@@ -109,7 +109,7 @@ def test_a_size_for_which_the_memory_runs_out_does_not_fit(line, monkeypatch, ca
 
 
 def test_no_size_above_the_largest_is_tried(line, capsys):
-    with pytest.raises(ArgumentError, match="have 8 examples, and no size above 4 is to be tried"):
+    with pytest.raises(ArgumentError, match="have 8 examples, and the largest size to try is 4"):
         batch_sizes(estimator(line), line.batches(8), largest=4)
     assert main(["budget", "batch", "line.toml", "--largest", "7"]) == 2
     assert "--largest 8" in capsys.readouterr().err
@@ -187,7 +187,7 @@ def test_a_learning_curve_is_that_of_runs_on_parts(line):
     [
         (["--metric", "speed", "--rows", "32", "--sizes", "3", "--seeds", "2"], "no metric 'speed'"),
         (["--rows", "16", "--sizes", "3"], "a batch of 8 rows: 16 rows were read for 3 sizes"),
-        (["--sizes", "2"], "needs 3 sizes"),
+        (["--sizes", "2"], "needs at least 3 sizes"),
         (["--rows", "32", "--sizes", "3", "--seeds", "1"], "more than 3 runs: 3 sizes of 1 seeds are 3"),
         (["--rows", "0"], "rows of a learning curve must be at least 1"),
         (["--steps", "0", "--rows", "32"], "steps of a learning curve must be at least 1"),

@@ -118,7 +118,7 @@ def test_a_torn_journal_is_written_anew_from_the_trials(line, damage, caplog):
     assert [(one.params, one.values) for one in study.trials][:2] == whole
     assert len(study.trials) == 3
     assert journal.with_name("study.journal.torn").read_bytes() == torn
-    assert "study.journal is damaged. It is now study.journal.torn, and is written anew" in caplog.text
+    assert "study.journal is damaged. It was renamed to study.journal.torn and is rebuilt" in caplog.text
 
 
 def test_a_look_at_a_sweep_writes_nothing(line):
@@ -244,4 +244,4 @@ def test_an_error_of_a_worker_is_one_line(line, capfd):
     err = capfd.readouterr().err
     assert "}: The evaluation has no metric 'errors'" in err
     assert "Traceback" not in err
-    assert "2 of 2 workers failed (exit codes [1, 1]): their messages stand above." in err
+    assert "2 of 2 workers failed (exit codes [1, 1]): see their messages above." in err

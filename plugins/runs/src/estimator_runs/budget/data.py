@@ -73,7 +73,7 @@ def data_curve(
     chosen = [len(found) >> halved for halved in reversed(range(sizes))]
     if chosen[0] < batch:
         raise ArgumentError(
-            f"A learning curve needs at its smallest size a batch of {batch} rows: {len(found)} rows were read for "
+            f"The smallest size of a learning curve needs a batch of {batch} rows: {len(found)} rows were read for "
             f"{sizes} sizes of {seeds} seeds."
         )
     values: list[list[float]] = []
@@ -97,7 +97,7 @@ def data_curve(
 def _check(steps: int, rows: int | None, sizes: int, seeds: int, *, predicts: bool) -> None:
     """Refuses before the first run what would fail after the last."""
     if sizes < 3 or seeds < 1:
-        raise ArgumentError(f"A learning curve needs 3 sizes, a seed: given are {sizes} sizes of {seeds} seeds.")
+        raise ArgumentError(f"A learning curve needs at least 3 sizes and 1 seed, given: {sizes} sizes, {seeds} seeds.")
     if predicts and sizes * seeds <= PARAMETERS:
         raise ArgumentError(
             f"A curve with {PARAMETERS} parameters needs more than {PARAMETERS} runs: {sizes} sizes of {seeds} seeds "

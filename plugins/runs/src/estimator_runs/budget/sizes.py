@@ -75,7 +75,7 @@ def batch_sizes(
         size = batch.size
         if size > largest:
             raise ArgumentError(
-                f"The batches of the training input have {size} examples, and no size above {largest} is to be tried. "
+                f"The batches of the training input have {size} examples, and the largest size to try is {largest}. "
                 f"Make the batches of the input smaller, or allow larger ones: --largest {size} (largest={size})."
             )
         while size <= largest:

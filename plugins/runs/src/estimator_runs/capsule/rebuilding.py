@@ -30,7 +30,7 @@ def build_environment(packages: Mapping[str, Any], folder: Path) -> Path:
     uv = shutil.which("uv")
     if uv is None:
         raise ArgumentError(
-            "The environment of the run is built with uv, and there is none: pip install uv. Or compare with the "
+            "The environment of the run is built with uv, which is not installed: pip install uv. Or use the "
             "present environment: --here."
         )
     wanted = folder.with_suffix(".txt")

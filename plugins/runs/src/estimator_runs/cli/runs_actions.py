@@ -129,7 +129,7 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
     working = [place for place in places if not _has_ended(place, force=args.force)]
     if working and not args.force:
         raise ArgumentError(
-            f"{', '.join(map(str, working))} has not ended by itself: it works still, or was cut short and can "
+            f"{', '.join(map(str, working))} has not ended: it is still running, or was interrupted and can "
             "continue. --force removes it if no process trains there."
         )
     if held := [str(place) for place in places if is_held(place)]:

@@ -145,7 +145,8 @@ def _coded(resolved: Resolved, path: KeyPath, value: Mapping[str, Any]) -> Any:
     for key in value:
         if key not in allowed:
             hint = nearest(key, allowed)
-            raise _refused(resolved, (*path, key), f"beside {_CALL} stands {_ARGS}, beside {_OBJECT} nothing.{hint}")
+            what = f"only {_ARGS} may stand beside {_CALL}, and nothing beside {_OBJECT}.{hint}"
+            raise _refused(resolved, (*path, key), what)
     key = _CALL if _CALL in value else _OBJECT
     if not isinstance(value[key], str):
         raise _refused(resolved, (*path, key), f"should be a text that names code, given {value[key]!r}.")

@@ -85,7 +85,7 @@ def run_folds(folds: Folds) -> None:
     waiting = [fold for fold in range(len(folds.splits)) if not folds.done(fold)]
     if waiting:
         raise ArgumentError(
-            f"Folds {waiting} have not ended (exit codes {codes}): the messages of the workers stand above. Start "
+            f"Folds {waiting} have not ended (exit codes {codes}): see the messages of the workers above. Start "
             "again to continue."
         )
 

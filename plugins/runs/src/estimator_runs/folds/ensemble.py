@@ -137,6 +137,6 @@ def _check_learned_alike(values: Sequence[Mapping[str, np.ndarray]]) -> None:
                 continue
             if other is None or other.shape != value.shape or other.tobytes() != value.tobytes():
                 raise ArgumentError(
-                    f"Fold {fold} has learned something else from its rows than fold 0 ({name!r}), so one export "
-                    "cannot prepare requests for both. Give names of classes and fills to the model in the file."
+                    f"Fold {fold} has learned another {name!r} from its rows than fold 0, so one export "
+                    "cannot prepare requests for both. Set the names of classes and the fill values in the file."
                 )

@@ -137,7 +137,7 @@ def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
         mine, its = next(((a.strip(), b.strip()) for a, b in pairs if a != b), ("its constants", "others"))
         raise ArgumentError(
             f"{member.name} cannot be trained together with {members[0].name}: their programs differ, first in "
-            f"{its[:80]!r} instead of {mine[:80]!r}. Numbers may differ where the optimizer has them in its state: "
+            f"{its[:80]!r} instead of {mine[:80]!r}. Numbers may differ only if the optimizer keeps them in its state: "
             "optax.inject_hyperparams(optax.adam)(learning_rate=...)."
         )
     return first

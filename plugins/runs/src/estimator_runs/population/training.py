@@ -196,8 +196,8 @@ class Population:
         for one, form in zip(group, forms, strict=True):
             if form != forms[0]:
                 raise ArgumentError(
-                    f"{one.member.name} cannot be trained together with {group[0].member.name}: a batch has the "
-                    f"shapes {_told(form)}, and {_told(forms[0])} there."
+                    f"{one.member.name} cannot be trained together with {group[0].member.name}: its batch has the "
+                    f"shapes {_told(form)}, not {_told(forms[0])}."
                 )
         return Row(batches, [leaves for leaves, _ in flat], *forms[0])
 

@@ -187,7 +187,7 @@ def give_up(search: Search, number: int) -> None:
         if not mine:
             raise ArgumentError(f"A process works on trial {number} of {shelf.folder}. Stop it first.")
         if (outcome := shelf.outcome(number)) is not None:
-            raise ArgumentError(f"Trial {number} of {shelf.folder} has ended: {outcome.state}. Its outcome stays.")
+            raise ArgumentError(f"Trial {number} of {shelf.folder} has ended: {outcome.state}. Its outcome is final.")
         shelf.end(number, Outcome(state="FAIL", reason="given up by --give-up", attributes=plan.attributes))
 
 
@@ -214,6 +214,6 @@ def _run_workers(search: Search) -> None:
     failed = [code for code in codes if code]
     if failed and search.shelf.ended() < search.sweep.trials:
         raise ArgumentError(
-            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}): their messages stand above. Start "
+            f"{len(failed)} of {len(codes)} workers failed (exit codes {failed}): see their messages above. Start "
             "again to continue."
         )

@@ -102,7 +102,7 @@ class Shelf:
         if changed:
             raise ArgumentError(
                 f"{self.folder} holds a sweep with another {', '.join(changed)}: {changed[0]} was "
-                f"{was.get(changed[0])!r}. Give another directory (--dir), or the values of before."
+                f"{was.get(changed[0])!r}. Give another directory (--dir), or the previous values."
             )
 
     @contextlib.contextmanager
@@ -215,7 +215,7 @@ class Shelf:
             return
         aside = path.with_name(f"{_JOURNAL}.torn")
         path.replace(aside)
-        _log.warning("%s is damaged. It is now %s, and is written anew from the trials.", path, aside.name)
+        _log.warning("%s is damaged. It was renamed to %s and is rebuilt from the trials.", path, aside.name)
 
     def _storage(self) -> Any:
         if self._sweep.storage == "sqlite":

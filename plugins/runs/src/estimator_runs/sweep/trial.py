@@ -131,5 +131,5 @@ def _position(estimator: Any) -> InputPosition | None:
 def _objective(metrics: Mapping[str, Any], name: str) -> float:
     if name not in metrics:
         known = sorted(key for key, value in metrics.items() if isinstance(value, int | float))
-        raise ArgumentError(f"The evaluation has no metric {name!r}, by which the sweep judges. It has {known}.")
+        raise ArgumentError(f"The evaluation has no metric {name!r}, which the sweep compares. It has {known}.")
     return float(metrics[name])
