@@ -28,11 +28,11 @@ def visible_cards(environ: Mapping[str, str], driver: str = _DRIVER) -> Sequence
 
 
 def cards_of_worker(index: int, count: int, environ: Mapping[str, str], driver: str = _DRIVER) -> dict[str, str]:
-    """The variables by which a worker has cards of its own, or a share of the memory of one.
+    """The variables that assign a worker its own cards, or a share of the memory of one card.
 
     Args:
         index: the index of the worker.
-        count: how many work on this machine.
+        count: the number of workers on this machine.
         environ: the environment of all of them.
         driver: as for `visible_cards`.
 
@@ -58,14 +58,14 @@ def cards_of_worker(index: int, count: int, environ: Mapping[str, str], driver: 
 
 
 def cards_of_process(told: Sequence[int] | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which a process of a job uses the cards that its launcher has told it, and no others.
+    """The variables that restrict a process of a job to the cards that its launcher has assigned.
 
     Args:
         told: `Processes.local_device_ids`.
         environ: its environment.
 
     Returns:
-        Variables of the environment; empty where nothing is told, or no such card is here.
+        Variables of the environment; empty if no card is assigned, or this machine lacks it.
 
     Example:
         >>> cards_of_process((1,), {"CUDA_VISIBLE_DEVICES": "4,5"})

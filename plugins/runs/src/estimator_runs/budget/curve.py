@@ -17,7 +17,7 @@ PARAMETERS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a run on more rows would reach.
+    """The predicted result of a run on more rows.
 
     Args:
         rows: of the training input.

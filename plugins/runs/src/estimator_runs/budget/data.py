@@ -20,7 +20,7 @@ from estimator_runs.folds.rows import read_rows
 
 @dataclass(frozen=True, kw_only=True)
 class DataCurve:
-    """What runs on different numbers of rows reached.
+    """The results of runs on different numbers of rows.
 
     Args:
         metric: its name.
@@ -48,12 +48,12 @@ def data_curve(
     multiples: Sequence[int] = (2, 4, 10),
     eval_steps: int | None = None,
 ) -> DataCurve:
-    """Trains on parts of the data, each half of the next, with several seeds. Keeps nothing.
+    """Trains on parts of the data, each half as large as the next, with several seeds. Keeps nothing.
 
     Args:
         estimator: the estimator; nothing of it is changed or written.
         input_fn: its training input, of which the first rows are read once. The rows of a part are drawn by the seed.
-        eval_input_fn: what each run is judged by.
+        eval_input_fn: the input on which each run is evaluated.
         steps: of each run.
         metric: of the evaluation.
         rows: the largest size; fewer if the input ends or begins again earlier. None: all; an endless input needs it.

@@ -20,7 +20,7 @@ _SMOOTH, _DIVERGED = 0.9, 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class RateRange:
-    """What a range test found.
+    """The result of a range test.
 
     Args:
         rates: the rate of each step.
@@ -28,7 +28,7 @@ class RateRange:
         suggested: the rate at which the loss falls fastest; None: it does not fall.
         at_end: "lowest" or "highest" if it falls fastest at the beginning or at the end of what can be suggested, so
             that a better rate may be outside of the range; else "".
-        diverged: the rate at which the loss was four times its minimum, or not finite; None: it never was.
+        diverged: the rate at which the loss reached four times its minimum, or was not finite; None: never.
     """
 
     rates: Sequence[float]

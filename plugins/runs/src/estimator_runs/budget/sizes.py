@@ -55,7 +55,7 @@ def batch_sizes(
     Args:
         estimator: the estimator; nothing of it is changed or written.
         input_fn: its training input; the rows of its first batch are repeated.
-        memory: bytes that a step may need; None: what the device has, of a processor what is free.
+        memory: bytes that a step may need; None: the memory of the device, or the free memory if it is a processor.
         largest: no size above this is tried.
         hooks: must be empty, because no hook is called.
 

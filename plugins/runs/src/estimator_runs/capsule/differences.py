@@ -13,7 +13,7 @@ _ABSENT = "absent"
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One thing that was another in a second run.
+    """One difference between two runs.
 
     Args:
         kind: "package", "code", "flag", "seed", "device" or "data".
@@ -30,7 +30,7 @@ class Difference:
 
 
 def capsule_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
-    """What differs between two starts. What could explain the most comes first.
+    """The differences between two starts, the most likely cause first.
 
     Args:
         before: the record of a start.

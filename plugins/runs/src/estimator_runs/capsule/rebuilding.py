@@ -18,7 +18,7 @@ from estimator_runs.capsule.packages import requirements
 def build_environment(packages: Mapping[str, Any], folder: Path) -> Path:
     """Makes a virtual environment with exactly the packages of a record; returns its interpreter.
 
-    Where packages come from is uv's affair: its settings and variables, such as UV_FIND_LINKS, hold.
+    uv decides where packages come from. Its settings and variables, such as UV_FIND_LINKS, apply.
 
     Args:
         packages: of a record.

@@ -26,7 +26,7 @@ _MAIN = "from estimator_core.cli import main; raise SystemExit(main())"
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """What came of a run that was run again.
+    """The result of running a run again.
 
     Args:
         step: the step at which the weights are compared.
@@ -47,7 +47,7 @@ def reproduce(
     Args:
         run: its model_dir.
         folder: an empty directory, or none yet: `run` in it is the new model_dir, `environment` the environment.
-        here: whether the present environment is taken.
+        here: whether the present environment is used.
         settings: more texts of `--set`, to see what they change.
         quiet: whether the second run shows warnings and errors only.
 
@@ -73,7 +73,7 @@ def reproduce(
 
 
 def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path) -> Reproduced:
-    """Compares a run with what it was run again as.
+    """Compares a run with its repetition.
 
     Args:
         starts: all starts of the run.

@@ -73,7 +73,7 @@ class Resolved:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Merges layers: tables are merged key by key, all else is replaced.
+    """Merges layers: tables are merged key by key, and all other values are replaced.
 
     Args:
         layers: at least one; the last one wins.

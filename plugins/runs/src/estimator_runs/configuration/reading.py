@@ -49,7 +49,7 @@ def read_configuration(
         over: layers that come after the command line, such as the values of a trial.
 
     Raises:
-        ConfigurationError: says file, line, key and cure of every fault.
+        ConfigurationError: names file, line, key and remedy of every fault.
     """
     files = [*more, *read_layers(path)]
     resolved = resolve([*files, *of_same_types(read_settings(settings), resolve(files)), *over])
@@ -62,6 +62,6 @@ def read_program(path: Path, settings: Sequence[str] = ()) -> Program:
     """The program that a configuration file describes.
 
     Raises:
-        ConfigurationError: says file, line, key and cure of every fault.
+        ConfigurationError: names file, line, key and remedy of every fault.
     """
     return read_configuration(path, settings).program()

@@ -38,7 +38,7 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
     """Reads an input to its end, or its first rows.
 
     An input of arrays or files that begins its data again is read up to the last batch before that, so no row is there
-    twice. Of an iterator of your own nobody knows where it begins again.
+    twice. For your own iterator, this place is unknown.
 
     Args:
         input_fn: yields batches of a dict of features and an array of labels.

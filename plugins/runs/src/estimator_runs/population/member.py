@@ -26,7 +26,7 @@ class Member:
     """A run that is trained together with others.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
         estimator: with a model_dir of its own.
         input_fn: its training input.
         hooks: must be empty: a hook sees the steps of one run.
@@ -40,7 +40,7 @@ class Member:
 
 @dataclass(kw_only=True)
 class Standing:
-    """Where a member stands.
+    """The progress of a member.
 
     Attributes:
         member: the run.

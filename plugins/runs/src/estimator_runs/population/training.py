@@ -25,11 +25,11 @@ _AHEAD = STEPS  # that the host may be ahead of the device: a signal and the tim
 
 
 class Population:
-    """Runs that are trained together. Each has a model_dir of its own, and is there what it would be alone.
+    """Runs that are trained together. Each has its own model_dir, with the same content as if it were trained alone.
 
     Args:
         members: the runs. Their programs must be the same; seeds, data and numbers in the optimizer's state may differ.
-        way: "together" maps the step over all, "apart" makes that of one run after the other with one program; None:
+        way: "together" maps the step over all runs. "apart" runs the step of one run after the other. None:
             the faster of them by measurement.
         keep_way: called with the way that was measured, before the first step.
 

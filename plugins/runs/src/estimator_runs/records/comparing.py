@@ -113,7 +113,7 @@ def against_best(runs: Sequence[RunRecord], metric: str, mode: str) -> list[Agai
 
 
 def rank(value: float | None, mode: str) -> float:
-    """What runs are sorted by, the best first; those without a value come last.
+    """The sort key of runs: the best comes first, and runs without a value come last.
 
     Example:
         >>> sorted([0.5, None, 0.9], key=lambda value: rank(value, "max"))

@@ -57,7 +57,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
         path: the path of the configuration file.
         folder: the directory of the sweep; None: `runs/<name of the file>-sweep`.
         settings: the settings of the command line.
-        look: whether the sweep is only looked at: it has begun, and nothing is written here.
+        look: whether the sweep is only read: it has begun, and nothing is written.
 
     Raises:
         ConfigurationError: the file, its space, sampler or pruner cannot be used.
@@ -170,7 +170,7 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
 
 
 def give_up(search: Search, number: int) -> None:
-    """Lets a trial count as failed that always ends in an error, so that the sweep continues without it.
+    """Marks a trial that always ends in an error as failed, so that the sweep continues without it.
 
     Args:
         search: the sweep.

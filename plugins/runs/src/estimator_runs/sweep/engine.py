@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a sampler has chosen for a trial, and what it remembers.
+    """The choice of a sampler for a trial, with the state that it keeps.
 
     Args:
         params: the values by name.
