@@ -38,13 +38,13 @@ class AllToAll:
     absent.
 
     Args:
-        axes: axes of the mesh that split the rows; those that a mesh lacks do not count.
+        axes: axes of the mesh that split the rows; axes that a mesh lacks are ignored.
         room: rows of one message between two devices, as a multiple of the even share. If more are needed, the devices
             exchange several messages. Tables in the memory of the host have room for all.
         memory: where each device has its rows and their optimizer slots: `"pinned_host"` is the memory of its host,
             from which only the rows of a batch travel to the device; None is the memory of the device.
         cached_rows: of a table in the memory of the host, frequent rows that each device keeps in training, with their
-            slots; a multiple of 8. Everybody else sees the table alone; the numbers are the same. 0: none.
+            slots; a multiple of 8. All other code sees only the table, and the results are the same. 0: none.
 
     Raises:
         ArgumentError: there are no axes, the room is below 1, the number of cached rows cannot be used, or there is no

@@ -154,7 +154,7 @@ def updated(
     extra: dict[str, jax.Array],
     by_device: Callable[[Callable[..., Any]], Callable[..., Any]],
 ) -> tuple[CachedTable, CachedSlots]:
-    """Applies an optimizer to the touched rows, and keeps in the cache what pays.
+    """Applies an optimizer to the touched rows, and keeps frequent rows in the cache.
 
     Args:
         transformation: of the optimizer; it sees the rows of all devices together.

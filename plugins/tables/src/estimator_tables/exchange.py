@@ -18,7 +18,7 @@ from estimator_tables.split import Split
 
 
 class Questions(NamedTuple):
-    """What one device asks.
+    """The requests of one device.
 
     Attributes:
         rows: int32[n], ascending and distinct; unused places hold the number of rows.
