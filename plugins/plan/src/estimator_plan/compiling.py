@@ -39,7 +39,7 @@ class CompiledStep:
 def compile_step(
     step: TracedStep, options: Mapping[str, str | bool] | None = None, *, cache: Path | None = None
 ) -> CompiledStep:
-    """Compiles a traced step for its devices; a program that does not fit is not an error.
+    """Compiles a traced step for its devices; a program that does not fit raises no error.
 
     Args:
         step: the traced step.

@@ -20,7 +20,7 @@ from estimator_plan.roofline import Roofline, roofline
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What a step takes by a rule of thumb, to choose what to compile.
+    """The estimated cost of a step, used to choose which meshes to compile.
 
     Attributes:
         times: the roofline.

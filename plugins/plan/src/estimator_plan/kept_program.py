@@ -26,7 +26,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class KeptProgram:
-    """What is known of a compiled step in a folder.
+    """The record of a compiled step in a folder.
 
     Attributes:
         file: its file in the folder; jax has named it by a digest of the program and of everything it was compiled for.
@@ -85,7 +85,7 @@ def keep_program(
         estimator: its model_fn, params and RunConfig are used.
         batch: one batch of its training input.
         found: the topology and its backend.
-        folder: where the program goes, besides others; it is made.
+        folder: the folder for the program, which may hold others. It is created if it does not exist.
         mesh: as in `plan_training`, like the following.
         partition_rules: those of the run.
         remat: of the run.
@@ -139,7 +139,7 @@ def keep_program(
 
 
 def kept_programs(folder: str | Path) -> list[KeptProgram]:
-    """The programs that were kept in a folder; none where nothing says so.
+    """The programs that were kept in a folder; none if the folder has no record.
 
     Raises:
         ArgumentError: the record in the folder cannot be read.

@@ -32,7 +32,7 @@ def likely_meshes(
     batch_size: int | None,
     count: int,
 ) -> list[Preset]:
-    """The meshes that promise most besides those that are known, the best first.
+    """The most promising meshes that are not among the known ones, the best first.
 
     Each is traced, and ranked by `estimate`. At most `TRACED_AT_MOST` are.
 
@@ -40,7 +40,7 @@ def likely_meshes(
         estimator: its model_fn, params and RunConfig are used.
         batch: one batch of its training input.
         found: the topology and its backend.
-        known: what is compiled anyway.
+        known: the presets that are compiled anyway.
         batch_size: examples of the global batch; None: those of the batch.
         count: how many to choose.
     """

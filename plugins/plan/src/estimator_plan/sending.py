@@ -16,7 +16,7 @@ _WORTH_SAYING = 1.5
 
 
 def advice_to_send_less(collectives: Sequence[Collective] | None, step: TracedStep) -> tuple[str, ...]:
-    """A line if the devices send much more than fully sharded variables need; else nothing.
+    """A line if the devices send much more than fully sharded variables need, otherwise nothing.
 
     Args:
         collectives: those of the compiled step; None if nothing was compiled.
