@@ -47,7 +47,7 @@ class Rewritten:
 
 
 def rewrite(source: str) -> Rewritten:
-    r"""Does what is mechanical: names with a counterpart, their imports and arguments; comments and layout stay.
+    r"""Rewrites names with a counterpart, their imports and their arguments. Comments and layout stay.
 
     Args:
         source: Python.

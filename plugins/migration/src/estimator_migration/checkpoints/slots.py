@@ -106,7 +106,7 @@ def _of_a_longer_name(name: str, variable: str, names: frozenset[str]) -> bool:
 
 
 def factor_of(slot: Slot, name: str, tensors: Mapping[str, np.ndarray]) -> float:
-    """What makes a slot of TensorFlow the slot here. NaN: its rate changes by step, or is not in the checkpoint.
+    """The factor that converts a slot of TensorFlow. NaN: its rate changes by step, or is not in the checkpoint.
 
     The momentum of SGD is a sum of updates in Keras, and of gradients in optax and tf.compat.v1.train. That of RMSProp
     is a sum of updates everywhere, which optax adds and TensorFlow subtracts.

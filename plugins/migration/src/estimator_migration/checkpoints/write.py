@@ -32,7 +32,7 @@ def convert_checkpoint(
         names: different names of arrays: names in TensorFlow by name here.
 
     Raises:
-        ArgumentError: `model_dir` has checkpoints, or names are given for arrays that the model does not have.
+        ArgumentError: `model_dir` has checkpoints, or `names` contains arrays that the model does not have.
         CheckpointMismatchError: arrays are missing or have another shape.
     """
     if Path(model_dir).is_dir() and latest_checkpoint(os.fspath(model_dir)) is not None:

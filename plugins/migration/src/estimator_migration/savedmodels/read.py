@@ -18,10 +18,10 @@ _INIT = "__saved_model_init_op"  # TensorFlow 2 keeps its start here; nobody cal
 
 
 def read_saved_model(directory: str | os.PathLike[str]) -> SavedModel:
-    """What an exported model was: signatures, parsed features, vocabularies, assets.
+    """The contents of an exported model: signatures, parsed features, vocabularies and assets.
 
     Args:
-        directory: holds `saved_model.pb`.
+        directory: the directory that contains `saved_model.pb`.
 
     Raises:
         ArgumentError: the directory holds no SavedModel.

@@ -68,7 +68,7 @@ def receiver_source(model: SavedModel) -> str:
         model: as `read_saved_model` returns it.
 
     Raises:
-        ArgumentError: no signature takes anything, or it says what no Python can be written of.
+        ArgumentError: no signature has an input, or a part of the model has no equivalent in Python.
     """
     graph = model.graphs[0]
     made = receivers(graph)

@@ -127,7 +127,7 @@ class MetaGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedModel:
-    """What a SavedModel of TensorFlow was.
+    """The contents of a SavedModel of TensorFlow.
 
     Args:
         path: its directory.
