@@ -29,10 +29,10 @@ class SliceGate:
     Args:
         exporter: the wrapped exporter, which makes its own decision, too.
         metric: the metric that is compared.
-        largest_fall: by how much a slice may be worse than at the last export.
+        largest_fall: how much worse a slice may be than at the last export.
         higher_is_better: False for an error.
         at_least: the value that every slice must always reach (an upper bound if lower is better); None: no bound.
-        fewest: slices with fewer examples do not count.
+        fewest: slices with fewer examples are ignored.
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used.

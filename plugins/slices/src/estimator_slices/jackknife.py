@@ -16,7 +16,7 @@ def interval(value: float, without: Sequence[float], level: float) -> tuple[floa
     Args:
         value: the metric of all examples.
         without: the metric without each group that has examples.
-        level: how often the interval should hold the true value, for example 0.95.
+        level: how often the interval should contain the true value, for example 0.95.
 
     Returns:
         The ends; None with fewer than two groups, or a value that is not finite.

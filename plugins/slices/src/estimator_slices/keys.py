@@ -38,7 +38,7 @@ def crossings(slices: Iterable[Any]) -> tuple[Crossing, ...]:
     """Slices as the user writes them, as crossings without repetition.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a value other than names and tuples of different names.
+        ArgumentError, ArgumentTypeError: a value is not a name or a tuple of different names.
 
     Example:
         >>> crossings(["sex", ("pclass", "embarked"), "sex"])
