@@ -14,7 +14,7 @@ _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#7e22ce", "#0e7490", "#a16207")
 def line_chart(
     title: str, lines: Mapping[str, Points], *, x: str, y: str, unit: bool = False, diagonal: bool = False
 ) -> str:
-    """Lines over one x axis. What is not finite is left out.
+    """Lines over one x axis. Values that are not finite are skipped.
 
     Args:
         title: the title above the chart.

@@ -32,7 +32,7 @@ def build_page(title: str, source: ReportSource, sections: Iterable[ReportSectio
     Args:
         title: the title of the page.
         source: the subject of the page.
-        sections: asked in the order of their `order`; those with nothing to say are left out.
+        sections: used in the order of their `order`. Sections without content are skipped.
 
     Example:
         >>> source = ReportSource(model_dir=Path("runs/x"), evaluation="", results={})
