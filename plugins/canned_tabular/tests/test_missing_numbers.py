@@ -130,7 +130,7 @@ def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_re
     if reader in ("embedded", "indicated"):
         of_buckets(reader, "mean").train(numpy_input_fn(rows_of(AGES), LABELS, 3, shuffle=False))
     else:
-        with pytest.raises(ArgumentError, match="on the host, where no mean is known: give numeric_column"):
+        with pytest.raises(ArgumentError, match="on the host, where the mean is unknown: give numeric_column"):
             of_buckets(reader, "mean")
 
 
@@ -169,7 +169,7 @@ def test_a_model_without_learned_numbers_takes_a_number_alone():
     ages = numpy_input_fn({"age": AGES}, batch_size=3, shuffle=False)
     clusters = tab.KMeans(2, feature_columns=[tab.numeric_column("age", missing=7.0)]).train(ages).cluster_centers()
     assert np.isfinite(clusters).all()
-    with pytest.raises(ArgumentError, match=r"The mean of the feature 'age' is learned by models with a head alone"):
+    with pytest.raises(ArgumentError, match=r"The mean of the feature 'age' is learned only by models with a head"):
         tab.KMeans(2, feature_columns=[tab.numeric_column("age", missing="mean")]).train(ages)
 
 

@@ -145,7 +145,7 @@ def test_columns_of_tables() -> None:
         ),
         ("a.csv", {}, ArgumentTypeError, "got str. For files: csv_input_fn"),
         (pa.table({"a": [1]}), {"label_name": "b"}, ArgumentError, "label_name names 'b'; the columns are a"),
-        (pa.table({"a": [1]}), {"label_name": "a"}, ArgumentError, "There is no column beside the label 'a'"),
+        (pa.table({"a": [1]}), {"label_name": "a"}, ArgumentError, "There is no column except the label 'a'"),
         (pa.table({"a": [1]}), {"select_columns": ["z"]}, ArgumentError, "select_columns names 'z'"),
         (pa.table({"a": [{"b": 1}]}), {}, ArgumentError, "Column 'a' holds struct<b: int64>: leave it out"),
         (pa.table([[1], [2]], ["a", "a"]), {}, ArgumentError, r"columns of one name: \['a'\]"),

@@ -87,7 +87,7 @@ BAD_FILES = {
     ),
     "unknown key": ("\nmost_missing", "\nmay_miss", "features.id.may_miss is unknown. There are: kind, dtype"),
     "unknown table": ("[seen.id]", "[known.id]", "known is unknown. There are: format, label, features, seen"),
-    "a table of nothing": ("[seen.id]", "[seen.nobody]", "seen.nobody has no table [features.nobody] beside it"),
+    "a table of nothing": ("[seen.id]", "[seen.nobody]", "seen.nobody has no matching table [features.nobody]"),
     "kind": ('kind = "number"', 'kind = "digit"', "line 7: features.id.kind is 'digit', and must be one of number,"),
     "a text for a number": (
         "minimum = 1.0",

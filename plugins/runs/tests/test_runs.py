@@ -207,7 +207,7 @@ def test_a_directory_is_not_taken_for_a_tag(runs, capsys):
 def test_only_runs_that_have_ended_are_removed(runs, capsys):
     leave("runs/cut", [1.0], seed=1, rate=0.1, ended=False)
     assert main(["runs", "rm", "runs/fast/1", "runs/cut"]) == 2
-    assert "runs/cut has not ended by itself" in capsys.readouterr().err
+    assert "runs/cut has not ended: it is still running" in capsys.readouterr().err
     assert Path("runs/fast/1").is_dir()
     assert main(["runs", "rm", "runs"]) == 2
     assert main(["runs", "rm", "runs/fast/1", "runs/cut", "--force"]) == 0
