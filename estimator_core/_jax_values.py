@@ -49,10 +49,10 @@ def new_cache_key() -> int | None:
 
 
 def _forget_traces() -> None:
-    """Empties the only cache of traces in JAX without a limit, where each scope leaves what no other one can find.
+    """Empties the only cache of traces in JAX without a limit, in which each scope leaves traces of its own.
 
-    Without this, a process that makes many Estimators needs ever more memory. The public
-    `jax.clear_caches` also drops compiled programs.
+    Without this, a process that makes many Estimators needs ever more memory. Traces of other functions go as well,
+    and JAX may compile those again. The public `jax.clear_caches` also drops compiled programs.
     """
     from jax._src.interpreters import partial_eval
 
