@@ -134,6 +134,7 @@ def test_a_missing_number_of_buckets_is_replaced_or_refused_wherever_they_are_re
             of_buckets(reader, "mean")
 
 
+@pytest.mark.plugins
 @pytest.mark.parametrize("crossed", [True, False])
 def test_objects_that_are_integers_stay_integers_where_a_column_of_categories_reads_them_too(tmp_path, crossed):
     """They became float32, which such a column refuses."""
