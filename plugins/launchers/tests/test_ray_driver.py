@@ -36,7 +36,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("fails", "says"),
     [
-        ("init", "does not start: Ray does not connect this driver: ConnectionError: init fails"),
+        ("init", "did not start: Ray does not connect this driver: ConnectionError: init fails"),
         ("trainer", "the job cannot be handed to Ray: ValueError: no such storage"),
     ],
 )
