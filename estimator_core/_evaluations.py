@@ -171,8 +171,8 @@ class Evaluations:
                     self.evaluate_now(spec, context, path)
                     self.export(spec, context, path, final=final)
         except CheckpointNotFoundError:
-            there = map(checkpoint_step, all_checkpoints(self._estimator.model_dir))
-            if final or checkpoint_step(path) in there:  # what is not there is another one, such as that of a teacher
+            existing = map(checkpoint_step, all_checkpoints(self._estimator.model_dir))
+            if final or checkpoint_step(path) in existing:  # then another one is missing, such as that of a teacher
                 raise
             _log.warning(
                 "%s was deleted before it was evaluated and exported. A newer checkpoint follows. A larger "

@@ -183,7 +183,8 @@ def ending_together(processes: Coordinator) -> Generator[None]:
             if lost is not None:
                 raise ProcessLostError(lost.describe(processes.count), lost.index) from error
             processes.fail(error)
-            error.add_note(told)
+            with contextlib.suppress(Exception):  # an error that takes no notes stays as it is
+                error.add_note(told)
         raise
 
 

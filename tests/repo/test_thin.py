@@ -26,7 +26,7 @@ BUDGETS = {
     "_builtin_hooks": 515,
     "_checkpoint": 2628,  # the catalog, audits, incremental saves, others' checkpoints and exports, URLs, tables
     "_cli": 675,  # options of all commands anywhere, who takes them, errors of one line, URLs, whose pipe is broken
-    "_cluster": 461,  # every environment read and refused by name
+    "_cluster": 462,  # every environment read and refused by name
     "_export": 665,  # words of host transforms, formats that take one export, URLs, complex outputs, wrong shapes told
     "_inputs": 1678,  # global batches, the contract with the data, byte order, masks, exact columns, wide numbers
     "_journal": 806,  # a store that never answers, the ends of killed calls, their evaluations, many calls in one place

@@ -63,6 +63,17 @@ def test_an_error_is_told_to_the_others() -> None:
     assert two.failed == [error]
 
 
+def test_an_error_that_takes_no_notes_is_raised_as_it_is() -> None:
+    class Sealed(Exception):
+        def add_note(self, note: str, /) -> None:
+            raise AttributeError("cannot assign to field '__notes__'")
+
+    two, error = _Two(), Sealed("broken")
+    with pytest.raises(Sealed, match="broken"), ending_together(two):
+        raise error
+    assert two.failed == [error]
+
+
 @pytest.mark.parametrize("error", [PreemptedError("stopped", step=3), ProcessLostError("gone", 1)])
 def test_what_all_know_is_told_to_nobody(error: Any) -> None:
     two = _Two()

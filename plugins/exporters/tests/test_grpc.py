@@ -201,12 +201,13 @@ def test_metadata_statistics_and_metrics(ask):
     assert ask.server.engine.budget.used == 0
 
 
-def test_a_call_that_its_client_cancels_is_counted_as_such():
-    """Until it is over, it is one of the requests in progress."""
+@contextlib.contextmanager
+def holding():
+    """A server whose model answers once the event is set, and a call of it that is under way."""
     ports, go = [], threading.Event()
 
     def held(arrays):
-        go.wait(30)
+        go.wait(60)
         return {"y": arrays["x"]}
 
     feature = {"x": Feature((None, 2))}
@@ -215,9 +216,14 @@ def test_a_call_that_its_client_cancels_is_counted_as_such():
         running(models, beside=lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)) as server,
         grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
     ):
-        infers = sent(channel, "ModelInfer")
-        call = infers.future(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)))
+        call = sent(channel, "ModelInfer").future(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)))
         until(lambda: "estimator_requests_under_way 1.0" in server.metrics.text().decode())
+        yield server, call, go
+
+
+def test_a_call_that_its_client_cancels_is_counted_as_such():
+    """Until it is over, it is one of the requests in progress."""
+    with holding() as (server, call, go):
         call.cancel()
         until(lambda: "estimator_requests_under_way 0.0" in server.metrics.text().decode())
         counted = [one for one in server.metrics.text().decode().splitlines() if "estimator_requests_total{" in one]
@@ -251,20 +257,7 @@ def test_calls_that_reach_a_server_as_it_ends_are_told_to_ask_again():
 
 
 def test_a_call_that_outlasts_the_drain_is_told_to_ask_again():
-    ports, go = [], threading.Event()
-
-    def held(arrays):
-        go.wait(60)
-        return {"y": arrays["x"]}
-
-    feature = {"x": Feature((None, 2))}
-    models = {"m": {"1": function_model(held, feature, {"y": Feature((None, 2))})}}
-    with (
-        running(models, beside=lambda engine: grpc_serving(engine, "127.0.0.1", 0, None, ports.append)) as server,
-        grpc.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
-    ):
-        call = sent(channel, "ModelInfer").future(MESSAGES["ModelInferRequest"](model_name="m", **whole(ONE)))
-        until(lambda: "estimator_requests_under_way 1.0" in server.metrics.text().decode())
+    with holding() as (server, call, go):
         server.stop()  # the end is given no time
         told = call.exception(30)
         go.set()
