@@ -1,4 +1,4 @@
-"""The optimizers of canned models: by name, with the rates of the original, or any optax transformation."""
+"""The optimizers of canned models: selected by name, with the rates of tf.estimator, or any optax transformation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import optax
 from estimator_core.errors import ArgumentError
 from estimator_heads import adagrad, adam, ftrl
 
-#: Which rows of a table gradients and slots touch: those of the batch (True), all (False), or those of tf.estimator:
-#: of the batch, and row 0 for an example without a category.
+#: Which rows of a table the gradients and slots change: the rows of the batch (True), all rows (False), or the rows
+#: that tf.estimator changes ("as_tf"): those of the batch, and row 0 for an example without a category.
 RowSparse: TypeAlias = bool | Literal["as_tf"]
 
 _EPSILON = 1e-7
@@ -28,7 +28,8 @@ def _sgd(rate: float = 0.01) -> optax.GradientTransformation:
     return optax.sgd(rate)
 
 
-#: By name: how it is made, and whether the original, too, leaves rows alone that a batch does not touch.
+#: For each name: the function that makes the optimizer, and whether the one of tf.estimator also changes only the rows
+#: of the batch.
 _NAMED: dict[str, tuple[Callable[..., optax.GradientTransformation], bool]] = {
     "Adagrad": (adagrad, True),
     "Adam": (adam, False),
@@ -40,7 +41,7 @@ _NAMED: dict[str, tuple[Callable[..., optax.GradientTransformation], bool]] = {
 
 @dataclass(frozen=True)
 class ChosenOptimizer:
-    """A transformation, and whether tables are updated row by row with it."""
+    """A transformation, and the rows of tables that it changes."""
 
     transformation: optax.GradientTransformation
     row_sparse: RowSparse
@@ -49,19 +50,20 @@ class ChosenOptimizer:
 def choose_optimizer(
     optimizer: Any, learning_rate: float | None, row_sparse: RowSparse | None = None
 ) -> ChosenOptimizer:
-    """What an `optimizer` argument stands for.
+    """Returns the optimizer that an `optimizer` argument selects.
 
     Args:
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD", an optax transformation, what this function returned,
             or a function without arguments that returns one of these.
-        learning_rate: of an optimizer that is given by name; None: 0.01 for SGD, 0.001 for the others.
-        row_sparse: for what has not been chosen yet. Whether gradients and slots of tables touch only the rows of the
-            batch; None: unless it is "Adam" or "RMSProp", whose moments moved every row in the original. "as_tf": also
-            row 0 where an example has no category, as in tf.estimator. Its gradient is zero, so it changes only under
-            an optimizer that moves without a gradient, as momentum does.
+        learning_rate: the rate of an optimizer that is selected by name; None: 0.01 for SGD, 0.001 for the others.
+        row_sparse: whether gradients and slots of tables change only the rows of the batch. It has no effect on a
+            result of this function. None: True, except for "Adam" and "RMSProp", whose moments move every row in
+            tf.estimator. "as_tf": the rows of the batch, and row 0 if an example has no category, as in tf.estimator.
+            The gradient of that row is zero, so it changes only if the optimizer moves without a gradient, as with
+            momentum.
 
     Raises:
-        ArgumentError: something else.
+        ArgumentError: the optimizer or row_sparse has another value.
 
     Example:
         >>> choose_optimizer("Ftrl", 0.2).row_sparse
@@ -92,7 +94,7 @@ def choose_optimizer(
 
 
 def clip_each_by_norm(norm: float) -> optax.GradientTransformation:
-    """Scales the gradient of each variable down to a norm, like `clipnorm` of Keras.
+    """Scales the gradient of each variable down to a maximum norm, as `clipnorm` of Keras does.
 
     Example:
         >>> clip = clip_each_by_norm(5.0)

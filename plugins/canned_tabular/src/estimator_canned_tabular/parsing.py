@@ -1,4 +1,4 @@
-"""What a tf.Example must hold for some columns."""
+"""The specs of the features that columns read from a tf.Example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_core.export import FixedLenFeature
 
 
 def make_parse_example_spec(feature_columns: Iterable[Any]) -> dict[str, Any]:
-    """The features of a tf.Example that columns read: what readers and parsing receivers take.
+    """Returns the features of a tf.Example that columns read, as readers and parsing receivers take them.
 
     Args:
         feature_columns: any columns.
@@ -23,7 +23,7 @@ def make_parse_example_spec(feature_columns: Iterable[Any]) -> dict[str, Any]:
         `ec.export.FixedLenFeature` or `VarLenFeature` by feature name.
 
     Raises:
-        ArgumentError: no column, or two that read one feature differently.
+        ArgumentError: there is no column, or two columns read one feature differently.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_hash_bucket, numeric_column
@@ -51,17 +51,17 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """The features of a tf.Example that a classifier reads, its label and weight among them.
+    """Returns the features of a tf.Example that a classifier reads, with its label and weight.
 
     Args:
         feature_columns: any columns.
         label_key: the feature that is the label.
         label_dtype: "int64", or "string" with a label_vocabulary.
-        label_default: for records that lack it.
-        weight_column: a feature or a numeric column.
+        label_default: the label of records without one.
+        weight_column: the weight of each example: the name of a feature, or a numeric column.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a label or weight that is among the columns.
+        ArgumentError, ArgumentTypeError: the label or the weight is among the columns.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -82,15 +82,15 @@ def regressor_parse_example_spec(
     label_dimension: int = 1,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """As `classifier_parse_example_spec`, for labels of numbers.
+    """Returns the features of a tf.Example that a regressor reads, with its label and weight.
 
     Args:
         feature_columns: any columns.
         label_key: the feature that is the label.
-        label_dtype: of the label.
-        label_default: for records that lack it.
-        label_dimension: numbers of a label.
-        weight_column: a feature or a numeric column.
+        label_dtype: the dtype of the label.
+        label_default: the label of records without one.
+        label_dimension: the number of values in a label.
+        weight_column: the weight of each example: the name of a feature, or a numeric column.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

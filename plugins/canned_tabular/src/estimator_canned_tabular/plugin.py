@@ -1,4 +1,4 @@
-"""What estimator-canned-tabular declares to estimator-core. Imported at start-up: keep it light."""
+"""The components and commands of estimator-canned-tabular. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRANSFORMS = {
 
 
 def estimator_components() -> Sequence[Component]:
-    """The models, and the host transforms that their exports are made with."""
+    """Returns the models and the host transforms that their exports use."""
     models = [
         Component(kind="model", name=name, target=f"estimator_canned_tabular:{attribute}", summary=summary)
         for name, (attribute, summary) in _MODELS.items()
@@ -49,7 +49,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator tabular`."""
+    """Returns the command `estimator tabular`."""
     return [
         Command(
             name="tabular",

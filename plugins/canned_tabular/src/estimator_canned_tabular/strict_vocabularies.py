@@ -1,4 +1,4 @@
-"""`strict_vocabularies`: the tokens a model knows, for inputs that refuse all others."""
+"""The tokens that a model knows, for inputs that refuse all others."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from estimator_core.errors import ArgumentError
 def strict_vocabularies(
     feature_columns: Iterable[Any], *, label: str | None = None, label_vocabulary: Sequence[Any] | None = None
 ) -> dict[str, tuple[Any, ...]]:
-    """The argument `vocabularies=` of the inputs of estimator-inputs: a row with a token that no column knows is bad.
+    """Returns the argument `vocabularies=` of estimator-inputs: a row is bad if no column knows one of its tokens.
 
-    These are features that are read by vocabulary columns alone, without buckets or a default id for other tokens: such
-    a column would silently leave an unknown token out. `""` and -1, which mean no value, are among the tokens of
-    features. The label must have a value.
+    The result covers the features that only vocabulary columns read, without buckets or a default id for other tokens.
+    Such a column would silently leave an unknown token out. The tokens of features include `""` and -1, which mean no
+    value. The label must have a value.
 
     Args:
         feature_columns: any columns.
         label: the name of the label in the files; None: no vocabulary for it.
-        label_vocabulary: its classes, as the estimator gets them.
+        label_vocabulary: the classes of the label, as the estimator receives them.
 
     Returns:
-        Strings (bytes if they are not UTF-8) or integers, by feature and label.
+        The tokens by feature and label: strings (bytes if they are not UTF-8) or integers.
 
     Raises:
-        ArgumentError: no columns, a label without a vocabulary or the other way round, or a label among the features.
+        ArgumentError: there are no columns, a label has no vocabulary, a vocabulary has no label, or the label is a
+            feature.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_vocabulary_list
@@ -62,7 +63,7 @@ def strict_vocabularies(
 
 
 def _parts(column: Any) -> Iterator[tuple[str, Any]]:
-    """The categorical features of a column: name, and the vocabulary column, or None for other kinds."""
+    """Yields the categorical features of a column: the name, and the vocabulary column, or None for other kinds."""
     if isinstance(column, (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)):
         yield column.key, column
     elif isinstance(column, CrossedColumn):

@@ -1,4 +1,4 @@
-"""`frequent_values`: the vocabulary of a feature, capped by frequency and size."""
+"""The vocabulary of a feature, limited by frequency and size."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from estimator_core.errors import ArgumentError
 def frequent_values(
     batches: Iterable[Any], *, max_size: int | None = None, min_count: int = 1
 ) -> tuple[str, ...] | tuple[int, ...]:
-    """The values of a feature that occur often enough, most frequent first; of equally frequent ones the smaller first.
+    """Returns the values of a feature that are frequent enough, most frequent first. Ties are in ascending order.
 
-    One pass, and memory for each different value. The result is for `categorical_column_with_vocabulary_list`.
+    It needs one pass, and memory for each different value. `categorical_column_with_vocabulary_list` accepts the
+    result.
 
     Args:
         batches: arrays (or lists) of strings, bytes or integers, of any shape; `""`, None, NaN and -1 are not values.
-        max_size: how many at most; None: all.
-        min_count: how often a value must occur.
+        max_size: the maximum number of values; None: all.
+        min_count: the number of times that a value must occur.
 
     Raises:
-        ArgumentError: a size or count below 1; numbers that are not integers; no value occurs often enough.
+        ArgumentError: a size or count is below 1, numbers are not integers, or no value is frequent enough.
 
     Example:
         >>> frequent_values([["a", "b", "a"], ["c", "b", "a", ""]], max_size=2)

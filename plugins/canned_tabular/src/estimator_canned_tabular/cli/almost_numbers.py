@@ -1,4 +1,4 @@
-"""Columns that are read as words, though most of their values would be numbers: a unit, a decimal comma, `n/a`."""
+"""Columns that are read as words although most values look like numbers, such as `3 kg`, `1,5` or `n/a`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from estimator_canned_tabular.cli.csv_form import CsvForm
 from estimator_canned_tabular.cli.profile import ColumnProfile
 from estimator_canned_tabular.cli.schema import Schema
 
-#: Of so many rows with a value, so many are numbers or look like them.
+#: A column is reported if more than this share of its values are numbers or look like numbers.
 _MOST = 0.5
 _SIGNS = re.compile(r"[\s$\u20ac\u00a3%]")
 _SHOWN = 3
 
 
 def almost_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """A line for each such column, with the values that are not numbers.
+    """Yields a line for each such column, with the values that are not numbers.
 
     Example:
         >>> profile = ColumnProfile()
@@ -52,7 +52,7 @@ def _cure(others: list[str]) -> str:
 
 
 def _all_numbers(profile: ColumnProfile) -> bool:
-    """An identifier: it is left out, though all its values are numbers."""
+    """Whether the column is an identifier, which is left out although all its values are numbers."""
     return profile.numbers
 
 

@@ -1,4 +1,4 @@
-"""Files of Parquet, and their columns that hold neither a number nor a word in a row."""
+"""Parquet files, and their columns that hold neither a number nor a word in a row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAGIC = b"PAR1"
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is called .parquet, or begins as such files do; of a pattern, its first file.
+    """Returns whether a file is called .parquet or begins as Parquet files do. A pattern is judged by its first file.
 
     Example:
         >>> is_parquet(Path("rows.parquet")), is_parquet(Path("rows.csv"))
@@ -25,7 +25,7 @@ def is_parquet(path: Path) -> bool:
     try:
         return any(_begins(Path(name)) == _MAGIC for name in names if Path(name).is_file())
     except OSError:
-        return False  # who reads it says why it cannot be read
+        return False  # the reader reports why it cannot be read
 
 
 def _begins(path: Path) -> bytes:
@@ -34,10 +34,10 @@ def _begins(path: Path) -> bytes:
 
 
 def nested_columns(path: Path) -> dict[str, str]:
-    """What columns of Parquet hold instead of one value in a row; of the first file of a pattern.
+    """Returns, by column of Parquet, what it holds instead of one value in a row. Of a pattern, the first file counts.
 
     Raises:
-        ArgumentError, InputError: a file that cannot be read.
+        ArgumentError, InputError: the file cannot be read.
     """
     import pyarrow as pa
 
@@ -57,10 +57,10 @@ def nested_columns(path: Path) -> dict[str, str]:
 
 
 def binary_columns(path: Path) -> frozenset[str]:
-    """Columns of Parquet that are bytes, which may be text.
+    """Returns the columns of Parquet that are bytes, which may be text.
 
     Raises:
-        ArgumentError, InputError: a file that cannot be read.
+        ArgumentError, InputError: the file cannot be read.
     """
     import pyarrow as pa
 

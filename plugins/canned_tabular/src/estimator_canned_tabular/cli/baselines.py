@@ -1,4 +1,4 @@
-"""What needs no model: the class that comes most often, or the mean."""
+"""The baseline without a model: the most frequent class, or the mean."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from estimator_inputs import FileInput
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """Labels of the rows of a part, weighted.
+    """The weighted labels of the rows of a part.
 
     Attributes:
-        rows: how many.
-        bad: rows that were left out.
-        classes: the weight of each class.
-        weight, total, squares: of labels that are numbers: sums of weights, of labels and of their squares.
+        rows: the number of rows.
+        bad: the number of rows that were left out.
+        classes: the total weight of each class.
+        weight, total, squares: for labels that are numbers: the sum of the weights, of the labels and of their squares,
+            weighted.
 
     Example:
         >>> training, test = Tally(rows=4, classes={"a": 3.0, "b": 1.0}), Tally(rows=2, classes={"b": 1.0, "a": 1.0})
@@ -40,7 +41,9 @@ class Tally:
     squares: float = 0.0
 
     def baseline(self, test: Tally) -> dict[str, float]:
-        """How well the most frequent class of these rows, or their mean, does on others."""
+        """Returns the metrics on other rows of a model that always predicts the most frequent class of these, or their
+        mean.
+        """
         if self.weight:
             mean = self.total / self.weight
             return {"average_loss": (test.squares - 2 * mean * test.total) / test.weight + mean**2}
@@ -61,10 +64,10 @@ def tallied(
     weight_column: str | None,
     look: Callable[[Mapping[str, np.ndarray]], None],
 ) -> Tally:
-    """Reads all rows of a part once, and looks at each as training will; `look` gets the features of each batch too.
+    """Reads all rows of a part once, and checks each one as training does. `look` receives the features of each batch.
 
     Raises:
-        InputError: a row that cannot be used; the message names file, line and column.
+        InputError: a row cannot be used. The message names file, line and column.
     """
     iterator = source()
     batches, convert = contract.open(iterator, mode=ModeKeys.EVAL, memory=memory, check=True)

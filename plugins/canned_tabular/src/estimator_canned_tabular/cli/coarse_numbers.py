@@ -1,4 +1,4 @@
-"""Numbers whose differences are lost in float32, which training and exports read: times in milliseconds, long ids."""
+"""Numbers whose differences are lost in float32, which training and exports read: milliseconds, long ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_canned_tabular.cli.schema import Schema
 
 
 def coarse_numbers(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """A line for each column of numbers of whose different values at most half stay different.
+    """Yields a line for each column of numbers if at most half of its different values are different in float32.
 
     Example:
         >>> profile = ColumnProfile()

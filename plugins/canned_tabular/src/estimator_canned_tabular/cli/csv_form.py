@@ -1,4 +1,4 @@
-"""How CSV files are written: what separates columns, and what means no value."""
+"""The form of CSV files: the character between columns, and the texts that mean no value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True, kw_only=True)
 class CsvForm:
-    """What the command line says of CSV files.
+    """The options of the command line about CSV files.
 
     Attributes:
-        na_values: texts that mean no value, beside the empty one.
-        field_delim: the character between columns; None: a comma, and a tab in files called .tsv.
+        na_values: the texts that mean no value, in addition to the empty one.
+        field_delim: the character between columns; None: a comma, or a tab in files called .tsv.
     """
 
     na_values: tuple[str, ...] = ()
@@ -25,10 +25,10 @@ class CsvForm:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> CsvForm:
-        """What the arguments say.
+        """Returns the form that the arguments describe.
 
         Raises:
-            ArgumentError: they say something, and no file is CSV.
+            ArgumentError: there is such an option, and no file is CSV.
         """
         form = cls(na_values=tuple(filter(None, args.na_values.split(","))), field_delim=args.field_delim)
         if form != cls() and all(is_parquet(path) for path in (args.csv, args.eval_csv) if path is not None):
@@ -37,7 +37,7 @@ class CsvForm:
         return form
 
     def options(self, path: Path) -> dict[str, Any]:
-        """Of the reader of a file: none for Parquet.
+        """Returns the options for the reader of a file. Parquet has none.
 
         Example:
             >>> CsvForm(na_values=("NA",)).options(Path("rows.csv"))
@@ -49,12 +49,12 @@ class CsvForm:
 
     @property
     def told(self) -> list[str]:
-        """The option `--na-values` as one word; nothing if there is none.
+        """Returns the option `--na-values` as one word, or an empty list if there are no such texts.
 
         Example:
             >>> CsvForm(na_values=("-", "?")).told
             ['--na-values=-,?']
         """
         texts = ",".join(self.na_values)
-        lone = "," if texts == "--" else ""  # without it, argparse of Python 3.11 loses it
+        lone = "," if texts == "--" else ""  # argparse of Python 3.11 loses the value without it
         return [f"--na-values={texts}{lone}"] if texts else []

@@ -1,4 +1,4 @@
-"""What the command says of a table before it trains."""
+"""What the command prints about a table before it trains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 10
 
 
 def described(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """Lines of columns that are left out or read as words, and of the classes: how often each comes, and what is rare.
+    """Yields lines about columns that are left out or read as words, and about the frequency of the classes.
 
     Example:
         >>> profile = ColumnProfile()

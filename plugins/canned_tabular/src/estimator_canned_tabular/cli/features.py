@@ -1,4 +1,4 @@
-"""Feature columns of a schema."""
+"""The feature columns of a schema."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from estimator_canned_tabular.columns import (
 )
 from estimator_core.export import Feature
 
-#: Rows of a table of weights from which on a step should not touch all of them.
+#: From this number of rows of a table of weights, a step should not change all of them.
 _LARGE_TABLE = 10_000
 
 
 def wide_columns(schema: Schema) -> list[Any]:
-    """Columns of a linear model."""
+    """Returns the columns of a linear model."""
     return [_plain(name, column) for name, column in schema.columns.items() if column.kind != "skip"]
 
 
 def deep_columns(schema: Schema) -> list[Any]:
-    """Columns of a deep model."""
+    """Returns the columns of a deep model."""
     return [_dense(name, column) for name, column in schema.columns.items() if column.kind != "skip"]
 
 
 def has_large_tables(schema: Schema) -> bool:
-    """Whether updating only the rows of a batch is worth it."""
+    """Returns whether a table is so large that updating only the rows of a batch saves time."""
     return any(max(column.buckets, len(column.words)) > _LARGE_TABLE for column in schema.columns.values())
 
 
 def received(schema: Schema) -> dict[str, Feature]:
-    """What clients of an export send."""
+    """Returns the features that clients of an export send."""
     kinds = {"numeric": "float32", "boolean": "bool", "vocabulary": "string", "hash": "string"}
     return {
         name: Feature((None,), kinds[column.kind]) for name, column in schema.columns.items() if column.kind in kinds

@@ -1,4 +1,4 @@
-"""What the trained model looks at: `--explain`."""
+"""The importance of the columns for the trained model: `--explain`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_possible() -> None:
-    """Refuses `--explain` before any work is done where it cannot be.
+    """Refuses `--explain`, before any work is done, if it is impossible.
 
     Raises:
         ArgumentError: estimator-explain is not installed, or several processes train together.
@@ -35,16 +35,16 @@ def check_possible() -> None:
 def explained(
     estimator: Estimator, input_fn: Callable[..., Any], columns: Sequence[str], metrics: Sequence[str]
 ) -> tuple[Path, str]:
-    """The importance of each column, written for the report.
+    """Computes the importance of each column and writes it for the report.
 
     Args:
         estimator: the trained model.
         input_fn: returns the rows to shuffle.
-        columns: features by name.
-        metrics: the metrics to look at, if the evaluation has them; the first one orders the columns.
+        columns: the names of the features.
+        metrics: the metrics to report, if the evaluation has them. The first one orders the columns.
 
     Returns:
-        The file, and a table.
+        The file and a table.
     """
     from estimator_explain import Explanations, permutation_importance, write_explanations
     from estimator_explain.table import table_of

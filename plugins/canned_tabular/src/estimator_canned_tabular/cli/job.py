@@ -1,4 +1,4 @@
-"""One `estimator tabular train`: rows, training, test, export."""
+"""The steps of `estimator tabular train`: rows, training, test, export."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from estimator_hooks import stop_if_no_decrease_hook
 _COUNTED = 4096
 #: The format of the export.
 _FORMAT = "stablehlo"
-#: What the model is compared with lies in this folder of the model_dir.
+#: The folder of the model_dir for the linear model of the comparison.
 LINEAR = "linear_baseline"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the arguments of the command came to.
+    """The steps of the command, with everything that its arguments determine.
 
     Attributes:
-        args: as given.
-        schema: of the columns.
-        parts: which rows are for what.
-        tallies: of the parts.
-        recipe: of the training.
+        args: the arguments as the user wrote them.
+        schema: the schema of the columns.
+        parts: the rows of training, validation and test.
+        tallies: the labels of each part.
+        recipe: the settings of the training.
     """
 
     args: argparse.Namespace
@@ -59,11 +59,12 @@ class Job:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Job:
-        """Reads and checks everything, before any work is done: the whole file, in blocks.
+        """Reads the whole file in blocks and checks everything before any work is done.
 
         Raises:
-            ArgumentError, InputError: naming file, line and column.
-            PluginLookupError: no package brings the format of the export.
+            ArgumentError, InputError: the arguments or the rows cannot be used. The message about a row names file,
+                line and column.
+            PluginLookupError: no package provides the format of the export.
         """
         if args.explain:
             check_possible()
@@ -75,7 +76,7 @@ class Job:
             raise ArgumentError(f"--model-dir: {place} is a file, not a directory.")
         if args.weight_column == args.label:
             raise ArgumentError(f"--weight-column and --label name the same column, {args.label!r}.")
-        asked = Recipe.of(args, 0)  # what cannot be is refused before the rows are read
+        asked = Recipe.of(args, 0)  # refuse impossible settings before the rows are read
         path = args.columns or args.model_dir / "columns.json"
         inferred = args.columns is None and not path.is_file()
         schema = _inferred(args) if inferred else Schema.read(path)
@@ -98,8 +99,10 @@ class Job:
         return cls(args=args, schema=schema, parts=parts, tallies=tallies, recipe=recipe)
 
     def train(self) -> dict[str, Any]:
-        """Until the loss of the validation rows no longer falls, or all epochs. Returns what it prints, for JSON, as
-        the other steps do.
+        """Trains until the loss of the validation rows no longer falls, or for all epochs.
+
+        Returns:
+            what the command prints as JSON. The other steps return such a part, too.
         """
         estimator = self._trained(self.args.model, self.args.model_dir, self.recipe)
         rows = {part: self.tallies[part].rows for part in self.tallies}
@@ -109,7 +112,7 @@ class Job:
         return {"rows": rows, "steps": steps, "stop_reason": estimator.stop_reason}
 
     def evaluate(self) -> dict[str, Any]:
-        """The test rows, which nothing has seen: the model, and what is simpler."""
+        """Evaluates the model, and the simpler ones, on the test rows, which nothing has read before."""
         plots = not self.args.no_plots
         found = self._tested(self.args.model, self.args.model_dir, self.recipe, plots=plots)
         test = self.tallies["test"]
@@ -131,7 +134,7 @@ class Job:
         return {"metrics": numbers, "repeat": again}
 
     def explain(self) -> dict[str, Any]:
-        """What the model looks at: the importance of each column, on the test rows."""
+        """Computes the importance of each column on the test rows."""
         metrics = ("accuracy", "auc", "average_loss") if self.schema.classes else ("average_loss",)
         estimator = self._estimator(self.args.model, self.args.model_dir, self.recipe)
         columns = list(features.received(self.schema))
@@ -141,7 +144,7 @@ class Job:
         return {"importance": str(path)}
 
     def export(self) -> dict[str, Any]:
-        """A directory that takes raw rows."""
+        """Exports the model to a directory that accepts raw rows."""
         receiver = ec.export.build_raw_serving_input_receiver_fn(features.received(self.schema))
         reading = self.args.model_dir / "reading.json"
         told = {"column_defaults": defaults_of(self.schema), "on_error": self.args.on_error}
@@ -187,7 +190,7 @@ class Job:
         return {name: float(value) for name, value in found.items() if np.ndim(value) == 0}
 
     def _linear(self) -> dict[str, float]:
-        """A linear model of the same rows, with what suits it."""
+        """Trains a linear model on the same rows, with settings that suit it, and tests it."""
         plain = argparse.Namespace(**{**vars(self.args), "model": "linear", "learning_rate": None})
         recipe = replace(Recipe.of(plain, self.tallies["training"].rows), patience=self.recipe.patience)
         self._trained("linear", self.args.model_dir / LINEAR, recipe)
@@ -233,7 +236,7 @@ def _inferred(args: argparse.Namespace) -> Schema:
 
 
 def _tallied(parts: Parts, contract: Any) -> tuple[Parts, dict[Part, Tally]]:
-    """The rows of each part; there is no validation part where it would have no rows."""
+    """Returns the parts with the tally of each. There is no validation part if it would have no rows."""
     args = parts.args
 
     if args.eval_csv is None and not has_rows(args.csv, EVERY, args.on_error, CsvForm.of(args)):

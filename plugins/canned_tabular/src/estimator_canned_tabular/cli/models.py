@@ -1,4 +1,4 @@
-"""The models of the command, by name."""
+"""The models of the command by name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from estimator_heads import BinaryClassHead, MultiClassHead, RegressionHead
 
 
 def model_fn_of(name: str, schema: Schema, recipe: Recipe, weight_column: str | None, *, plots: bool) -> ModelFn:
-    """The model_fn of a model by name, one of `MODELS`.
+    """Returns the model_fn of a model by name, one of `MODELS`.
 
     Raises:
-        ArgumentError: sizes that cannot be.
+        ArgumentError: a size is impossible.
     """
     head = _head(schema, weight_column, plots=plots)
     adam = optax.adamw(recipe.learning_rate, weight_decay=recipe.weight_decay)

@@ -1,4 +1,4 @@
-"""Columns of dates in a form that has more than one meaning: they are read as words, and said to be so."""
+"""Columns of dates in an ambiguous form: they are read as words, and the command says so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATE = re.compile(rf"(?:{'|'.join(_FORMS)})(?:[T ].*)?", re.ASCII | re.IGNORECA
 
 
 def other_dates(schema: Schema, profiles: Mapping[str, ColumnProfile]) -> Iterator[str]:
-    """A line for each such column, with a value of it.
+    """Yields a line for each such column, with one of its values.
 
     Example:
         >>> profile = ColumnProfile()

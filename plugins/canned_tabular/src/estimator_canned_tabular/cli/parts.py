@@ -1,4 +1,4 @@
-"""Which rows are trained on, which decide when training ends, and which are only tested."""
+"""The division of the rows into those for training, those that decide when training ends, and those for the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_canned_tabular.cli.table import typed_input
 from estimator_inputs import FileInput
 
 Part = Literal["training", "validation", "test"]
-#: Of so many neighbouring rows one is tested, and one more is for validation.
+#: Of this number of neighbouring rows, one is for the test, and one more is for validation.
 EVERY = 10
 
 
@@ -22,9 +22,9 @@ class Parts:
     """The rows of a command, by part.
 
     Attributes:
-        args: of the command.
-        schema: of the columns.
-        batch_size: rows a step.
+        args: the arguments of the command.
+        schema: the schema of the columns.
+        batch_size: the number of rows per step.
         validated: whether there is a validation part.
     """
 
@@ -34,7 +34,7 @@ class Parts:
     validated: bool
 
     def rows(self, part: Part, *, shuffle: bool = False, **options: Any) -> FileInput:
-        """The rows of a part, which every reading finds again."""
+        """Returns the input of a part. Every reading selects the same rows."""
         args = self.args
         apart = args.eval_csv is not None
         path = args.eval_csv if apart and part == "test" else args.csv
@@ -53,7 +53,7 @@ class Parts:
 
 
 def whole(rows: FileInput) -> Callable[..., Any]:
-    """The size of batches is that of all processes together: the steps, and the numbers, are those of one."""
+    """Returns an input_fn whose batch size is the total of all processes, so they count the steps of one process."""
 
     def input_fn(*, config: Any = None) -> Any:
         found = rows(config=config)

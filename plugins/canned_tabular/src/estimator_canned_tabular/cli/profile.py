@@ -1,4 +1,4 @@
-"""What is gathered about a column of a file, batch by batch, in memory that does not grow with the number of rows."""
+"""Statistics of a column of a file, gathered batch by batch in memory that does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from estimator_canned_tabular.cli.distinct import DistinctValues
 
-#: Different words that are counted; for a column with more, the first ones.
+#: The maximum number of different words that are counted. A column with more counts the first ones.
 MOST_COUNTED = 1 << 16
-#: Rows are trained on as float32, in which larger numbers are infinite.
+#: The largest number that is finite in float32, in which rows are trained on.
 LARGEST = float(np.finfo(np.float32).max)
 
 
 class ColumnProfile:
-    """Numbers and words of one column.
+    """The numbers and words of one column.
 
     Attributes:
-        rows: seen so far.
-        empty: of those, how many have no value.
-        endless: of those, how many are "nan", or infinite as float32, while all others are numbers.
-        unread: what the column holds instead of numbers and words, such as "lists"; empty: nothing else.
+        rows: the number of rows so far.
+        empty: the number of rows without a value.
+        endless: the number of rows with "nan" or a value that is infinite in float32, if all others are numbers.
+        unread: what the column holds instead of numbers and words, such as "lists"; empty: it holds numbers or words.
         numeric: whether all values so far are numbers.
-        whole: whether all numbers are.
-        mean: of the numbers.
+        whole: whether all numbers are whole.
+        mean: the mean of the numbers.
     """
 
     def __init__(self, unread: str = "") -> None:
@@ -39,7 +39,7 @@ class ColumnProfile:
         self._distinct: DistinctValues | None = None
 
     def add(self, values: Sequence[bytes]) -> None:
-        """Takes the fields of a batch."""
+        """Counts the fields of a batch."""
         self.rows += len(values)
         counts = Counter(values)
         self.empty += counts.pop(b"", 0)
@@ -57,27 +57,27 @@ class ColumnProfile:
 
     @property
     def numbers(self) -> bool:
-        """Whether the values are numbers, and there are some."""
+        """Whether the values are numbers, and at least one exists."""
         return self.numeric and self._known > 0
 
     @property
     def scale(self) -> float:
-        """The standard deviation of the numbers; 1 if they are all the same."""
+        """The standard deviation of the numbers, or 1 if all are equal."""
         return float(np.sqrt(self._squares / max(self._known, 1))) or 1.0
 
     @property
     def words(self) -> Mapping[str, int]:
-        """How often each word occurs: of all words, or of the first `MOST_COUNTED`."""
+        """The count of each word: of all words, or of the first `MOST_COUNTED`."""
         return {word.decode(): count for word, count in self._counts.items()}
 
     @property
     def distinct(self) -> int:
-        """How many different words there are, estimated above `MOST_COUNTED`."""
+        """The number of different words, an estimate above `MOST_COUNTED`."""
         return len(self._counts) if self._distinct is None else max(self._distinct.estimate(), len(self._counts))
 
     @property
     def all_counted(self) -> bool:
-        """Whether `words` are all."""
+        """Whether `words` holds all words."""
         return self._distinct is None
 
     def _add_numbers(self, values: Sequence[bytes]) -> None:
@@ -85,11 +85,11 @@ class ColumnProfile:
         if found is None:
             self.numeric = False
             return
-        known = found[np.abs(found) <= LARGEST]  # a larger one is refused by its row, where rows are checked
+        known = found[np.abs(found) <= LARGEST]  # the check of the rows refuses larger ones
         self.endless += sum(1 for value in values if value) - known.size
         if not known.size:
             return
-        # two parts combined: Chan, Golub and LeVeque
+        # Combines two parts after Chan, Golub and LeVeque.
         mean, before = float(known.mean()), self._known
         self._known += known.size
         self._squares += float(((known - mean) ** 2).sum())
@@ -99,7 +99,7 @@ class ColumnProfile:
 
 
 def _as_numbers(values: Sequence[bytes]) -> np.ndarray | None:
-    """float64[rows], NaN where a field is empty; None if a field is not a number."""
+    """Returns float64[rows], NaN where a field is empty, or None if a field is not a number."""
     if any(b"_" in value for value in values):  # 1_000 is a number only in Python
         return None
     try:

@@ -1,4 +1,4 @@
-"""How a table is trained where the command is not told: by the number of its rows."""
+"""The settings of a training that the command line leaves open: the number of rows decides."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from estimator_core.errors import ArgumentError
 
 _T = TypeVar("_T")
 _LARGE, _HUGE = 20_000, 200_000
-#: Rows that are trained on at most, counted as often as they come, in a table of middle size.
+#: The rows that training reads at most in a table of middle size. Each epoch counts again.
 _SEEN = 400_000
-#: Steps between two looks at the validation rows.
+#: The minimum and maximum number of steps between two evaluations of the validation rows.
 _LEAST_STEPS, _MOST_STEPS = 50, 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Sizes, optimizer and end of one training.
+    """The sizes, the optimizer and the end of one training.
 
     Attributes:
-        hidden_units: of the layers.
-        dropout: the share of numbers that training leaves out.
-        learning_rate, weight_decay: of AdamW.
-        batch_size: rows a step.
-        epochs: at most so many passes over the training rows.
-        patience: looks at the validation rows without a better loss before training ends; 0: no validation rows, and
-            all epochs.
-        seed: of initial values and order.
+        hidden_units: the sizes of the hidden layers.
+        dropout: the share of values that training drops.
+        learning_rate, weight_decay: the arguments of AdamW.
+        batch_size: the number of rows per step.
+        epochs: the maximum number of passes over the training rows.
+        patience: the number of evaluations without a lower validation loss after which training ends; 0: no validation
+            rows, and all epochs.
+        seed: the seed of initial values and of the order of rows.
 
     Example:
         >>> recipe = Recipe.of(argparse.Namespace(model="linear", epochs=3, patience=None), 500)
@@ -48,10 +48,10 @@ class Recipe:
 
     @classmethod
     def of(cls, args: argparse.Namespace, rows: int) -> Recipe:
-        """What was asked for, and for the rest what suits a table of so many rows.
+        """Returns the requested settings, with the others suited to a table of this many rows.
 
         Raises:
-            ArgumentError: an argument that cannot be.
+            ArgumentError: an argument is impossible.
         """
         shallow = args.model in ("linear", "baseline")
         batch_size = 64 if rows < _LARGE else 256 if rows < _HUGE else 1024
@@ -78,16 +78,16 @@ class Recipe:
         return made
 
     def steps(self, rows: int) -> int:
-        """All epochs over so many training rows."""
+        """Returns the number of steps of all epochs over this many training rows."""
         return -(-rows * self.epochs // self.batch_size)
 
     def steps_between_looks(self, rows: int) -> int:
-        """Whole epochs of small tables, parts of epochs of large ones."""
+        """Returns whole epochs of small tables, and parts of epochs of large ones."""
         epoch = max(-(-rows // self.batch_size), 1)
         return min(-(-_LEAST_STEPS // epoch) * epoch, _MOST_STEPS)
 
     def arguments(self) -> list[str]:
-        """The options that ask for it."""
+        """Returns the options of the command line that select these settings."""
         found = {
             "--hidden-units": ",".join(map(str, self.hidden_units)),
             "--dropout": f"{self.dropout:g}",

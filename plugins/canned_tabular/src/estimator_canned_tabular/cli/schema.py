@@ -1,4 +1,4 @@
-"""What each column of a file is: inferred, written for the user to edit, and turned into feature columns."""
+"""The kind of each column of a file: inferred, written for the user to edit, and converted to feature columns."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from estimator_core.storage import draft_of
 
 KINDS = ("numeric", "boolean", "vocabulary", "hash", "skip")
 _MOST_WORDS, _FEW_WORDS, _FEW_NUMBERS, _SEEN_TWICE = 1000, 16, 20, 2
-#: What a label of truth values has, however its file writes them: as arrays of them have.
+#: The classes of a label of truth values in every file format, as arrays of truth values have them.
 _TRUTHS = ("False", "True")
-#: Fewer rows cannot show identifiers; for many rows the number of different values is an estimate.
+#: Fewer rows than this cannot show an identifier. The share is below 1, because for many rows the number is an
+#: estimate.
 _ENOUGH, _ALL = 20, 0.97
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSchema:
-    """One column: a number that is normalised, a truth value, words of a vocabulary, hashed words, or nothing.
+    """One column: a normalised number, a truth value, words of a vocabulary, hashed words, or a column that is skipped.
 
     Attributes:
-        kind: one of `KINDS`.
-        mean, scale: a number becomes `(number - mean) / scale`; an empty field becomes the mean, or the truth value
-            that comes more often.
-        words: the vocabulary; other words share a bucket.
-        buckets: how many, of hashed words.
-        dimension: of the embedding in deep models; 0: a number for each word.
-        missing_category: whether rows without a word are a category of their own.
-        dates: whether the words are dates and times of ISO 8601: in any form of them, and in no other.
-        truths: whether the words are truth values, which some rows lack: in any spelling of them, and no other word.
+        kind: the kind, one of `KINDS`.
+        mean, scale: a number becomes `(number - mean) / scale`. An empty field becomes the mean, or the more frequent
+            truth value.
+        words: the vocabulary. Other words share a bucket.
+        buckets: the number of buckets for hashed words.
+        dimension: the dimension of the embedding in deep models; 0: an indicator with one number per word.
+        missing_category: whether rows without a word form a separate category.
+        dates: whether the words are dates and times of ISO 8601. Then every form of ISO 8601 is read, and nothing else.
+        truths: whether the words are truth values that some rows lack. Then every spelling of them is read, and nothing
+            else.
     """
 
     kind: str
@@ -55,12 +57,12 @@ class ColumnSchema:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """All columns of a table, and its label.
+    """All columns of a table, with its label.
 
     Attributes:
-        label: the column.
-        classes: names of the classes; empty: the label is a number.
-        columns: the others by name.
+        label: the name of the label column.
+        classes: the names of the classes; empty: the label is a number.
+        columns: the other columns by name.
     """
 
     label: str
@@ -77,17 +79,17 @@ class Schema:
         may_be_empty: bool = False,
         missing_category: bool = False,
     ) -> Schema:
-        """What the values suggest.
+        """Returns the schema that the values suggest.
 
         Args:
-            profiles: of all columns.
+            profiles: the profiles of all columns.
             label: the column to predict.
             ignored: columns that are not features.
-            may_be_empty: rows without a label are left out later.
-            missing_category: rows without a word, if there are any, form a category of their own.
+            may_be_empty: whether the label may be empty in some rows, which are left out later.
+            missing_category: whether rows without a word, if there are any, form a separate category.
 
         Raises:
-            ArgumentError: there is no such label, no other column, or a feature without a name.
+            ArgumentError: the label does not exist, there is no other column, or a feature has no name.
         """
         if label not in profiles:
             raise ArgumentError(f"There is no column {label!r}. Columns: {', '.join(profiles)}.")
@@ -105,21 +107,21 @@ class Schema:
         return cls(label=label, classes=classes, columns=columns)
 
     def class_of(self, word: str) -> str:
-        """The class that a word of the label stands for."""
+        """Returns the class that a word of the label represents."""
         truth = canonical_truth(word) if self.has_truths else None
         return word if truth is None else truth.decode().title()
 
     @property
     def has_truths(self) -> bool:
-        """Whether the label is a truth value, which every file writes in a way of its own. Users may turn the order."""
+        """Whether the label is a truth value, which each file format spells differently. Users may reverse it."""
         return sorted(self.classes) == list(_TRUTHS)
 
     @classmethod
     def read(cls, path: Path) -> Schema:
-        """A file that `write` wrote, and perhaps a user edited.
+        """Reads a file that `write` wrote and that a user may have edited.
 
         Raises:
-            ArgumentError: a file that is not a schema; the message names the column.
+            ArgumentError: the file is not a schema. The message names the column.
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -131,15 +133,15 @@ class Schema:
             raise ArgumentError(f"{path} holds no columns that can be read: {error!r}.") from error
 
     def write(self, path: Path) -> None:
-        """Writes what `read` reads."""
+        """Writes the file that `read` reads."""
         write_at_once(path, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_at_once(path: Path, text: str) -> None:
-    """Writes a file that several processes may write at the same time: every reader finds it complete.
+    """Writes a file that several processes may write at the same time. Every reader finds a complete file.
 
     Raises:
-        ArgumentError: it cannot be written.
+        ArgumentError: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +183,7 @@ def _inferred(name: str, profile: ColumnProfile, *, missing_category: bool) -> C
 
 
 def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
-    """The words, each moment or truth value in the form in which it comes first, and which of the two they are."""
+    """Returns the words, with dates and truth values in the form that occurs first, and the fields of their kind."""
     for name, spelling in (("dates", DATES), ("truths", TRUTHS)):
         forms = {word: spelling.canonical(word) for word in profile.words} if profile.all_counted else {}
         if not forms or None in forms.values():
@@ -196,7 +198,7 @@ def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
 
 
 def _is_boolean(profile: ColumnProfile) -> bool:
-    """Whether every row has a truth value, and both come; a column of them is read as bool, whatever its file."""
+    """Whether every row has a truth value, and both values occur. It is read as bool."""
     return not profile.empty and _are_truths(profile)
 
 
@@ -205,7 +207,7 @@ def _are_truths(profile: ColumnProfile) -> bool:
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:
-    """Whether all rows have one value; a word that some rows lack still tells which ones those are."""
+    """Whether all rows have one value. A word that some rows lack still distinguishes those rows."""
     return profile.distinct == 1 and (profile.numbers or not profile.empty)
 
 

@@ -1,17 +1,17 @@
-"""The end of the command: the model beside what is simpler, on rows that nothing has seen."""
+"""The table at the end of the command. It compares the model with simpler ones on rows not used in training."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 
-#: By metric: its name in the table. Of labels that are numbers the loss is the mean square of the error.
+#: The title in the table for each metric. For labels that are numbers, the loss is the mean squared error.
 _CLASSES = {"accuracy": "accuracy", "auc": "auc", "average_loss": "loss"}
 _NUMBERS = {"average_loss": "rmse"}
 
 
 def table(results: Mapping[str, Mapping[str, float]], *, classes: bool) -> Iterator[str]:
-    """A line for each model.
+    """Yields the titles, and a line for each model.
 
     Example:
         >>> for line in table({"dnn": {"average_loss": 4.0}, "mean": {"average_loss": 9.0}}, classes=False):

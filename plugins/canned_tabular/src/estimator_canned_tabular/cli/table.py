@@ -1,4 +1,4 @@
-"""Files as the command reads them: all as text to infer columns, typed to train."""
+"""The readers of the command: all columns as text to infer their kinds, and typed columns to train."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from estimator_core.errors import ArgumentError
 from estimator_inputs import FileInput, csv_input_fn, parquet_input_fn
 
 _BATCH = 4096
-#: What columns are read as by their kind; others as words.
+#: The type that columns of each kind are read as. Other kinds are read as words.
 _TYPES = {"numeric": "float32", "boolean": "bool"}
-#: Suffixes of files that hold no CSV.
+#: Suffixes of files that are not CSV.
 _NOT_READ = (".jsonl", ".json", ".ndjson", ".tfrecord", ".feather", ".arrow", ".xlsx", ".xls", ".npz")
-#: What stands between columns of files that are called CSV.
+#: The characters that may separate the columns of a CSV file.
 _OTHERS = (";", "\t", "|", ",")
 _USUAL = CsvForm()
 
 
 def opener_of(path: Path, form: CsvForm = _USUAL) -> functools.partial[FileInput]:
-    """The input_fn of a kind of file: Parquet by its suffix or its first bytes, else CSV.
+    """Returns the input_fn for a file: Parquet by the suffix or the first bytes, otherwise CSV.
 
     Raises:
-        ArgumentError: the suffix is that of another kind.
+        ArgumentError: the suffix belongs to another format.
 
     Example:
         >>> opener_of(Path("rows.parquet")).func.__name__, opener_of(Path("rows.csv.gz")).func.__name__
@@ -43,11 +43,11 @@ def opener_of(path: Path, form: CsvForm = _USUAL) -> functools.partial[FileInput
 
 
 def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -> dict[str, ColumnProfile]:
-    """All columns of a file, gathered in one pass.
+    """Returns the profiles of all columns of a file, gathered in one pass.
 
     Raises:
-        ArgumentError: there is no column of the label; the message names the nearest cause.
-        InputError: a file that cannot be read; the message names file and line.
+        ArgumentError: there is no label column. The message names the likely reason.
+        InputError: the file cannot be read. The message names file and line.
     """
     names = _columns_of(path, form)
     if label not in names:
@@ -72,10 +72,10 @@ def profiles_of(path: Path, label: str, on_error: Any, form: CsvForm = _USUAL) -
 
 
 def has_rows(path: Path, count: int, on_error: Any, form: CsvForm = _USUAL) -> bool:
-    """Whether a file has so many rows; of a long file only the beginning is read.
+    """Returns whether a file has at least this many rows. Of a long file, only the beginning is read.
 
     Raises:
-        ArgumentError, InputError: a file that cannot be read.
+        ArgumentError, InputError: the file cannot be read.
     """
     nested = nested_columns(path)
     types = {name: "string" for name in _columns_of(path, form) if name not in nested}
@@ -96,7 +96,7 @@ def typed_input(
     form: CsvForm = _USUAL,
     **options: Any,
 ) -> FileInput:
-    """The features and labels of a file.
+    """Returns the input with the features and labels of a file.
 
     An empty number is replaced by the mean. A row whose label is not one of the classes is a bad row.
 
@@ -131,7 +131,7 @@ def typed_input(
 
 
 def defaults_of(schema: Schema) -> dict[str, float]:
-    """What empty fields become, by column: the mean of numbers, the truth value that comes more often."""
+    """Returns the value of empty fields by column: the mean of numbers, or the more frequent truth value."""
     numbers = {name: float(np.float32(one.mean)) for name, one in schema.columns.items() if one.kind == "numeric"}
     return numbers | {name: one.mean >= 0.5 for name, one in schema.columns.items() if one.kind == "boolean"}
 
@@ -145,7 +145,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def _hint(names: Sequence[str], label: str) -> str:
-    """Why a label may not be among the columns; empty if nothing tells."""
+    """Returns why a label may not be among the columns, or an empty string if there is no hint."""
     if between := _between(names):
         return between
     alike = [name for name in names if name.strip().casefold() == label.strip().casefold()]
@@ -153,7 +153,7 @@ def _hint(names: Sequence[str], label: str) -> str:
 
 
 def _between(names: Sequence[str]) -> str:
-    """Which character separates columns, where a file seems to have one column; empty if nothing tells."""
+    """Returns a hint on the character between columns if a file appears to have one column, or an empty string."""
     (first, *others) = names
     for delimiter in () if others else _OTHERS:
         if delimiter in first:

@@ -22,7 +22,7 @@ from pathlib import Path
 from estimator_core.cli import local_path
 from estimator_core.errors import ArgumentError, InputError
 
-#: What readers tell programs, and what a command line has instead.
+#: The wording of readers for programs, and the wording that suits a command line.
 _OPTIONS = {
     'on_error="skip"': "--on-error skip",
     "no value, and no default (column_defaults)": "no value",
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _told_for_commands() -> Generator[None]:
-    """Messages name options of the command where readers of files name arguments of programs."""
+    """Replaces the arguments of programs that readers name in messages with the options of the command."""
     try:
         yield
     except (ArgumentError, InputError) as error:

@@ -1,4 +1,6 @@
-"""What a model_dir is trained as. Weights are found by name, so a part of a model would pass for another one."""
+"""The kind of model that a model_dir is for. Weights are found by name, so a part of a model could be mistaken for
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,23 @@ SHALLOW = ("linear", "baseline")
 def keep_kind(
     model_dir: Path, model: str, schema: Schema, recipe: Recipe, source: Path, rows: int, form: CsvForm
 ) -> str:
-    """Writes which model a model_dir is for, before its first step; later calls compare.
+    """Writes the kind of model that a model_dir is for before its first step. Later calls compare their own with it.
 
     Returns:
-        what the user should know: that the run began with other rows. Empty: nothing.
+        a warning for the user if the run began with other rows; otherwise an empty string.
 
     Args:
         model_dir: the directory of the run.
         model: the name of the model.
-        schema: the columns.
-        recipe: of the training.
-        source: the file of the rows.
-        rows: how many of them are trained on.
-        form: of CSV files.
+        schema: the schema of the columns.
+        recipe: the settings of the training.
+        source: the file with the rows.
+        rows: the number of training rows.
+        form: the form of CSV files.
 
     Raises:
-        ArgumentError: the model_dir has weights of another model, other layers or other columns, or other texts meant
-            no value.
+        ArgumentError: the model_dir has weights of another model, other layers or other columns, or its run had other
+            texts that mean no value.
     """
     path = model_dir / _FILE
     units = "" if model in SHALLOW else ",".join(map(str, recipe.hidden_units))
@@ -54,7 +56,7 @@ def keep_kind(
 
 def _same_values(path: Path, form: CsvForm) -> None:
     held = json.loads(path.read_text(encoding="utf-8")).get("na_values")
-    if held is not None and set(held) != set(form.na_values):  # an older model_dir does not say it
+    if held is not None and set(held) != set(form.na_values):  # an older model_dir does not record it
         begun = shlex.join(CsvForm(na_values=tuple(held)).told) or "no --na-values"
         raise ArgumentError(
             f"{path.parent} began with {begun}: numbers would mean something else now. Give the same, or another "
@@ -63,7 +65,7 @@ def _same_values(path: Path, form: CsvForm) -> None:
 
 
 def _other_rows(path: Path, source: Path, rows: int) -> str:
-    """By their number: a file may have been moved."""
+    """Returns a warning if the number of rows differs. The path is not compared, because a file may have been moved."""
     begun = json.loads(path.read_text(encoding="utf-8"))
     if begun.get("rows", rows) == rows:
         return ""

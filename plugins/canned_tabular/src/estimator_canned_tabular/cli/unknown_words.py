@@ -1,4 +1,4 @@
-"""Columns whose words are all unknown: the rows were written otherwise than those that the vocabulary is of."""
+"""Columns whose words are all unknown, because the rows are spelled differently from those of the vocabulary."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from estimator_canned_tabular.host.spelling import spelling_of
 from estimator_core.errors import ArgumentError
 
 _SHOWN = 3
-#: So many unknown words of a column are compared; the first ones.
+#: The maximum number of unknown words of a column that are compared. The first ones are kept.
 _KEPT = 100
 
 
 class UnknownWords:
-    """The vocabulary columns of which no word has been known yet.
+    """The vocabulary columns in which no known word has occurred yet.
 
     Args:
-        schema: of the columns.
+        schema: the schema of the columns.
 
     Example:
         >>> from estimator_canned_tabular.cli.schema import ColumnSchema
@@ -38,7 +38,7 @@ class UnknownWords:
         self._strange: dict[str, set[bytes]] = {name: set() for name in words}
 
     def look(self, features: Mapping[str, np.ndarray]) -> None:
-        """Takes a batch."""
+        """Checks a batch."""
         for name in [*self._strange]:
             found = {word for word in features[name].tolist() if word} if name in features else set[bytes]()
             if not self._forms(name, found).isdisjoint(self._known[name]):
@@ -47,15 +47,15 @@ class UnknownWords:
                 self._strange[name] |= found
 
     def _forms(self, name: str, words: Iterable[bytes]) -> frozenset[bytes]:
-        """The words; dates and truth values in one form."""
+        """Returns the words, with dates and truth values in one form."""
         spelling = self._spellings[name]
         return frozenset(words if spelling is None else ((spelling.canonical(word) or word) for word in words))
 
     def told(self, where: str) -> Iterator[str]:
-        """A line for each such column.
+        """Yields a line for each such column.
 
         Raises:
-            ArgumentError: its words are those of the vocabulary in another spelling.
+            ArgumentError: the words are those of the vocabulary in another spelling.
         """
         for name, found in self._strange.items():
             if not found:

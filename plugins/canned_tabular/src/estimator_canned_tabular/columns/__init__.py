@@ -1,4 +1,4 @@
-"""Feature columns: which features a model reads, and what it makes of them. Columns are records, compared by value."""
+"""Feature columns: the features that a model reads, and their form. Columns are records, compared by value."""
 
 from estimator_canned_tabular.columns.contract import CategoricalColumn as CategoricalColumn
 from estimator_canned_tabular.columns.contract import DenseColumn as DenseColumn

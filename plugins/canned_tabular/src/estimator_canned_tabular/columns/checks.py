@@ -1,4 +1,4 @@
-"""What the functions that make columns refuse, in the words that people search for."""
+"""The checks of the functions that make columns. The messages use the words that people search for."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from estimator_canned_tabular.columns.contract import FeatureColumn
 from estimator_canned_tabular.columns.dtypes import STRING
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 
-#: Ids are int32 on the device.
+#: The limit of ids, which are int32 on the device.
 MOST_IDS = 2**31 - 1
 
 
 def check_key(key: Any) -> str:
-    """A feature's name.
+    """Returns the name of a feature.
 
     Raises:
-        ArgumentTypeError: not a string.
+        ArgumentTypeError: it is not a string.
     """
     if not isinstance(key, str):
         raise ArgumentTypeError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
@@ -25,10 +25,10 @@ def check_key(key: Any) -> str:
 
 
 def check_shape(shape: Any, key: str) -> tuple[int, ...]:
-    """The shape of one example.
+    """Returns the shape of one example.
 
     Raises:
-        ArgumentError, ArgumentTypeError: not positive integers.
+        ArgumentError, ArgumentTypeError: the sizes are not positive integers.
     """
     sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     for size in sizes:
@@ -40,10 +40,10 @@ def check_shape(shape: Any, key: str) -> tuple[int, ...]:
 
 
 def check_count(name: str, value: Any, key: str) -> int:
-    """A number of buckets, at least 1.
+    """Returns a number of buckets, at least 1.
 
     Raises:
-        ArgumentError: missing, below 1, or more than int32 holds.
+        ArgumentError: it is missing, below 1, or larger than int32 allows.
     """
     if value is None:
         raise ArgumentError(f"{name} must be set. key: {key}")
@@ -55,10 +55,10 @@ def check_count(name: str, value: Any, key: str) -> int:
 
 
 def check_max_values(max_values: Any, key: str) -> int | None:
-    """How many values of an example are kept.
+    """Returns the number of values of an example that are kept.
 
     Raises:
-        ArgumentError: not positive.
+        ArgumentError: it is not positive.
     """
     if max_values is not None and max_values < 1:
         raise ArgumentError(f"max_values must be at least 1. max_values: {max_values}, column_name: {key}")
@@ -66,7 +66,7 @@ def check_max_values(max_values: Any, key: str) -> int | None:
 
 
 def check_default(default: int | None, count: int, key: str) -> int | None:
-    """The id of unknown values.
+    """Returns the id of unknown values.
 
     Raises:
         ArgumentError: it is not an id of the column.
@@ -77,7 +77,7 @@ def check_default(default: int | None, count: int, key: str) -> int | None:
 
 
 def check_dates(dtype: str, key: str) -> None:
-    """The dtype of a column of dates is text.
+    """Checks that the dtype of a column of dates is text.
 
     Raises:
         ArgumentError: it is not text.
@@ -87,10 +87,10 @@ def check_dates(dtype: str, key: str) -> None:
 
 
 def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
-    """The number of buckets of unknown values.
+    """Returns the number of buckets for unknown values.
 
     Raises:
-        ArgumentError: negative, or given with a default value.
+        ArgumentError: it is negative, or a default value is set as well.
     """
     if num_oov_buckets < 0:
         raise ArgumentError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
@@ -100,14 +100,14 @@ def check_oov(num_oov_buckets: int, default_value: int | None, key: str) -> int:
 
 
 def listed(columns: Any, what: str) -> tuple[Any, ...]:
-    """The columns of an argument that takes several.
+    """Returns the columns of an argument that accepts several.
 
     Args:
-        columns: as given.
-        what: the argument.
+        columns: the value of the argument.
+        what: the name of the argument.
 
     Raises:
-        ArgumentError: a single column, or items that are not columns, such as names of features.
+        ArgumentError: the value is a single column, or has items that are not columns, such as names of features.
     """
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise ArgumentError(f"{what} must be a list of feature columns. Given: {columns!r}. Put it in a list: [...].")
@@ -128,10 +128,10 @@ def listed(columns: Any, what: str) -> tuple[Any, ...]:
 
 
 def check_no_missing_bucket(column: Any, where: str) -> None:
-    """Refuses a bucket of missing values if examples without a value have no place.
+    """Refuses a bucket of missing values where examples without a value have no place.
 
     Raises:
-        ArgumentError: naming the column and the cure.
+        ArgumentError: the column has such a bucket. The message names the column and the fix.
     """
     if getattr(column, "missing_bucket", False):
         raise ArgumentError(
@@ -141,10 +141,10 @@ def check_no_missing_bucket(column: Any, where: str) -> None:
 
 
 def check_on_host(column: Any, where: str) -> None:
-    """Refuses a part of a column whose ids come out of the host, if they would be those of other values there.
+    """Refuses a part of a column whose ids would differ between the host and the device.
 
     Raises:
-        ArgumentError: naming the column and the cure.
+        ArgumentError: the ids would differ. The message names the column and the fix.
     """
     check_no_missing_bucket(column, where)
     source = getattr(column, "source_column", None)

@@ -19,13 +19,13 @@ from estimator_core.errors import ArgumentError
 from estimator_core.export import VarLenFeature
 
 Key = str | CategoricalColumn
-#: Columns whose ids do not say whether there is a value: an unknown word is -1, and so is a missing one.
+#: Columns whose ids do not show whether a value exists: both an unknown word and a missing one have the id -1.
 VOCABULARIES = (VocabularyListCategoricalColumn, VocabularyFileCategoricalColumn)
 
 
 @dataclass(frozen=True)
 class CrossedColumn:
-    """Made by `crossed_column`."""
+    """The record that `crossed_column` returns."""
 
     crossed: tuple[Any, ...]
     hash_bucket_size: int
@@ -35,7 +35,7 @@ class CrossedColumn:
 
     @property
     def name(self) -> str:
-        """The sorted names of its parts with `_X_` between."""
+        """The sorted names of the parts, joined by `_X_`."""
         return "_X_".join(sorted(part if isinstance(part, str) else part.name for part in self._leaves()))
 
     @property
@@ -51,14 +51,14 @@ class CrossedColumn:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """The features of its parts; a feature by name is any number of strings."""
+        """The features of the parts. A part that is a name reads any number of strings."""
         spec: dict[str, Any] = {}
         for part in self._leaves():
             spec.update({part: VarLenFeature(STRING)} if isinstance(part, str) else part.parse_example_spec)
         return spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The hash of every combination of values of an example; none if a part has no value.
+        """Returns the bucket of every combination of values of an example, or -1 if one of the parts has no value.
 
         A word that a vocabulary does not know is a value: it is hashed as -1.
         """
@@ -79,7 +79,7 @@ class CrossedColumn:
                 yield part
 
     def parts_in_order(self) -> list[Key]:
-        """Parts in the order in which they are hashed, with nested crosses expanded: a hash depends on the order."""
+        """Returns the parts in the order of hashing, with nested crosses expanded. The hash depends on the order."""
         leaves = list(self._leaves())
         return sorted(leaves, key=lambda part: isinstance(part, str)) if self.dense_strings else leaves
 
@@ -102,19 +102,20 @@ def crossed_column(
     dense_strings: bool | None = None,
     max_values: int | None = None,
 ) -> CrossedColumn:
-    """Combinations of features: `hash(first, second, ...) % hash_bucket_size`.
+    """Hashes combinations of features into buckets: `hash(first, second, ...) % hash_bucket_size`.
 
     Args:
-        keys: two or more: names of features, bucketized, identity, vocabulary or crossed columns.
+        keys: two or more names of features, or bucketized, identity, vocabulary or crossed columns.
         hash_bucket_size: the number of buckets.
-        hash_key: what the hash begins with; None or 0: the default of TensorFlow.
-        dense_strings: True: the buckets of tf.estimator for features by name that are dense arrays, as those of numpy,
-            pandas and CSV files: they are hashed after the columns, and `""` is a value. False: its buckets for
-            features parsed out of tf.Examples (`VarLenFeature`). None: True, unless `max_values` is given.
-        max_values: brings features by name with any number of values to this many places.
+        hash_key: the start value of the hash; None or 0: the default of TensorFlow.
+        dense_strings: whether the buckets equal those of tf.estimator for features by name that are dense arrays, as
+            those of numpy, pandas and CSV files. Such features are hashed after the columns, and `""` is a value.
+            False: the buckets equal those for features parsed from tf.Examples (`VarLenFeature`). None: True, unless
+            `max_values` is set.
+        max_values: the number of values per example of features by name, if it varies. Shorter examples are padded.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""The dtypes of columns, by the names that feature specifications use."""
+"""The dtypes of columns, under the names that feature specs use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ STRING, INT64, FLOAT32 = "string", "int64", "float32"
 
 
 def dtype_name(dtype: Any, key: str) -> str:
-    """`"string"` or the name of a numpy dtype; takes dtypes of TensorFlow too.
+    """Returns `"string"` or the name of a numpy dtype. It also accepts dtypes of TensorFlow.
 
     Raises:
-        ArgumentError: for a value that is not a dtype.
+        ArgumentError: the value is not a dtype.
     """
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
     if isinstance(dtype, str) and dtype == STRING:
@@ -28,10 +28,10 @@ def dtype_name(dtype: Any, key: str) -> str:
 
 
 def string_or_integer(dtype: Any, key: str) -> str:
-    """As `dtype_name`, for columns of categories.
+    """Returns the name of the dtype of a column of categories.
 
     Raises:
-        ArgumentError: for floats.
+        ArgumentError: the dtype is neither a string nor an integer, or not a dtype.
     """
     name = dtype_name(dtype, key)
     if name != STRING and np.dtype(name).kind not in "iu":

@@ -20,18 +20,18 @@ Initializer = Callable[..., Any]
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """A table and how its rows are used.
+    """A table of rows, with the settings of their lookup.
 
     Attributes:
-        dimension: numbers of a row.
-        combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
+        dimension: the number of values in a row.
+        combiner: the way to combine the rows of one example: "mean", "sqrtn" or "sum".
         initializer: a function of `(key, shape, dtype)`; None: truncated normal, stddev `1 / sqrt(dimension)`.
-        max_norm: rows of a greater norm are scaled down to it.
-        trainable: False: the table stays as it was initialised.
+        max_norm: the maximum norm of a row. Larger rows are scaled down to it. None: no maximum.
+        trainable: whether training changes the table. False: it keeps its initial values.
         ckpt_to_load_from: a checkpoint with the initial values.
-        tensor_name_in_ckpt: the variable in it.
-        collection: name of the variable if columns share it.
-        access: how rows are read and updated; None: as `ec.sparse_lookup` does without one.
+        tensor_name_in_ckpt: the name of the variable in that checkpoint.
+        collection: the name of the variable if columns share it.
+        access: the way to read and update rows; None: the default of `ec.sparse_lookup`.
     """
 
     dimension: int
@@ -58,7 +58,7 @@ class EmbeddingTable:
 
     @property
     def initial_values(self) -> Initializer:
-        """The initializer in use."""
+        """The initializer in use, with the default resolved."""
         if self.initializer is not None:
             return self.initializer
         import jax
@@ -68,7 +68,7 @@ class EmbeddingTable:
 
 @dataclass(frozen=True)
 class EmbeddingColumn:
-    """Made by `embedding_column` and `shared_embeddings`."""
+    """The record that `embedding_column` and `shared_embeddings` return."""
 
     categorical_column: Any
     table: EmbeddingTable
@@ -80,7 +80,7 @@ class EmbeddingColumn:
 
     @property
     def width(self) -> int:
-        """The dimension."""
+        """The dimension of the table."""
         return self.table.dimension
 
     @property
@@ -100,22 +100,22 @@ def embedding_column(
     trainable: bool = True,
     access: RowAccess | None = None,
 ) -> EmbeddingColumn:
-    """Categories as rows of a table; an example without a value becomes zeros.
+    """Represents categories as rows of a table. An example without a value becomes zeros.
 
     Args:
-        categorical_column: the categories.
-        dimension: numbers of a row.
-        combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
+        categorical_column: the column of the categories.
+        dimension: the number of values in a row.
+        combiner: the way to combine the rows of one example: "mean", "sqrtn" or "sum".
         initializer: a function of `(key, shape, dtype)`, like those of `jax.nn.initializers`; None: truncated normal,
             stddev `1 / sqrt(dimension)`.
         ckpt_to_load_from: a checkpoint with the initial values.
-        tensor_name_in_ckpt: the variable in it.
-        max_norm: rows of a greater norm are scaled down to it.
-        trainable: False: the table stays as it was initialised.
-        access: how rows are read and updated: `estimator_tables.AllToAll()` splits them over the devices.
+        tensor_name_in_ckpt: the name of the variable in that checkpoint.
+        max_norm: the maximum norm of a row. Larger rows are scaled down to it. None: no maximum.
+        trainable: whether training changes the table. False: it keeps its initial values.
+        access: the way to read and update rows. `estimator_tables.AllToAll()` splits them over the devices.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_hash_bucket
@@ -149,22 +149,22 @@ def shared_embeddings(
     trainable: bool = True,
     access: RowAccess | None = None,
 ) -> list[EmbeddingColumn]:
-    """Several columns of the same categories, as rows of one table.
+    """Represents the categories of several columns as rows of one shared table.
 
     Args:
         categorical_columns: columns with the same number of buckets.
-        dimension: numbers of a row.
-        combiner: how the rows of one example become one: "mean", "sqrtn" or "sum".
+        dimension: the number of values in a row.
+        combiner: the way to combine the rows of one example: "mean", "sqrtn" or "sum".
         initializer: a function of `(key, shape, dtype)`; None: truncated normal, stddev `1 / sqrt(dimension)`.
-        shared_embedding_collection_name: the table's name; None: made of the columns' names.
+        shared_embedding_collection_name: the name of the table; None: derived from the names of the columns.
         ckpt_to_load_from: a checkpoint with the initial values.
-        tensor_name_in_ckpt: the variable in it.
-        max_norm: rows of a greater norm are scaled down to it.
-        trainable: False: the table stays as it was initialised.
-        access: how rows are read and updated: `estimator_tables.AllToAll()` splits them over the devices.
+        tensor_name_in_ckpt: the name of the variable in that checkpoint.
+        max_norm: the maximum norm of a row. Larger rows are scaled down to it. None: no maximum.
+        trainable: whether training changes the table. False: it keeps its initial values.
+        access: the way to read and update rows. `estimator_tables.AllToAll()` splits them over the devices.
 
     Raises:
-        ArgumentError: arguments that cannot be used, or columns that do not fit together.
+        ArgumentError: an argument cannot be used, or the columns cannot share a table.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_identity

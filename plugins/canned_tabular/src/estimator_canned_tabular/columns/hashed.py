@@ -1,4 +1,4 @@
-"""Values in buckets by their hash."""
+"""Columns that distribute values over buckets by their hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimator_canned_tabular.host.values import fingerprints_of, rows_of
 
 @dataclass(frozen=True)
 class HashedCategoricalColumn(OneFeature):
-    """Made by `categorical_column_with_hash_bucket`."""
+    """The record that `categorical_column_with_hash_bucket` returns."""
 
     key: str
     hash_bucket_size: int
@@ -29,11 +29,11 @@ class HashedCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The number of buckets, that of missing values among them."""
+        """The number of buckets, including the bucket of missing values."""
         return self.hash_bucket_size + self.missing_bucket
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The hash of each value."""
+        """Returns the bucket of each value."""
         rows = rows_of(batch, self.key, self.name, self.max_values, spelling=spelling_of(self))
         buckets = (fingerprints_of(rows) % np.uint64(self.hash_bucket_size)).astype(np.int64)
         return HostIds(np.where(rows.present, buckets, -1), None, rows.lengths)
@@ -48,18 +48,18 @@ def categorical_column_with_hash_bucket(
     missing_bucket: bool = False,
     dates: bool = False,
 ) -> HashedCategoricalColumn:
-    """Strings or integers, distributed over buckets by `Fingerprint64(value) % hash_bucket_size`.
+    """Distributes strings or integers over buckets: `Fingerprint64(value) % hash_bucket_size`.
 
     Args:
-        key: the feature's name.
+        key: the name of the feature.
         hash_bucket_size: the number of buckets.
         dtype: "string" or "int64"; integers are hashed as decimal digits.
-        max_values: brings examples with any number of values to this many places.
-        missing_bucket: whether examples without a value get a bucket of their own, the last one.
+        max_values: the number of values per example, if it varies. Shorter examples are padded.
+        missing_bucket: whether examples without a value have a separate bucket, the last one.
         dates: whether the values are dates and times, see `categorical_column_with_vocabulary_list`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> import numpy as np

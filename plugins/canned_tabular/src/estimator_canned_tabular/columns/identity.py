@@ -1,4 +1,4 @@
-"""Integers that are ids already."""
+"""Columns of integers that already are ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_canned_tabular.host.values import rows_of
 
 @dataclass(frozen=True)
 class IdentityCategoricalColumn(OneFeature):
-    """Made by `categorical_column_with_identity`."""
+    """The record that `categorical_column_with_identity` returns."""
 
     key: str
     num_buckets: int
@@ -26,7 +26,7 @@ class IdentityCategoricalColumn(OneFeature):
     dtype = INT64
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The values in range; others become the default, or none."""
+        """Returns the values in range. Other values become the default id, or -1 without one."""
         rows = rows_of(batch, self.key, self.name, self.max_values)
         if rows.are_text:
             raise FeatureColumnError(f"Feature {self.key!r} of column {self.name!r} must hold integers, given strings.")
@@ -38,16 +38,16 @@ class IdentityCategoricalColumn(OneFeature):
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None, *, max_values: int | None = None
 ) -> IdentityCategoricalColumn:
-    """Integers in `[0, num_buckets)`, each its own id; -1 stands for no value.
+    """Uses integers in `[0, num_buckets)` as their own ids. -1 means no value.
 
     Args:
-        key: the feature's name.
-        num_buckets: how many ids there are.
+        key: the name of the feature.
+        num_buckets: the number of ids.
         default_value: the id of values out of range; None: they are left out.
-        max_values: brings examples with any number of values to this many places.
+        max_values: the number of values per example, if it varies. Shorter examples are padded.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> categorical_column_with_identity("weekday", 7).num_buckets

@@ -1,4 +1,4 @@
-"""Categories as counts."""
+"""Columns that count categories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True)
 class IndicatorColumn:
-    """Made by `indicator_column`."""
+    """The record that `indicator_column` returns."""
 
     categorical_column: Any
 
@@ -22,20 +22,20 @@ class IndicatorColumn:
 
     @property
     def width(self) -> int:
-        """One place a bucket."""
+        """The number of buckets of the categorical column."""
         return self.categorical_column.num_buckets
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column."""
+        """The features of the categorical column."""
         return self.categorical_column.parse_example_spec
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """How often each category occurs in an example.
+    """Counts how often each category occurs in an example.
 
     Raises:
-        ArgumentError: no categorical column.
+        ArgumentError: the column is not categorical.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_vocabulary_list
@@ -48,7 +48,7 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
 
 
 def check_categorical(column: Any) -> Any:
-    """The column.
+    """Returns the column.
 
     Raises:
         ArgumentError: it is not categorical.

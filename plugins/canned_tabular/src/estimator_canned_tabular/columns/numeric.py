@@ -1,4 +1,4 @@
-"""Numbers as they are, and numbers in buckets."""
+"""Columns of unchanged numbers, and of numbers in buckets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_core.export import FixedLenFeature
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """Made by `numeric_column`."""
+    """The record that `numeric_column` returns."""
 
     key: str
     shape: tuple[int, ...] = (1,)
@@ -37,17 +37,17 @@ class NumericColumn:
 
     @property
     def places(self) -> int:
-        """Numbers of one example."""
+        """The number of values of one example."""
         return prod(self.shape)
 
     @property
     def width(self) -> int:
-        """Numbers of one example that the model gets: twice as many if it sees which were missing."""
+        """The number of values per example that the model receives, twice as many with an indicator."""
         return self.places * (2 if self.missing == "indicator" else 1)
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Numbers of a fixed shape; those that a record lacks are missing if the column allows that."""
+        """A feature of a fixed shape. If the column allows missing numbers, a record may lack it."""
         default = self.default_value
         if default is None and self.missing is not None and np.dtype(self.dtype).kind == "f":
             default = (float("nan"),) * self.places
@@ -63,21 +63,21 @@ def numeric_column(
     *,
     missing: str | float | None = None,
 ) -> NumericColumn:
-    """A feature of numbers, which must be finite unless `missing` says what replaces NaN and None.
+    """Reads a feature of numbers, which must be finite unless `missing` sets a replacement for NaN and None.
 
     Args:
-        key: the feature's name.
-        shape: of one example.
-        default_value: for tf.Examples that lack the feature: a number, or one for each place.
-        dtype: of the feature in a tf.Example; the column itself is float32.
-        normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape; it runs on the device, and sees no
-            missing numbers.
-        missing: what replaces missing numbers: a number; "mean" or "median", learned from the training data before the
-            first step and kept in checkpoints and exports; "indicator": the mean, and beside it 1 where a number was
-            missing.
+        key: the name of the feature.
+        shape: the shape of one example.
+        default_value: the value for tf.Examples that lack the feature: a number, or one for each place.
+        dtype: the dtype of the feature in a tf.Example. The column itself is float32.
+        normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape. It runs on the device, after
+            missing numbers are replaced.
+        missing: the replacement of missing numbers. "mean" and "median" are learned from the training data before the
+            first step, and kept in checkpoints and exports. "indicator" uses the mean, and adds a value that is 1 where
+            a number is missing. None: a missing number is refused.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> numeric_column("age").name
@@ -117,7 +117,7 @@ def _default(value: Any, shape: tuple[int, ...], key: str) -> Any:
 
 @dataclass(frozen=True)
 class BucketizedColumn:
-    """Made by `bucketized_column`."""
+    """The record that `bucketized_column` returns."""
 
     source_column: NumericColumn
     boundaries: tuple[float, ...]
@@ -139,21 +139,21 @@ class BucketizedColumn:
 
     @property
     def num_buckets(self) -> int:
-        """Buckets of all places."""
+        """The number of buckets of all places together."""
         return (len(self.boundaries) + 1) * self.source_column.places
 
     @property
     def width(self) -> int:
-        """One place a bucket."""
+        """The number of buckets."""
         return self.num_buckets
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the numbers."""
+        """The features of the numeric column."""
         return self.source_column.parse_example_spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """Buckets on the host, for crosses and weights; otherwise the device computes them."""
+        """Returns the buckets, computed on the host, for crosses and weights. Elsewhere the device computes them."""
         numbers = numbers_of(batch, self.source_column.key, self.name, self.source_column.places)
         if isinstance(self.source_column.missing, float):
             numbers = np.nan_to_num(numbers, nan=self.source_column.missing)
@@ -164,14 +164,14 @@ class BucketizedColumn:
 
 
 def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> BucketizedColumn:
-    """Numbers in buckets: bucket i holds `[boundaries[i - 1], boundaries[i])`.
+    """Divides numbers into buckets: bucket i holds `[boundaries[i - 1], boundaries[i])`.
 
     Args:
-        source_column: a `numeric_column` of one axis.
+        source_column: a `numeric_column` with one axis.
         boundaries: increasing numbers.
 
     Raises:
-        ArgumentError: another kind of column, or boundaries that do not increase.
+        ArgumentError: the column is of another kind, or the boundaries do not increase.
 
     Example:
         >>> bucketized_column(numeric_column("age"), [18, 65]).num_buckets

@@ -1,4 +1,4 @@
-"""What columns of one categorical feature have in common."""
+"""The common part of columns that read one categorical feature."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from estimator_core.export import VarLenFeature
 
 
 class OneFeature:
-    """Any number of values of one feature, which also names the column; records with these fields inherit it.
+    """A column that reads any number of values of one feature and has its name. Records with these fields inherit it.
 
     Attributes:
-        key: the feature's name.
-        dtype: of the feature in a tf.Example.
+        key: the name of the feature.
+        dtype: the dtype of the feature in a tf.Example.
     """
 
     key: str
@@ -30,5 +30,5 @@ class OneFeature:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of values."""
+        """The feature with any number of values."""
         return {self.key: VarLenFeature(self.dtype)}

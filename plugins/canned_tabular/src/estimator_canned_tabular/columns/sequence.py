@@ -1,4 +1,4 @@
-"""Columns of sequences: a value for each step."""
+"""Columns of sequences, which have a value for each step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from estimator_core.export import VarLenFeature
 
 @dataclass(frozen=True)
 class SequenceCategoricalColumn:
-    """Categories, one a step; made by `sequence_categorical_column_with_...`."""
+    """A column with one category per step. `sequence_categorical_column_with_...` returns it."""
 
     categorical_column: Any
 
@@ -42,22 +42,22 @@ class SequenceCategoricalColumn:
 
     @property
     def num_buckets(self) -> int:
-        """Those of the column."""
+        """The number of ids of the column."""
         return self.categorical_column.num_buckets
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column."""
+        """The features of the column."""
         return self.categorical_column.parse_example_spec
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of the column: a step each."""
+        """Returns the ids of the column, one per step."""
         return self.categorical_column.host_ids(batch)
 
 
 @dataclass(frozen=True)
 class SequenceNumericColumn:
-    """Numbers, one or several a step; made by `sequence_numeric_column`."""
+    """A column with one or several numbers per step. `sequence_numeric_column` returns it."""
 
     key: str
     shape: tuple[int, ...] = (1,)
@@ -74,22 +74,22 @@ class SequenceNumericColumn:
 
     @property
     def width(self) -> int:
-        """Numbers of one step."""
+        """The number of values of one step."""
         return prod(self.shape)
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """Any number of numbers."""
+        """The feature with any number of values."""
         return {self.key: VarLenFeature(self.dtype)}
 
     def host_numbers(self, batch: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers float32[batch, steps, *shape], filled up, and the lengths int64[batch].
+        """Returns the padded numbers, float32[batch, steps, *shape], and the lengths, int64[batch].
 
-        Arrays are full sequences, unless they end with `fill`; rows of different lengths are lists.
+        An array holds sequences of full length, unless they end with `fill`. Rows of different lengths are lists.
 
         Raises:
-            FeatureColumnError: no numbers, a sequence with more than `max_values` steps, or a number that is not finite
-                and that no `normalizer_fn` could replace.
+            FeatureColumnError: the values are not numbers, a sequence has more than `max_values` steps, or a number is
+                not finite and there is no `normalizer_fn` that could replace it.
         """
         array = feature_of(batch, self.key, self.name)
         ragged = array.dtype == object and array.ndim == 1
@@ -120,22 +120,22 @@ def sequence_numeric_column(
     max_values: int | None = None,
     fill: float | None = None,
 ) -> SequenceNumericColumn:
-    """Sequences of numbers.
+    """Reads sequences of numbers.
 
     Args:
-        key: the feature's name.
-        shape: of one step.
-        default_value: fills up shorter sequences.
-        dtype: of the feature in a tf.Example.
-        normalizer_fn: a function of jax arrays, `[batch, steps, *shape]` to the same shape; it runs on the device.
-            Steps beyond the end of a sequence are `default_value` afterwards. The function sees them, so it must not
-            take a mean over steps.
-        max_values: brings sequences to this many steps.
-        fill: the number with which arrays fill up shorter sequences: 0.0 for files, and -1.0 where these hold
-            integers. Such numbers at the end of a sequence are no steps. None: arrays are full sequences.
+        key: the name of the feature.
+        shape: the shape of one step.
+        default_value: the value that pads shorter sequences.
+        dtype: the dtype of the feature in a tf.Example.
+        normalizer_fn: a function of jax arrays, `[batch, steps, *shape]` to the same shape. It runs on the device. The
+            steps after the end of a sequence are set to `default_value` afterwards. The function receives them, so it
+            must not take a mean over steps.
+        max_values: the number of steps to which sequences are padded. Longer sequences are refused.
+        fill: the number that pads shorter sequences in arrays: 0.0 for files of floats, and -1.0 for files of integers.
+            Such numbers at the end of a sequence are not steps. None: arrays hold sequences of full length.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> sequence_numeric_column("temperature", fill=0.0).name
@@ -158,7 +158,7 @@ def sequence_numeric_column(
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None, *, max_values: int | None = None
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_identity`, a value a step.
+    """Returns a `categorical_column_with_identity` with one value per step.
 
     Example:
         >>> sequence_categorical_column_with_identity("page", 100, max_values=20).num_buckets
@@ -172,7 +172,7 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = STRING, *, max_values: int | None = None
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_hash_bucket`, a value a step.
+    """Returns a `categorical_column_with_hash_bucket` with one value per step.
 
     Example:
         >>> sequence_categorical_column_with_hash_bucket("word", 1000).num_buckets
@@ -192,7 +192,7 @@ def sequence_categorical_column_with_vocabulary_list(
     *,
     max_values: int | None = None,
 ) -> SequenceCategoricalColumn:
-    """As `categorical_column_with_vocabulary_list`, a value a step.
+    """Returns a `categorical_column_with_vocabulary_list` with one value per step.
 
     Example:
         >>> sequence_categorical_column_with_vocabulary_list("base", ["A", "C", "G", "T"]).num_buckets
@@ -215,7 +215,7 @@ def sequence_categorical_column_with_vocabulary_file(
     *,
     max_values: int | None = None,
 ) -> SequenceCategoricalColumn:
-    r"""As `categorical_column_with_vocabulary_file`, a value a step.
+    r"""Returns a `categorical_column_with_vocabulary_file` with one value per step.
 
     Example:
         >>> import pathlib, tempfile

@@ -1,4 +1,4 @@
-"""Values of a vocabulary: a list, or a file with one a line."""
+"""Columns of values from a vocabulary: a list, or a file with one value per line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True)
 class VocabularyListCategoricalColumn(OneFeature):
-    """Made by `categorical_column_with_vocabulary_list`; with `truths` its words are truth values in any spelling."""
+    """The record that `categorical_column_with_vocabulary_list` returns. With `truths`, its words are truth values."""
 
     key: str
     vocabulary_list: tuple[Any, ...]
@@ -40,7 +40,7 @@ class VocabularyListCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
+        """The total of the vocabulary, the buckets of unknown values, and the bucket of missing values."""
         return len(self.vocabulary_list) + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -49,19 +49,19 @@ class VocabularyListCategoricalColumn(OneFeature):
         return tuple(_table(self.vocabulary_list))
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The place of each value in the vocabulary."""
+        """Returns the position of each value in the vocabulary."""
         spelling = spelling_of(self)
         table = _table(self.vocabulary_list) if spelling is None else _table_of(self.vocabulary_list, spelling)
         return _found(self.rows(batch), table, self)
 
     def rows(self, batch: Mapping[str, np.ndarray]) -> Rows:
-        """The values, and where there is one."""
+        """Returns the values and the mask of existing values."""
         return rows_of(batch, self.key, self.name, self.max_values, spelling=spelling_of(self))
 
 
 @dataclass(frozen=True)
 class VocabularyFileCategoricalColumn(OneFeature):
-    """Made by `categorical_column_with_vocabulary_file`."""
+    """The record that `categorical_column_with_vocabulary_file` returns."""
 
     key: str
     vocabulary_file: Path
@@ -74,7 +74,7 @@ class VocabularyFileCategoricalColumn(OneFeature):
 
     @property
     def num_buckets(self) -> int:
-        """The sizes of the vocabulary, the buckets of unknown values, and the bucket of missing ones."""
+        """The total of the vocabulary, the buckets of unknown values, and the bucket of missing values."""
         return self.vocabulary_size + self.num_oov_buckets + self.missing_bucket
 
     @property
@@ -83,11 +83,11 @@ class VocabularyFileCategoricalColumn(OneFeature):
         return tuple(self._table())
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The line of each value in the file."""
+        """Returns the line number of each value in the file."""
         return _found(self.rows(batch), self._table(), self)
 
     def rows(self, batch: Mapping[str, np.ndarray]) -> Rows:
-        """The values, and where there is one."""
+        """Returns the values and the mask of existing values."""
         return rows_of(batch, self.key, self.name, self.max_values)
 
     def _table(self) -> dict[Any, int]:
@@ -105,23 +105,24 @@ def categorical_column_with_vocabulary_list(
     missing_bucket: bool = False,
     dates: bool = False,
 ) -> VocabularyListCategoricalColumn:
-    """Values of a list: the place in the list is the id.
+    """Maps the values of a list to their positions in the list.
 
     Args:
-        key: the feature's name.
+        key: the name of the feature.
         vocabulary_list: strings or integers, all different.
-        dtype: "string" or "int64"; None: that of the list.
+        dtype: "string" or "int64"; None: the dtype of the list.
         default_value: the id of unknown values; -1: they are left out.
-        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
-        max_values: brings examples with any number of values to this many places.
-        missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
-            out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
-        dates: whether the values are dates and times of ISO 8601. A moment has one id, however it is written
-            (2024-01-31, 2024-01-31T00:00:00Z, numpy.datetime64), and any other text is refused. Formats of exports
-            other than stablehlo know a date as the list writes it.
+        num_oov_buckets: the number of buckets after the vocabulary, over which unknown values are distributed by their
+            hash.
+        max_values: the number of values per example, if it varies. Shorter examples are padded.
+        missing_bucket: whether examples without a value have a separate bucket, the last one. Without out-of-vocabulary
+            buckets, examples that have only unknown values are in it, too.
+        dates: whether the values are dates and times of ISO 8601. All spellings of a moment (2024-01-31,
+            2024-01-31T00:00:00Z, numpy.datetime64) have the same id, and any other text is refused. Exports in formats
+            other than stablehlo know a date only in the spelling of the list.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> import numpy as np
@@ -170,22 +171,24 @@ def categorical_column_with_vocabulary_file(
     max_values: int | None = None,
     missing_bucket: bool = False,
 ) -> VocabularyFileCategoricalColumn:
-    r"""Values of a text file, one a line: the line's number, from 0, is the id.
+    r"""Maps the values of a text file, one per line, to the line number, from 0.
 
     Args:
-        key: the feature's name.
-        vocabulary_file: the file; it is read now, and copied into exports. Its mark of Unicode (BOM) is left out.
-        vocabulary_size: how many lines are used; None: all.
+        key: the name of the feature.
+        vocabulary_file: the path of the file. It is read now, and copied into exports. Its byte order mark (BOM) is
+            ignored.
+        vocabulary_size: the number of lines to use; None: all.
         dtype: "string" or "int64".
         default_value: the id of unknown values; None: they are left out.
-        num_oov_buckets: buckets after the vocabulary, over which unknown values are distributed by their hash.
+        num_oov_buckets: the number of buckets after the vocabulary, over which unknown values are distributed by their
+            hash.
         file_format: None or "text".
-        max_values: brings examples with any number of values to this many places.
-        missing_bucket: whether examples without a value get a bucket of their own, the last one. Without
-            out-of-vocabulary buckets that is also the bucket of examples with unknown values alone.
+        max_values: the number of values per example, if it varies. Shorter examples are padded.
+        missing_bucket: whether examples without a value have a separate bucket, the last one. Without out-of-vocabulary
+            buckets, examples that have only unknown values are in it, too.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used, a file that is missing or too short.
+        ArgumentError, ArgumentTypeError: an argument cannot be used, or the file is missing or too short.
 
     Example:
         >>> import pathlib, tempfile
@@ -244,7 +247,7 @@ def _table_of_file(path: Path, size: int | None, dtype: str) -> dict[Any, int]:
 
 @functools.lru_cache(maxsize=64)
 def _table_of_file_as_of(path: Path, size: int | None, dtype: str, changed: int) -> dict[Any, int]:
-    # Not splitlines: vocabularies contain characters that it takes for line ends.
+    # Not splitlines: vocabularies contain characters that it treats as line ends.
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8).removesuffix(b"\n")
     lines = [line.rstrip(b"\r") for line in content.split(b"\n")]
     if not any(lines):

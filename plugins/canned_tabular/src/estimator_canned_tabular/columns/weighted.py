@@ -1,4 +1,4 @@
-"""Categories with a weight each."""
+"""Columns whose categories have weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator_core.export import VarLenFeature
 
 @dataclass(frozen=True)
 class WeightedCategoricalColumn:
-    """Made by `weighted_categorical_column`."""
+    """The record that `weighted_categorical_column` returns."""
 
     categorical_column: Any
     weight_feature_key: str
@@ -27,26 +27,26 @@ class WeightedCategoricalColumn:
 
     @property
     def name(self) -> str:
-        """The column's name with `_weighted_by_` and the feature of the weights."""
+        """The name of the column, `_weighted_by_` and the feature of the weights."""
         return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The features of the column, and that of the weights."""
+        """The features of the column and of the weights."""
         return (*self.categorical_column.keys, self.weight_feature_key)
 
     @property
     def num_buckets(self) -> int:
-        """Those of the column."""
+        """The number of ids of the column."""
         return self.categorical_column.num_buckets
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column, and any number of weights."""
+        """The features of the column, and the weights as a feature with any number of values."""
         return {**self.categorical_column.parse_example_spec, self.weight_feature_key: VarLenFeature(self.dtype)}
 
     def host_ids(self, batch: Mapping[str, np.ndarray]) -> HostIds:
-        """The ids of the column, with weights; that of no value is 0.
+        """Returns the ids of the column with their weights. The weight of a missing value is 0.
 
         Raises:
             FeatureColumnError: the weight of a value is missing or not finite.
@@ -70,7 +70,7 @@ class WeightedCategoricalColumn:
 
 
 def _fills(weights: np.ndarray, width: int) -> bool:
-    """Whether each place of a row has a number, as in most arrays."""
+    """Whether each place of a row has a number, as is usual for arrays."""
     if weights.dtype == object:
         return False
     return (1 if weights.ndim == 1 else weights.shape[1]) >= width
@@ -79,15 +79,15 @@ def _fills(weights: np.ndarray, width: int) -> bool:
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = FLOAT32
 ) -> WeightedCategoricalColumn:
-    """Categories whose values count as much as another feature says.
+    """Multiplies each value of a categorical column by a weight from another feature.
 
     Args:
-        categorical_column: the categories.
+        categorical_column: the column of the categories.
         weight_feature_key: the feature with a weight for each value.
-        dtype: of the weights in a tf.Example.
+        dtype: the dtype of the weights in a tf.Example.
 
     Raises:
-        ArgumentError, ArgumentTypeError: arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_identity

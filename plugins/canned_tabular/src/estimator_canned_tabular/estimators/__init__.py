@@ -1,1 +1,1 @@
-"""The canned estimators: an `ec.Estimator` around each model_fn, with the constructor arguments of tf.estimator."""
+"""The canned estimators: each is an `ec.Estimator` with a ready-made model_fn and the arguments of tf.estimator."""

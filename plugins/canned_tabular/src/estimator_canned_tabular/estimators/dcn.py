@@ -19,7 +19,7 @@ class DCNEstimator(ec.Estimator):
         cross_layers: the number of cross layers. Each multiplies its input by the features once more.
         hidden_units: the sizes of the hidden layers. Empty: only cross layers.
         projection_dim: the rank of the matrices of the cross layers. None: full matrices.
-        structure: hidden layers after the cross layers ("stacked") or beside them ("parallel").
+        structure: the hidden layers follow the cross layers ("stacked") or run in parallel to them ("parallel").
         optimizer: a name, an optax transformation, or a function that returns one.
         activation_fn: the activation after each hidden layer. None: relu.
         dropout: the dropout rate.

@@ -16,8 +16,8 @@ class DLRMEstimator(ec.Estimator):
 
     Args:
         head: computes loss, predictions, metrics and signatures.
-        dense_columns: columns of numbers; may be empty.
-        embedding_columns: embeddings of one dimension.
+        dense_columns: the columns of numbers. The list may be empty.
+        embedding_columns: embedding columns of one dimension.
         bottom_units: sizes of the hidden layers for the numbers.
         top_units: sizes of the hidden layers for the products.
         optimizer: a name, an optax transformation, or a function that returns one.

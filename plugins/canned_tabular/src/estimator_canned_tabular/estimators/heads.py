@@ -1,4 +1,4 @@
-"""The heads that classifiers and regressors stand for."""
+"""The default heads of classifiers and regressors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SUM_OVER_BATCH_SIZE = Reduction.SUM_OVER_BATCH_SIZE
 def classifier_head(
     n_classes: int, weight_column: Any, label_vocabulary: Sequence[str] | None, loss_reduction: str
 ) -> Any:
-    """A head for two classes, or for more.
+    """Returns a head for two classes, or for more.
 
     Raises:
-        ArgumentError: fewer than two classes, or what the head refuses.
+        ArgumentError: there are fewer than two classes, or the head refuses an argument.
     """
     if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
         raise ArgumentError(f"n_classes must be an integer > 1, given: {n_classes!r}.")
@@ -30,9 +30,9 @@ def classifier_head(
 
 
 def regression_head(label_dimension: int, weight_column: Any, loss_reduction: str) -> Any:
-    """A head for numbers.
+    """Returns a head for numbers.
 
     Raises:
-        ArgumentError: what the head refuses.
+        ArgumentError: the head refuses an argument.
     """
     return RegressionHead(label_dimension=label_dimension, weight_column=weight_column, loss_reduction=loss_reduction)

@@ -83,20 +83,20 @@ class KMeans(ec.Estimator):
         super().__init__(kmeans_model_fn(options, feature_columns), model_dir=model_dir, config=config, plugins=plugins)
 
     def predict_cluster_index(self, input_fn: Callable[..., Any]) -> Iterator[int]:
-        """The index of the nearest centre of each point."""
+        """Yields the index of the nearest centre of each point."""
         for row in self.predict(input_fn, predict_keys=[CLUSTER_INDEX]):
             yield int(row[CLUSTER_INDEX])
 
     def score(self, input_fn: Callable[..., Any]) -> float:
-        """The sum of the distances of the points of one batch to their nearest centres."""
+        """Returns the sum of the distances of the points of one batch to their nearest centres."""
         return float(self.evaluate(input_fn, steps=1)[SCORE])
 
     def transform(self, input_fn: Callable[..., Any]) -> Iterator[np.ndarray]:
-        """The distances of each point to all centres, float32[num_clusters]; not squared."""
+        """Yields the distances of each point to all centres, float32[num_clusters], not squared."""
         for row in self.predict(input_fn, predict_keys=[ALL_DISTANCES]):
             distances = np.asarray(row[ALL_DISTANCES])
             yield np.sqrt(distances) if self._metric == SQUARED_EUCLIDEAN else distances
 
     def cluster_centers(self) -> np.ndarray:
-        """The centres, float32[num_clusters, size]."""
+        """Returns the centres, float32[num_clusters, size]."""
         return self.get_variable_value(CLUSTERS)

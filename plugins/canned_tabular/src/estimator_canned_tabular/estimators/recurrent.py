@@ -13,17 +13,17 @@ from estimator_heads import SequentialHeadWrapper
 
 
 class RNNEstimator(ec.Estimator):
-    """Any head on a recurrent network.
+    """A recurrent network with any head.
 
     Args:
-        head: computes loss, predictions, metrics and signatures; a `SequentialHeadWrapper` with `return_sequences`.
+        head: computes loss, predictions, metrics and signatures. With `return_sequences`, a `SequentialHeadWrapper`.
         sequence_feature_columns: `sequence_numeric_column`, or embeddings and indicators of
             `sequence_categorical_column_with_...`.
-        context_feature_columns: dense columns whose numbers are added to each step.
-        units: numbers of the layer, or of each layer.
-        cell_type: "simple_rnn", "lstm", "gru", or a function from a number of units to a `RecurrentCell`.
-        rnn_cell_fn: returns one `RecurrentCell` or a list of them, in the place of units and cell_type.
-        return_sequences: logits for each step, not only for the last one.
+        context_feature_columns: dense columns whose values are added to the features of each step.
+        units: the number of units of the layer, or of each layer.
+        cell_type: "simple_rnn", "lstm", "gru", or a function that returns a `RecurrentCell` for a number of units.
+        rnn_cell_fn: a function that returns one `RecurrentCell` or a list of them. It replaces units and cell_type.
+        return_sequences: whether there are logits for each step, and not only for the last one.
         model_dir: see `ec.Estimator`.
         optimizer: a name (rate 0.05, gradients of each variable clipped to norm 5), an optax transformation, or a
             function that returns one.
@@ -80,25 +80,25 @@ class RNNEstimator(ec.Estimator):
 
 
 class RNNClassifier(RNNEstimator):
-    """Classes of sequences, or of each step, by a recurrent network.
+    """A classifier of sequences, or of each step, with a recurrent network.
 
     Args:
-        sequence_feature_columns: as for `RNNEstimator`.
-        context_feature_columns: as for `RNNEstimator`.
-        units: as for `RNNEstimator`.
-        cell_type: as for `RNNEstimator`.
-        rnn_cell_fn: as for `RNNEstimator`.
-        return_sequences: a class for each step.
+        sequence_feature_columns: see `RNNEstimator`.
+        context_feature_columns: see `RNNEstimator`.
+        units: see `RNNEstimator`.
+        cell_type: see `RNNEstimator`.
+        rnn_cell_fn: see `RNNEstimator`.
+        return_sequences: whether each step has a class.
         model_dir: see `ec.Estimator`.
         n_classes: the number of classes. Two classes have one logit.
         weight_column: the feature or numeric column with the weight of each example.
         label_vocabulary: names of the classes, if labels are strings.
-        optimizer: as for `RNNEstimator`.
+        optimizer: see `RNNEstimator`.
         loss_reduction: "sum_over_batch_size" or "sum".
-        sequence_mask: the name of the valid steps in predictions.
+        sequence_mask: the name of the mask of valid steps in predictions.
         config: see `ec.Estimator`.
         warm_start_from: see `ec.Estimator`.
-        row_sparse: as for `RNNEstimator`.
+        row_sparse: see `RNNEstimator`.
         plugins: see `ec.Estimator`.
 
     Raises:

@@ -11,23 +11,24 @@ from estimator_canned_tabular.optimizers import RowSparse
 
 
 class TwoTowerEstimator(ec.Estimator):
-    """Retrieval: a query and a candidate as vectors whose product is a score.
+    """A retrieval model that represents a query and a candidate as vectors. Their product is the score.
 
     Args:
-        head: computes loss, predictions, metrics and signatures.
-            A `RetrievalHead(dimension)` receives both vectors. Any head of one logit receives the score.
+        head: computes loss, predictions, metrics and signatures. A `RetrievalHead(dimension)` receives both vectors.
+            Any head of one logit receives the score.
         query_columns: dense columns of the query.
         candidate_columns: dense columns of the candidate.
-        dimension: of the vectors.
-        hidden_units: hidden layers of each tower.
-        normalize: vectors of length 1.
+        dimension: the size of the vectors.
+        hidden_units: the sizes of the hidden layers of each tower.
+        normalize: whether vectors are scaled to length 1.
         optimizer: a name, an optax transformation, or a function that returns one.
         activation_fn: the activation after each hidden layer. None: relu.
         dropout: the dropout rate.
         model_dir: see `ec.Estimator`.
         config: see `ec.Estimator`.
         warm_start_from: see `ec.Estimator`.
-        keep_features: features that the head reads although a categorical column reads them too: candidate ids.
+        keep_features: the features that the head reads although a categorical column reads them, too, such as candidate
+            ids.
         row_sparse: whether tables are updated row by row. None: see `choose_optimizer`.
         plugins: see `ec.Estimator`.
 

@@ -10,16 +10,16 @@ import numpy as np
 from estimator_canned_tabular.hashing.words import Words, shift_mix, word
 
 _FACTOR = 0xC6A4A7935BD1E995
-#: What a cross begins with unless it has a key of its own.
+#: The start value of a cross without its own key.
 DEFAULT_KEY = 0xDECAFCAFFE
 
 
 def cross_fingerprints(parts: Sequence[Words], key: int | None = None) -> Words:
-    """The fingerprint of combinations: element i of the result belongs to element i of every part.
+    """Returns the fingerprints of combinations. Element i of the result belongs to element i of every part.
 
     Args:
-        parts: uint64 arrays of one shape: fingerprints of strings, or numbers as they are.
-        key: what the hash begins with; None: the original's.
+        parts: uint64 arrays of one shape: fingerprints of strings, or unchanged numbers.
+        key: the start value of the hash; None: the one of TensorFlow.
 
     Example:
         >>> from estimator_canned_tabular.hashing import fingerprint64

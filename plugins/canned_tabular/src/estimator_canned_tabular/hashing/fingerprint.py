@@ -1,4 +1,4 @@
-"""FarmHash Fingerprint64 of many byte strings at once: strings of one length go through numpy together."""
+"""FarmHash Fingerprint64 of many byte strings: numpy computes all strings of one length together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from estimator_canned_tabular.hashing.words import (
 
 
 def fingerprint64(texts: Sequence[bytes]) -> Words:
-    """The Fingerprint64 of each byte string, uint64[n].
+    """Returns the Fingerprint64 of each byte string, uint64[n].
 
     Example:
         >>> (fingerprint64([b"a", b"b", b"hello", b"wide"]) % 10).tolist()

@@ -1,4 +1,4 @@
-"""FarmHash of texts longer than 64 bytes: blocks of 64, then the last 64 once more."""
+"""FarmHash of texts longer than 64 bytes: blocks of 64 bytes, then the last 64 bytes once more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SEED = 81
 
 
 def hash_long(text: np.ndarray) -> Words:
-    """The hash of uint8[n, length], length > 64."""
+    """Returns the hash of uint8[n, length], length > 64."""
     count, length = text.shape
     zeros = np.zeros(count, np.uint64)
     v, w = (zeros, zeros), (zeros, zeros)
@@ -44,7 +44,7 @@ def hash_long(text: np.ndarray) -> Words:
 
 
 def _weak(text: np.ndarray, start: int, a: Words, b: Words) -> tuple[Words, Words]:
-    """Two words from 32 bytes and two seeds."""
+    """Returns two words, computed from 32 bytes and two seeds."""
     first, second, third, fourth = (fetch64(text, start + offset) for offset in (0, 8, 16, 24))
     a = a + first
     b = rotate(b + a + fourth, 21)

@@ -1,4 +1,4 @@
-"""Arithmetic of 64-bit words, a whole array at a time: it wraps, as in C."""
+"""Arithmetic of 64-bit words on whole arrays. It wraps, as in C."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ K2 = 0x9AE16A3B2F90404F
 
 
 def word(value: int) -> np.uint64:
-    """A constant, wrapped to 64 bits."""
+    """Returns a constant, wrapped to 64 bits."""
     return np.uint64(value & 0xFFFFFFFFFFFFFFFF)
 
 
 def rotate(words: Words, bits: int) -> Words:
-    """Rotated to the right."""
+    """Rotates words to the right."""
     return (words >> word(bits)) | (words << word(64 - bits))
 
 
 def shift_mix(words: Words) -> Words:
-    """The upper bits mixed into the lower ones."""
+    """Mixes the upper bits into the lower ones."""
     return words ^ (words >> word(47))
 
 
 def hash_pair(left: Words, right: Words, factor: Any) -> Words:
-    """`HashLen16` with a multiplier: two words to one."""
+    """Combines two words to one: `HashLen16` with a multiplier."""
     mixed = shift_mix((left ^ right) * factor)
     return shift_mix((right ^ mixed) * factor) * factor
 
 
 def fetch64(text: np.ndarray, start: int) -> Words:
-    """Little-endian words that begin at byte `start` of each row, uint8[n, length]."""
+    """Returns the little-endian 64-bit words that begin at byte `start` of each row, uint8[n, length]."""
     return np.ascontiguousarray(text[:, start : start + 8]).view("<u8")[:, 0]
 
 
 def fetch32(text: np.ndarray, start: int) -> Words:
-    """Little-endian halves of words, as words."""
+    """Returns the little-endian 32-bit words that begin at byte `start` of each row, as 64-bit words."""
     return np.ascontiguousarray(text[:, start : start + 4]).view("<u4")[:, 0].astype(np.uint64)

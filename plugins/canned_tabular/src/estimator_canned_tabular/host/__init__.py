@@ -1,1 +1,1 @@
-"""The part of feature columns that runs on the host: strings and numbers become ids."""
+"""The host part of feature columns, which converts strings and numbers to ids."""

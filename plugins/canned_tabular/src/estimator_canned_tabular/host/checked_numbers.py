@@ -1,4 +1,4 @@
-"""`CheckedNumbers`: the rules of numeric columns, kept in exports."""
+"""The checks of numeric columns, kept in exports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from estimator_core.export import Feature, HostProgram
 
 
 class CheckedNumbers:
-    """Refuses features that are not finite numbers if a numeric column reads them; None becomes NaN.
+    """Refuses features of numeric columns that are not finite numbers. None becomes NaN.
 
     Args:
-        columns: by feature, `width` and `missing` of its column, and `whole` where categories are read too.
+        columns: for each feature: `width` and `missing` of its column, and `whole` if categories are read from it, too.
 
     Example:
         >>> CheckedNumbers({"age": {"missing": None}}).apply({"age": np.array([1.0, np.inf])})
@@ -33,19 +33,19 @@ class CheckedNumbers:
         self._rules = {key: NumberRule(key=key, **column) for key, column in columns.items()}
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"columns": self._columns}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """The files of the transform. There are none."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch, checked.
+        """Returns the checked batch.
 
         Raises:
-            FeatureColumnError: naming feature, row, value and cure.
+            FeatureColumnError: a value is refused. The message names feature, row, value and fix.
         """
         result = dict(batch)
         for key, rule in self._rules.items():
@@ -60,5 +60,5 @@ class CheckedNumbers:
         return result
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """Nothing: finite numbers stay as they are, and other formats refuse nothing."""
+        """Returns an empty program: finite numbers are unchanged, and other formats refuse nothing."""
         return HostProgram(outputs={name: name for name in features}, features=dict(features))

@@ -1,4 +1,4 @@
-"""Dates and times as text: one form for every way in which files and clients write the same moment."""
+"""Dates and times as text: one canonical form for all the spellings of a moment in files and requests."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 _ZONE = r"\s?(?:Z|z|[+-]\d\d:?\d\d)"
 _WRITTEN = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,](\d+))?)?)({_ZONE})?)?", re.ASCII)
-#: What a message asks for.
+#: The advice in messages.
 CURE = "Write it as 2024-01-31, or with a time as 2024-01-31T09:30:00; leave it empty where there is none."
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def canonical_date(text: str | bytes) -> bytes | None:
-    """The one form of a date or time of ISO 8601, without the time if that is midnight; None for any other text.
+    """Returns the canonical form of a date or time of ISO 8601, without the time if that is midnight. Other text: None.
 
-    A time without a zone is UTC.
+    A time without a time zone is UTC.
 
     Example:
         >>> [canonical_date(text) for text in ("2024-01-31 00:00:00.000", "2024-01-31T01:30+01:00", "31/01/2024")]
@@ -32,7 +32,7 @@ def canonical_date(text: str | bytes) -> bytes | None:
     time, fraction, zone = found.groups()
     try:
         moment = datetime.fromisoformat(f"{plain[:10]}T{(time or '00:00')[:8]}{(zone or 'Z').strip()}").astimezone(UTC)
-    except (ValueError, OverflowError):  # no such day, or none that datetime counts
+    except (ValueError, OverflowError):  # no such day, or none that datetime can represent
         return None
     rest = (fraction or "").rstrip("0")
     clock = "" if not rest and moment.time() == datetime.min.time() else f"T{moment:%H:%M:%S}{'.' * bool(rest)}{rest}"
@@ -40,7 +40,9 @@ def canonical_date(text: str | bytes) -> bytes | None:
 
 
 def texts_of_dates(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of moments, or of objects among which are some, as texts; what is missing is None. Others as they are.
+    """Returns an array of dates, or of objects that include some, as texts. Missing dates are None.
+
+    Other values are unchanged.
 
     Example:
         >>> texts_of_dates(np.array(["2024-01-31", "NaT"], "datetime64[D]")).tolist()
@@ -60,4 +62,4 @@ def texts_of_dates(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _text(value: Any) -> Any:
     if not isinstance(value, (date, np.datetime64)):
         return None if type(value).__name__ in ("NAType", "NaTType") else value
-    return None if value != value else str(value)  # NaT is a date, and not itself
+    return None if value != value else str(value)  # NaT is a date that does not equal itself

@@ -1,4 +1,4 @@
-"""Columns as JSON values, and back: how the host part of a model travels in an export."""
+"""The conversion of columns to JSON values and back, for the host part of a model in an export."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _HOME = {
     "NumericColumn": "numeric",
     "BucketizedColumn": "numeric",
 }
-#: Runs on the device, so the host part does without it.
+#: Fields that run on the device, so the host part omits them.
 _ON_THE_DEVICE = frozenset({"normalizer_fn"})
 
 
 def encode(column: Any, files: dict[str, Path]) -> Any:
-    """A column as JSON values; its files are added to `files` by the names that replace them.
+    """Returns a column as JSON values, and adds its files to `files` under the names that replace them.
 
     Raises:
-        ArgumentError: a column of another package, which does not say how it is written.
+        ArgumentError: the column is of another package, which does not define how it is written.
     """
     if isinstance(column, Path):
         name = next((name for name, path in files.items() if path == column), f"file_{len(files)}")
@@ -52,10 +52,10 @@ def encode(column: Any, files: dict[str, Path]) -> Any:
 
 
 def decode(value: Any, files: Mapping[str, Path]) -> Any:
-    """The argument of `encode`.
+    """Returns the argument of `encode`.
 
     Raises:
-        ArgumentError: an unknown kind of column.
+        ArgumentError: the kind of column is unknown.
     """
     if isinstance(value, list):
         return tuple(decode(item, files) for item in value)

@@ -1,4 +1,4 @@
-"""Serialized tf.Examples as features of columns: what `estimator serve` and `estimator predict` may be given."""
+"""The conversion of serialized tf.Examples to features of columns, for `estimator serve` and `estimator predict`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _KINDS = {"f": "float_list", "i": "int64_list", "u": "int64_list"}
 
 
 class TabularExamples:
-    """A host transform from serialized tf.Examples to features, those with any number of values among them.
+    """A host transform from serialized tf.Examples to features, including features with any number of values.
 
     Args:
-        fixed: features of a fixed shape: `{"shape": [...], "dtype": "...", "default": ...}` by name.
-        variable: features with any number of values: `{"dtype": "...", "width": ...}` by name; shorter ones are filled
-            up with what columns ignore.
+        fixed: the features of a fixed shape by name, as `{"shape": [...], "dtype": "...", "default": ...}`.
+        variable: the features with any number of values by name, as `{"dtype": "...", "width": ...}`. Shorter ones are
+            padded with a value that columns ignore.
 
     Example:
         >>> import numpy as np
@@ -56,19 +56,19 @@ class TabularExamples:
         self._parse = build_parsing_serving_input_receiver_fn(specs)().transforms[0] if specs else None
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"fixed": self._fixed, "variable": self._variable}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """The files of the transform. There are none."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The features of a batch of records (bytes, [batch]).
+        """Returns the features of a batch of records (bytes, [batch]).
 
         Raises:
-            ArgumentError, FeatureColumnError: a record that cannot be read; the message names record and feature.
+            ArgumentError, FeatureColumnError: a record cannot be read. The message names record and feature.
         """
         found = dict(self._parse.apply(batch)) if self._parse is not None else {}
         if not self._variable:
@@ -79,7 +79,7 @@ class TabularExamples:
         return found
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """One operation: the records are parsed."""
+        """Returns a program with one operation, which parses the records."""
         parsed = dict(self._parse.program(features).operations[0].features) if self._parse is not None else {}
         parsed |= {
             name: ParsedFeature(shape=(spec["width"],), dtype=spec["dtype"], variable=True)
@@ -95,17 +95,17 @@ class TabularExamples:
 def columns_receiver_fn(
     feature_columns: Iterable[Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A serving_input_receiver_fn for requests of serialized tf.Examples that hold the features of some columns.
+    """Returns a serving_input_receiver_fn for requests of serialized tf.Examples with the features of columns.
 
-    The export takes them under the name "examples"; strings become ids on the host, by the transforms it carries.
+    The export reads them under the name "examples". Its host transforms convert strings to ids.
 
     Args:
-        feature_columns: the columns of the model. Features with any number of values have as many places as the
-            `max_values` of their columns, or as training saw values.
+        feature_columns: the columns of the model. A feature with any number of values has as many places as the
+            `max_values` of its column, or as many as training saw values.
         default_batch_size: a fixed batch size; None: any.
 
     Raises:
-        ArgumentError: columns that read one feature differently.
+        ArgumentError: columns read one feature differently.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_hash_bucket, numeric_column
@@ -122,7 +122,7 @@ def columns_receiver_fn(
 
 
 def _places(columns: Iterable[Any]) -> dict[str, int]:
-    """The places of features whose columns say how many values they keep."""
+    """Returns the number of places of the features whose columns limit the number of values."""
     found: dict[str, int] = {}
     for column in columns:
         most = getattr(column, "max_values", None)

@@ -1,4 +1,4 @@
-"""`NumberRule`: what a numeric column asks of its feature, and what it learns about missing numbers."""
+"""The rule of a numeric column for its feature, and the replacement of missing numbers that it learns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_heads import Fault, not_finite, shown, surely_finite
 
 Array = np.ndarray[Any, Any]
 
-#: What can replace a missing number, besides a given number.
+#: The replacements that are learned. A number is the other possibility.
 LEARNED = ("mean", "median", "indicator")
 _TIMES = {
     "date": "a date",
@@ -29,13 +29,13 @@ _MISSING = "Fill it, or give the column missing=: a number, 'mean', 'median' or 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberRule:
-    """Finite numbers; NaN and None too if the column says what replaces missing ones.
+    """Accepts finite numbers, and also NaN and None if the column has a replacement for missing numbers.
 
     Attributes:
-        key: the feature.
-        width: numbers of one example.
+        key: the name of the feature.
+        width: the number of values of one example.
         missing: see `numeric_column`.
-        whole: whether a column of categories reads the feature too: it takes integers, and no floats.
+        whole: whether a column of categories reads the feature, too. That column accepts integers and no floats.
 
     Example:
         >>> rule = NumberRule(key="age", missing="mean")
@@ -55,14 +55,14 @@ class NumberRule:
         return self.missing in LEARNED
 
     def part(self, array: Array) -> Array:
-        """The numbers, float32[examples, width]."""
+        """Returns the numbers, float32[examples, width]."""
         if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _no_number(array) is not None):
-            return np.zeros((0, self.width), np.float32)  # `fault` says what is wrong
-        with np.errstate(over="ignore"):  # a number that is infinite so is refused later
+            return np.zeros((0, self.width), np.float32)  # `fault` reports the reason
+        with np.errstate(over="ignore"):  # a number that is infinite in float32 is refused later
             return _numbers(array).astype(np.float32).reshape(len(array), -1)
 
     def learn(self, parts: Sequence[Array]) -> list[float]:
-        """What replaces missing numbers, one value for each place.
+        """Returns the replacement of missing numbers, one value for each place.
 
         Raises:
             InputError: a place never has a number.
@@ -78,13 +78,13 @@ class NumberRule:
         return filled
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether all are finite floats of the width of the column."""
+        """Returns whether all values are finite floats of the width of the column."""
         if array.dtype.kind != "f" or not array.ndim or array.size != len(array) * self.width:
             return False
         return surely_finite(array)
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that is not a number, or not finite."""
+        """Returns the first value that is not a number, or not finite."""
         kind = array.dtype.kind
         if kind in "fiub":
             if array.ndim and array.size != len(array) * self.width:
@@ -96,7 +96,7 @@ class NumberRule:
         return self._no_number(*_no_numeral(array))
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Objects as float32, None as NaN, or as the integers that they are; other arrays as they are."""
+        """Returns objects as float32, with None as NaN, or as integers if `whole` and all are. Keeps others."""
         if array.dtype.kind != "O" or _no_number(array) is not None:
             return array
         plain = np.array(array.tolist()) if self.whole else array
@@ -104,7 +104,7 @@ class NumberRule:
 
     def _of_another_width(self, array: Array) -> Fault:
         rows = array.reshape(len(array), -1)
-        more = np.flatnonzero(rows[:, self.width :].any(axis=1))  # shorter rows are filled up with 0
+        more = np.flatnonzero(rows[:, self.width :].any(axis=1))  # shorter rows are padded with 0
         row = int(more[0]) if more.size else 0
         return Fault(
             row=row,
@@ -151,7 +151,7 @@ class NumberRule:
 
 
 def _no_number(array: Array) -> tuple[int, Any] | None:
-    """The row and the value of the first object that is neither a number nor missing."""
+    """Returns the row and the value of the first object that is neither a number nor missing."""
     texts: list[tuple[int, Any]] = []
     for place, value in enumerate(array.reshape(-1).tolist()):
         if value is None or isinstance(value, (int, float, np.number, np.bool_)) or type(value).__name__ == "NAType":
@@ -166,7 +166,7 @@ def _no_number(array: Array) -> tuple[int, Any] | None:
 
 
 def _no_numeral(array: Array) -> tuple[int, Any]:
-    """The row and the value of the first text that is not a number; of the first text if all are."""
+    """Returns the row and the value of the first text that is not a number, or of the first text if all are."""
     flat = array.reshape(-1)
     for place, value in enumerate(flat.tolist()):
         if not isinstance(value, (bytes, str)) or not _is_numeral(value):

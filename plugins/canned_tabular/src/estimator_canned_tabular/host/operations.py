@@ -1,4 +1,4 @@
-"""What the host part of columns does, as the operations that export formats write into their files."""
+"""The host part of columns as the operations that export formats write into their files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Features = Mapping[str, Feature]
 
 
 class Value(NamedTuple):
-    """A value of a program: its name, how many places an example has, and its dtype."""
+    """A value of a program: its name, the number of places of an example, and its dtype."""
 
     name: str
     width: int
@@ -53,7 +53,7 @@ class Operations:
     """Operations in the order in which they were requested, each with a unique name for its result.
 
     Args:
-        features: the arrays of the batch, whose names are taken.
+        features: the arrays of the batch. Their names are not used for results.
     """
 
     def __init__(self, features: Features) -> None:
@@ -70,10 +70,10 @@ class Operations:
         return name
 
     def places(self, key: str, column: str) -> Value:
-        """A feature as [batch, places].
+        """Returns a feature as [batch, places].
 
         Raises:
-            ExportError: the receiver does not have it.
+            ExportError: the receiver does not have the feature.
         """
         if key not in self.features:
             raise ExportError(
@@ -85,10 +85,10 @@ class Operations:
         return Value(self.add(lambda name: Reshape(input=key, output=name, shape=(width,))), width, feature.dtype)
 
     def rows(self, key: str, column: str, max_values: int | None) -> Value:
-        """The values of a categorical feature, text or int64.
+        """Returns the values of a categorical feature, text or int64.
 
         Raises:
-            ExportError: they are floats.
+            ExportError: the values are floats.
         """
         found = self.places(key, column)
         text = found.dtype == STRING
@@ -103,10 +103,10 @@ class Operations:
         return found if max_values is None else self.fitted(found, max_values, b"" if text else -1)
 
     def numbers(self, key: str, column: str, width: int, fill: float = 0.0) -> Value:
-        """A feature of numbers, float32[batch, width].
+        """Returns a feature of numbers, float32[batch, width].
 
         Raises:
-            ExportError: it is text.
+            ExportError: the feature is text.
         """
         found = self.places(key, column)
         if found.dtype == STRING:
@@ -115,13 +115,13 @@ class Operations:
         return self.fitted(Value(numbers, found.width, "float32"), width, fill)
 
     def fitted(self, value: Value, width: int, fill: bytes | float) -> Value:
-        """The value with that many places."""
+        """Returns the value with `width` places, padded or cut."""
         name = self.add(lambda name: Fit(input=value.name, output=name, width=width, fill=fill))
         return Value(name, width, value.dtype)
 
 
 class Ids(NamedTuple):
-    """The categories of a column: ids and weights [batch, places], and the source of the lengths of sequences."""
+    """The categories of a column: ids and weights [batch, places], and the rows that set the sequence lengths."""
 
     ids: Value
     rows: Value
@@ -133,7 +133,7 @@ def ids_of(column: Any, operations: Operations) -> Ids:
     """Writes the operations for the ids of a categorical column.
 
     Raises:
-        ExportError: a column of another package, or features that it cannot read.
+        ExportError: the column is of another package, or cannot read the features.
     """
     raise ExportError(f"The column {getattr(column, 'name', column)!r} does not say what its operations are.")
 
@@ -207,7 +207,7 @@ def _(column: CrossedColumn, operations: Operations) -> Ids:
         else:
             found = ids_of(part, operations)
             values.append(found.ids)
-            # The id of an unknown word is blank, and yet it is a value.
+            # An unknown word has the id of a blank, but it is a value.
             blanks.append(found.rows.name if isinstance(part, VOCABULARIES) else found.ids.name)
     ids = operations.add(
         lambda name: Cross(
@@ -235,7 +235,7 @@ def _(column: SequenceCategoricalColumn, operations: Operations) -> Ids:
 
 
 def outputs_of(output: str, column: Any, operations: Operations) -> dict[str, tuple[str, Feature]]:
-    """Writes the host operations of a column: values and their features, by the names of the arrays.
+    """Writes the host operations of a column. Returns the values and their features by the names of the arrays.
 
     Raises:
         ExportError: there are no operations for the column or for the receiver's features.

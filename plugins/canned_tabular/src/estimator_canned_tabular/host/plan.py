@@ -1,4 +1,4 @@
-"""Which part of each column runs where: the plan that an estimator's host transform and its layers share."""
+"""The plan that divides columns into a host part and a device part. The host transform and the layers share it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class FeaturePlan:
     """The split of some columns: strings become ids on the host; numbers, buckets and lookups stay on the device.
 
     Attributes:
-        columns: all of them.
-        outputs: the name of each column with a host part in the transformed batch.
-        kept: features that the device reads as they are.
+        columns: all columns.
+        outputs: for each column with a host part: its name in the transformed batch.
+        kept: the features that the device reads unchanged.
     """
 
     columns: tuple[Any, ...]
@@ -42,14 +42,14 @@ class FeaturePlan:
 
     @classmethod
     def of(cls, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
-        """The plan of columns.
+        """Returns the plan of columns.
 
         Args:
             columns: any columns; the same one may occur several times.
             keep: features that the device reads although a categorical column reads them too.
 
         Raises:
-            ArgumentError: an object that is not a column.
+            ArgumentError: an object is not a column.
         """
         every = tuple(columns)
         outputs: dict[Any, str] = {}
@@ -69,7 +69,7 @@ class FeaturePlan:
         return cls(every, outputs, frozenset(kept))
 
     def rules(self) -> dict[str, NumberRule]:
-        """What numeric columns ask of their features."""
+        """Returns the rules of numeric columns for their features."""
         rules: dict[str, NumberRule] = {}
         words = {key for column in self.columns for key in _words_in(column)}
         for source in (source for column in self.columns for source in _numbers_in(column)):
@@ -82,7 +82,7 @@ class FeaturePlan:
         return rules
 
     def word_rules(self) -> dict[str, WordRule]:
-        """What categorical columns ask of features that no numeric column reads."""
+        """Returns the rules of categorical columns for the features that no numeric column reads."""
         numbers, rules = self.rules(), dict[str, WordRule]()
         for column in self.outputs:
             if not isinstance(column, OneFeature) or column.key in numbers:
@@ -100,14 +100,14 @@ class FeaturePlan:
         return rules
 
     def with_fills(self, features: Mapping[str, Any], known: Callable[[str], Any]) -> Mapping[str, Any]:
-        """The features on the device, and the learned replacements of missing numbers, for `numbers_of`.
+        """Returns the features with the learned replacements of missing numbers, for `numbers_of`.
 
         Args:
-            features: the features.
-            known: what was learned about a feature.
+            features: the features on the device.
+            known: a function that returns what was learned about a feature, or None.
 
         Raises:
-            ArgumentError: it has not been learned yet.
+            ArgumentError: a replacement has not been learned yet.
         """
         fills: dict[str, Any] = {}
         for key, rule in self.rules().items():
@@ -120,7 +120,7 @@ class FeaturePlan:
         return {**features, **fills} if fills else features
 
     def checks(self) -> tuple[CheckedNumbers, ...]:
-        """The same for exports: one transform, or none."""
+        """Returns the rules as a transform for exports, or no transform if there are no rules."""
         rules = {
             key: {"width": rule.width, "missing": rule.missing} | ({"whole": True} if rule.whole else {})
             for key, rule in self.rules().items()
@@ -128,7 +128,7 @@ class FeaturePlan:
         return (CheckedNumbers(rules),) if rules else ()
 
     def transforms(self) -> tuple[FeatureIds, ...]:
-        """The host part: one transform, or none if nothing is left to do."""
+        """Returns the host part as one transform, or no transform if the host has nothing to do."""
         if not self.outputs:
             return ()
         consumed = {key for column in self.outputs for key in _keys(column)}
@@ -136,15 +136,15 @@ class FeaturePlan:
 
 
 def fill_name(key: str) -> str:
-    """The name of the replacement of missing numbers among the features: no file and no client has such a name."""
+    """Returns the name of the replacement of missing numbers among the features. No file or client uses it."""
     return f"{key}\0fill"
 
 
-_MADE = ("ids", "weights", "numbers", "lengths")  # what a host part makes of a column
+_MADE = ("ids", "weights", "numbers", "lengths")  # the parts of the output of a host part
 
 
 def _numbers_in(column: Any) -> Iterator[NumericColumn]:
-    """The numeric columns whose features a column reads, also through buckets that it crosses, embeds or weighs."""
+    """Yields the numeric columns whose features a column reads, also inside a cross, embedding or weighted column."""
     if isinstance(column, NumericColumn):
         yield column
     elif isinstance(column, BucketizedColumn):
@@ -156,7 +156,7 @@ def _numbers_in(column: Any) -> Iterator[NumericColumn]:
 
 
 def _words_in(column: Any) -> Iterator[str]:
-    """The features that a column reads as categories, also in a cross."""
+    """Yields the features that a column reads as categories, also in a cross."""
     if isinstance(column, CrossedColumn):
         yield from (key for part in column.parts_in_order() for key in _words_in(part))
     elif isinstance(column, (str, OneFeature)):
@@ -173,12 +173,14 @@ def _keys(column: Any) -> tuple[str, ...]:
 
 
 def _free_name(name: str, taken: set[str], kept: set[str]) -> str:
-    """Two columns of one name may differ: the same feature in 1000 buckets and in 100. A feature may be named as ids.
+    """Returns an unused name. Two columns may have one name, such as a feature in 1000 buckets and in 100.
+
+    A feature may also have the name of an output.
 
     Args:
-        name: that of the column.
-        taken: names that other columns have.
-        kept: features that the device reads, which the host part must leave alone.
+        name: the name of the column.
+        taken: the names of other columns.
+        kept: the features that the device reads, which the host part must not replace.
     """
     number, free = 1, name
     while free in taken or any(f"{free}.{made}" in kept for made in _MADE):

@@ -1,4 +1,4 @@
-"""What can be written in several ways, and is one category in all of them: dates and truth values."""
+"""Values that have several spellings but are one category: dates and truth values."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from estimator_canned_tabular.host.truths import canonical_truth, texts_of_truth
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the values of a column are brought to one form.
+    """The rule that converts the values of a column to one canonical form.
 
     Attributes:
-        kind: what each value is, for messages.
-        cure: what a message asks for.
-        canonical: the one form of a text; None for any other text.
-        texts: an array with other objects of the kind as texts.
+        kind: the kind of value, for messages.
+        cure: the advice in messages.
+        canonical: a function that returns the canonical form of a text, or None for a text of another kind.
+        texts: a function that converts objects of the kind in an array to texts.
     """
 
     kind: str
@@ -39,5 +39,5 @@ TRUTHS = Spelling(
 
 
 def spelling_of(column: Any) -> Spelling | None:
-    """That of a column; None: its values are taken as they are."""
+    """Returns the spelling rule of a column; None: its values are used unchanged."""
     return DATES if getattr(column, "dates", False) else TRUTHS if getattr(column, "truths", False) else None

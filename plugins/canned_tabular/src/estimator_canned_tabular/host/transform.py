@@ -1,4 +1,4 @@
-"""`FeatureIds`: the host transform of feature columns."""
+"""The host transform of feature columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from estimator_core.export import EqualLengths, Feature, HostProgram
 
 
 class FeatureIds:
-    """Turns features into what the device reads: ids, weights and lengths of the columns, under names of their own.
+    """Converts features to the arrays that the device reads: ids, weights and lengths under separate names.
 
     Args:
-        columns: column records by output name, or what `config` made of them.
-        drop: features that the device does not read.
-        **files: vocabulary files, by the names in `columns`.
+        columns: the column records by output name, or their form from `config`.
+        drop: the features that the device does not read.
+        **files: the vocabulary files, under the names in `columns`.
 
     Example:
         >>> import numpy as np
@@ -40,7 +40,7 @@ class FeatureIds:
         self._drop = frozenset(drop)
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         files: dict[str, Path] = {}
         columns = {output: encode(column, files) for output, column in self._columns.items()}
         return {"columns": columns, "drop": sorted(self._drop)}
@@ -54,11 +54,12 @@ class FeatureIds:
         return found
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch with `<output>.ids` (int32[batch, values], -1 for none), and `.weights` and `.lengths` of columns
-        that have them.
+        """Returns the batch with `<output>.ids` (int32[batch, values], -1 for no value) for each column.
+
+        Some columns also have `.weights` and `.lengths`.
 
         Raises:
-            FeatureColumnError: a feature is missing, or cannot be read.
+            FeatureColumnError: a feature is missing or cannot be read.
         """
         result = {name: array for name, array in batch.items() if name not in self._drop}
         lengths: dict[str, np.ndarray] = {}
@@ -71,10 +72,10 @@ class FeatureIds:
         return result
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """What `apply` does to features of one shape.
+        """Returns what `apply` does as a program for features of these shapes.
 
         Raises:
-            ExportError: a feature is missing, or cannot be read.
+            ExportError: a feature is missing or cannot be read.
         """
         from estimator_canned_tabular.host.operations import Operations, outputs_of  # imports all kinds of columns
 
@@ -112,7 +113,7 @@ def _sequence_of_numbers(output: str, column: Any, batch: Mapping[str, np.ndarra
 
 
 def _check_lengths(lengths: Mapping[str, np.ndarray]) -> None:
-    """Sequences of one model are as long as each other, example by example."""
+    """Checks that all sequences of an example have the same length."""
     (first, *others) = lengths.items() if lengths else (("", np.zeros(0)),)
     for name, found in others:
         (rows,) = np.nonzero(found != first[1])

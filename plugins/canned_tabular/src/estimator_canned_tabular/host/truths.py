@@ -1,4 +1,4 @@
-"""Truth values as text: one spelling for every way in which files, tables and clients write the same one."""
+"""Truth values as text: one canonical form for all the spellings in files, tables and requests."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-#: As Arrow, pandas and spreadsheets write truth values.
+#: The spellings of Arrow, pandas and spreadsheets.
 _SPELLED = {word: form for form in (b"true", b"false") for word in (form, form.title(), form.upper())}
 
 
 def canonical_truth(text: str | bytes) -> bytes | None:
-    """The one spelling of a truth value; None for any other text.
+    """Returns the canonical form of a truth value, or None for any other text.
 
     Example:
         >>> [canonical_truth(text) for text in ("True", b"FALSE", "true", "yes")]
@@ -21,9 +21,9 @@ def canonical_truth(text: str | bytes) -> bytes | None:
 
 
 def texts_of_truths(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of truth values, or of 1 and 0 as tables with empty rows have them, as texts; what is missing is None.
+    """Returns truth values, or the 1 and 0 of tables with empty rows, as texts. Missing values are None.
 
-    Other values stay as they are.
+    Other values are unchanged.
 
     Example:
         >>> texts_of_truths(np.array([1.0, np.nan, 0.0])).tolist()

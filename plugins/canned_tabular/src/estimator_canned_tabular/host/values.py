@@ -1,4 +1,4 @@
-"""Features of a batch as rows of values: text or integers, with a mask of the places that hold one."""
+"""Features of a batch as rows of values: text or integers, with a mask of the places that hold a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_canned_tabular.host.spelling import Spelling
 
 
 class Rows(NamedTuple):
-    """Values of one feature.
+    """The values of one feature.
 
     Attributes:
         values: int64[batch, values] or object[batch, values] of bytes.
@@ -31,16 +31,16 @@ class Rows(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The place after the last value of each row, int64[batch]."""
+        """The index after the last value of each row, int64[batch]."""
         places = np.arange(1, self.present.shape[1] + 1)
         return (self.present * places).max(axis=1, initial=0)
 
 
 def feature_of(batch: Mapping[str, np.ndarray], key: str, column: str) -> np.ndarray:
-    """A feature by name.
+    """Returns a feature by name.
 
     Raises:
-        FeatureColumnError: it is missing.
+        FeatureColumnError: the feature is missing.
     """
     if key not in batch:
         raise FeatureColumnError(
@@ -58,20 +58,20 @@ def rows_of(
     *,
     spelling: Spelling | None = None,
 ) -> Rows:
-    """The values of a categorical feature.
+    """Returns the values of a categorical feature.
 
-    `""`, None and NaN in text and -1 in integers stand for no value. Rows may be lists of different lengths.
+    `""`, None and NaN in text and -1 in integers mean no value. Rows may be lists of different lengths.
 
     Args:
-        batch: the features.
-        key: the feature.
-        column: the column's name, for messages.
-        max_values: brings rows to this many places; None: as many as the arrays have.
-        spelling: brings dates or truth values to one form.
+        batch: the features of the batch.
+        key: the name of the feature.
+        column: the name of the column, for messages.
+        max_values: the number of places of each row; None: the width of the array.
+        spelling: the rule that converts dates or truth values to one form.
 
     Raises:
-        FeatureColumnError: floats, a value that `spelling` refuses, rows of different lengths without max_values, or
-            a row that has more values.
+        FeatureColumnError: the values are floats, `spelling` refuses a value, rows differ in length without max_values,
+            or a row has more values than that.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, max_values, missing=None)
     array = array if spelling is None else spelling.texts(array)
@@ -91,12 +91,12 @@ def rows_of(
 def numbers_of(
     batch: Mapping[str, np.ndarray], key: str, column: str, width: int, *, missing: float = 0.0, filled: float = np.nan
 ) -> np.ndarray:
-    """A feature of numbers, float32[batch, width]; shorter rows are filled up with `missing`.
+    """Returns a feature of numbers, float32[batch, width]. Shorter rows are padded with `missing`.
 
-    Beyond the width, rows may hold `missing`, and NaN or `filled`, with which their file has filled them up.
+    After the width, rows may only hold padding: `missing`, NaN or `filled`, the padding of their file.
 
     Raises:
-        FeatureColumnError: not numbers, a finite number that becomes infinite, or longer rows.
+        FeatureColumnError: the values are not numbers, a finite number becomes infinite, or a row is longer.
     """
     array = _two_axes(feature_of(batch, key, column), key, column, width, missing=missing)
     try:
@@ -134,13 +134,13 @@ def check_finite(numbers: np.ndarray, used: np.ndarray, key: str, what: str) -> 
     """Refuses NaN and infinite numbers in the places that the model uses.
 
     Args:
-        numbers: float32[batch, width].
-        used: bool[batch, width].
-        key: the feature.
-        what: a number is, for the message.
+        numbers: the numbers, float32[batch, width].
+        used: the mask of the places in use, bool[batch, width].
+        key: the name of the feature.
+        what: the meaning of the numbers, for the message.
 
     Raises:
-        FeatureColumnError: naming the first such number and its row.
+        FeatureColumnError: a number is not finite. The message names the first one and its row.
     """
     strange = used & ~np.isfinite(numbers)
     if strange.any():
@@ -152,7 +152,7 @@ def check_finite(numbers: np.ndarray, used: np.ndarray, key: str, what: str) -> 
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an object stands for no word: None, NaN, and pandas' NA and NaT.
+    """Returns whether an object means that there is no word: None, NaN, and NA and NaT of pandas.
 
     Example:
         >>> [is_missing(value) for value in (None, float("nan"), "a")]
@@ -162,16 +162,16 @@ def is_missing(value: Any) -> bool:
 
 
 def text_of(rows: Rows) -> Sequence[bytes]:
-    """All values as text, also places without one; integers in decimal digits."""
+    """Returns all values as text, including places without a value. Integers become decimal digits."""
     flat = rows.values.reshape(-1).tolist()
     return flat if rows.are_text else [str(value).encode() for value in flat]
 
 
 def fingerprints_of(rows: Rows) -> np.ndarray:
-    """The Fingerprint64 of every value, uint64[batch, values]."""
+    """Returns the Fingerprint64 of every value, uint64[batch, values]."""
     texts = text_of(rows)
     words = list(dict.fromkeys(texts))
-    if 2 * len(words) > len(texts):  # few are repeated: finding them would cost more than hashing them again
+    if 2 * len(words) > len(texts):  # few are repeated: to find them would cost more than to hash them again
         return fingerprint64(texts).reshape(rows.values.shape)
     distinct = dict(zip(words, range(len(words)), strict=True))
     hashes = fingerprint64(words)
@@ -200,8 +200,8 @@ def _spelled(rows: Rows, key: str, spelling: Spelling) -> Rows:
 
 def _of_objects(array: np.ndarray, key: str, column: str) -> Rows:
     flat = array.reshape(-1).tolist()
-    kinds = set(map(type, flat))  # a set of types costs a tenth of a look at each value in Python
-    if kinds == {bytes} and array.dtype == object:  # as files bring them: nothing to convert
+    kinds = set(map(type, flat))  # a set of types costs a tenth of a check of each value
+    if kinds == {bytes} and array.dtype == object:  # already as files provide them
         return Rows(array, array != b"")
     if flat and all(issubclass(kind, (int, np.integer)) for kind in kinds):
         values = array.astype(np.int64)

@@ -1,4 +1,4 @@
-"""`WordRule`: what a categorical column asks of its feature."""
+"""The rule of a categorical column for its feature."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from estimator_heads import Fault, shown
 
 Array = np.ndarray[Any, Any]
 
-#: Objects that need no second look where texts are taken; a row may be a list of them.
+#: Types of objects that need no check if the column accepts texts. A row may be a list of such objects.
 _TEXTS = frozenset({str, bytes, type(None), list, tuple, np.ndarray})
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordRule:
-    """Texts or integers; None, NaN and the empty text are missing values.
+    """Accepts texts or integers. None, NaN and the empty text are missing values.
 
-    Attributes:
-        key: the feature.
+    key: the name of the feature.
+        texts, integers: whether the column accepts them.
         texts, integers: which of them the column takes.
-        spelling: of dates or truth values, if the texts must be such; other objects of the kind are then taken too.
+        spelling: the rule of dates or truth values, if the texts must be such. Other objects of that kind are accepted,
+            too.
 
     Example:
         >>> WordRule(key="city", texts=True, integers=False).fault(np.array(["Rome", 3.5, None], object), None).row
@@ -39,20 +40,20 @@ class WordRule:
     learns: bool = False
 
     def part(self, array: Array) -> Array:
-        """Nothing is learned."""
+        """Returns an empty array, because nothing is learned."""
         return array[:0]
 
     def learn(self, parts: Sequence[Array]) -> Any:
-        """Nothing is learned."""
+        """Returns None, because nothing is learned."""
         return None
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether the column takes arrays of this dtype."""
+        """Returns whether the column accepts arrays of this dtype."""
         kind = array.dtype.kind
         return self.spelling is None and ((kind in "SU" and self.texts) or (kind in "iub" and self.integers))
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that is neither; a look at the types where there is none."""
+        """Returns the first value that the column refuses. Arrays without one need only a check of the types."""
         if self.spelling is not None:
             return self._spelled(array, self.spelling)
         kind = array.dtype.kind
@@ -63,13 +64,13 @@ class WordRule:
         return self._refused(0, array.reshape(-1)[0])
 
     def convert(self, array: Array, known: Any) -> Array:
-        """The array."""
+        """Returns the array unchanged."""
         return array
 
     def _spelled(self, array: Array, spelling: Spelling) -> Fault | None:
         for place, value in enumerate(spelling.texts(array).reshape(-1).tolist()):
             if value is None or value != value or isinstance(value, (list, tuple, np.ndarray)):
-                continue  # what a list holds is looked at by its column
+                continue  # the column checks the values of a list
             if not isinstance(value, (str, bytes)) or (value and spelling.canonical(value) is None):
                 row = place * len(array) // array.size
                 problem = f"is not a {spelling.kind} as training read them"

@@ -1,4 +1,4 @@
-"""What a Keras model was compiled with, as functions."""
+"""The settings with which a Keras model was compiled, as functions."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from estimator_canned_tabular.keras_models.warnings import reading_keras
 from estimator_core.errors import ArgumentError
 
-#: The name of the output of a subclass, which has none of its own.
+#: The name of the output of a subclass of keras.Model, which has no name for it.
 UNNAMED = "output_1"
-#: What is said of a subclass with other outputs.
+#: The message about a subclass with other outputs.
 ONE_OUTPUT = "A subclass of keras.Model with several outputs, or with a name for one, is not read; make it functional"
 
-#: Of labels, predictions, and weights or None.
+#: A function of labels, predictions, and weights or None.
 Loss = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledMetric:
-    """A metric of one output.
+    """A metric of one output of the model.
 
     Attributes:
-        compute: a function of numpy labels and predictions, and weights if there are any.
-        output: its name.
-        weighted: whether weights count in it.
+        compute: a function of numpy labels and predictions, and of weights if there are any.
+        output: the name of the output.
+        weighted: whether the metric uses the weights.
     """
 
     compute: Callable[..., float]
@@ -38,12 +38,12 @@ class CompiledMetric:
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A Keras model's loss and metrics.
+    """The loss and the metrics of a Keras model.
 
     Attributes:
-        outputs: names of the outputs.
-        losses: a loss for each output, with its weight.
-        metrics: by name.
+        outputs: the names of the outputs.
+        losses: the loss of each output, with its weight.
+        metrics: the metrics by name.
     """
 
     outputs: tuple[str, ...]
@@ -55,7 +55,7 @@ class CompiledModel:
         """Reads a compiled model.
 
         Raises:
-            ArgumentError: it is not compiled, or a name is not one of its metrics.
+            ArgumentError: the model is not compiled, or a name in `renamed` is not one of its metrics.
         """
         if not getattr(model, "compiled", False):
             raise ArgumentError(
@@ -67,7 +67,7 @@ class CompiledModel:
         with reading_keras():
             config = model.get_compile_config() or {}
         outputs = tuple(getattr(model, "output_names", None) or ())
-        if not outputs and isinstance(model, keras.Sequential):  # its one output has the name of the last layer
+        if not outputs and isinstance(model, keras.Sequential):  # its only output has the name of the last layer
             outputs = (model.layers[-1].name,)
         if not outputs:
             outputs = (UNNAMED,)
@@ -88,23 +88,23 @@ class CompiledModel:
         return cls(outputs, made, _metrics(outputs, metrics, weighted, renamed))
 
     def total_loss(self, labels: Mapping[str, Any], predictions: Mapping[str, Any], weights: Any = None) -> Any:
-        """The weighted sum of the losses of all outputs.
+        """Returns the weighted sum of the losses of all outputs.
 
         Args:
-            labels: by output.
-            predictions: by output.
-            weights: float32[batch], the weight of an example in each loss; None: all alike.
+            labels: the labels by output.
+            predictions: the predictions by output.
+            weights: float32[batch], the weight of each example in every loss; None: equal weights.
         """
         return sum(part * loss(labels[name], predictions[name], weights) for name, (loss, part) in self.losses.items())
 
 
 def _check_subclass(config: Mapping[str, Any]) -> None:
-    """Refuses a subclass that was compiled for other outputs than one without a name."""
+    """Refuses a subclass that was compiled for anything but one output without a name."""
     for kind in ("loss", "loss_weights", "metrics", "weighted_metrics"):
         given: Any = config.get(kind)
         parts: list[Any] = list(given) if isinstance(given, (Mapping, list, tuple)) else []
         if isinstance(given, Mapping):
-            other = "class_name" not in parts and parts != [UNNAMED]  # a serialised object is a dict as well
+            other = "class_name" not in parts and parts != [UNNAMED]  # a serialised object is a dict, too
         else:
             other = kind.startswith("loss") and len(parts) > 1
         if other:
@@ -112,7 +112,7 @@ def _check_subclass(config: Mapping[str, Any]) -> None:
 
 
 def _by_output(given: Any, outputs: Sequence[str]) -> dict[str, Any]:
-    """The arguments of compile() by output: one for all, a list, or a dict."""
+    """Returns an argument of compile() by output. It may be one value for all, a list, or a dict."""
     if isinstance(given, Mapping):
         return dict(given)
     if isinstance(given, (list, tuple)) and len(outputs) > 1:
@@ -135,7 +135,7 @@ def _loss(given: Any) -> Loss:
 
 
 def _fitted(labels: Any, predictions: Any) -> Any:
-    """Labels with the last axis of size 1 that predictions have."""
+    """Returns the labels with a last axis of size 1 if the predictions have one."""
     fits = labels.ndim == predictions.ndim - 1 and predictions.shape[-1] == 1
     return labels[..., None] if fits else labels
 
@@ -150,7 +150,7 @@ def _metrics(
             for one in _listed(kind.get(output)):
                 name = one if isinstance(one, str) else one.name
                 key = name if len(outputs) == 1 else f"{output}_{name}"
-                if counts and key in plain:  # as Keras calls the second one of a name
+                if counts and key in plain:  # the name that Keras uses for the second one of a name
                     key = f"weighted_{name}" if len(outputs) == 1 else f"{output}_weighted_{name}"
                 plain.add(key)
                 found[renamed.get(key, key)] = CompiledMetric(compute=_metric(one), output=output, weighted=counts)
@@ -180,7 +180,7 @@ def _metric(given: Any) -> Callable[..., float]:
 
 
 def _accuracy(given: Any, labels: np.ndarray, predictions: np.ndarray) -> Any:
-    """Keras' choice of an accuracy by the shape of the arrays."""
+    """Returns the accuracy that Keras selects for the shapes of the arrays."""
     if given not in ("accuracy", "acc"):
         return given
     if predictions.shape[-1] == 1:

@@ -1,4 +1,4 @@
-"""`model_to_estimator`: a compiled Keras model as an Estimator."""
+"""The conversion of a compiled Keras model to an Estimator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_canned_tabular.keras_models.compiled import ONE_OUTPUT, UNNAMED, 
 from estimator_canned_tabular.keras_models.optimizer import KerasTrainOp
 from estimator_core.errors import ArgumentError, ModelFnError
 
-#: The name of the model among the variables, which `Estimator.load_into` takes.
+#: The name of the model among the variables, for `Estimator.load_into`.
 NAME = "keras"
 
 
@@ -28,29 +28,29 @@ def model_to_estimator(
     weight_column: str | None = None,
     plugins: Any = None,
 ) -> ec.Estimator:
-    """An Estimator of a compiled Keras 3 model: its weights, loss, metrics and optimizer are carried over.
+    """Returns an Estimator of a compiled Keras 3 model, with its weights, loss, metrics and optimizer.
 
-    The model itself is never changed; `estimator.load_into(keras_model, "keras")` writes the trained weights into it.
-    Features are a dict by the names of the inputs, or one array; labels a dict by the names of the outputs, or one
-    array. Metrics are computed over all predictions of an evaluation, which the host holds.
+    The model itself is never changed. `estimator.load_into(keras_model, "keras")` writes the trained weights into it.
+    Features are a dict by the names of the inputs, or one array. Labels are a dict by the names of the outputs, or one
+    array. Metrics are computed over all predictions of an evaluation, which the host keeps in memory.
 
     Args:
-        keras_model: a built and compiled model; Keras must run on JAX (KERAS_BACKEND=jax).
-        keras_model_path: a saved model instead.
-        custom_objects: what loading it needs.
-        model_dir: as for `ec.Estimator`.
-        config: as for `ec.Estimator`.
+        keras_model: a built and compiled model. Keras must run on JAX (KERAS_BACKEND=jax).
+        keras_model_path: the path of a saved model, instead of keras_model.
+        custom_objects: the custom objects that loading needs.
+        model_dir: see `ec.Estimator`.
+        config: see `ec.Estimator`.
         metric_names_map: other names for metrics, by the names that Keras uses.
-        weight_column: the feature with the weight of each example, a number, like `sample_weight` of `fit`:
-            in the losses of all outputs and in `weighted_metrics`; the model does not see it. Predictions do not need
-            it. None: all examples count alike.
-        plugins: as for `ec.Estimator`.
+        weight_column: the feature with the weight of each example, a number, as `sample_weight` of `fit`. The losses of
+            all outputs and `weighted_metrics` use it. The model does not receive it, and predictions do not need it.
+            None: equal weights.
+        plugins: see `ec.Estimator`.
 
     Raises:
-        ArgumentError: both models or none given, or a model that is not built, not compiled, or of another backend; a
-            subclass of keras.Model that was compiled for several outputs; a weight_column that is not a name, or is an
-            input of the model.
-        ModelFnError: while training or evaluating: weights that are missing, or not one number an example.
+        ArgumentError: both models or neither are set, or the model is not built, not compiled, or of another backend.
+            Also for a subclass of keras.Model that was compiled for several outputs, and for a weight_column that is
+            not a name or is an input of the model.
+        ModelFnError: in training or evaluation, weights are missing or are not one number per example.
 
     Example:
         >>> import keras
@@ -114,7 +114,7 @@ def model_to_estimator(
 
 
 def _apart(features: Any, weight_column: str | None, *, needed: bool) -> tuple[Any, Any]:
-    """The features of the model, and the weights float32[batch] or None."""
+    """Returns the features of the model, and the weights float32[batch] or None."""
     if weight_column is None:
         return features, None
     if not isinstance(features, Mapping) or weight_column not in features:
@@ -145,7 +145,7 @@ def _given(features: Any, inputs: list[str]) -> Any:
 
 
 def _check_unnamed(made: Any) -> None:
-    """Refuses what a subclass returns, unless it is one output without a name."""
+    """Refuses the result of a subclass unless it is one output without a name."""
     parts: list[Any] = list(made) if isinstance(made, (Mapping, list, tuple)) else []
     other = parts != [UNNAMED] if isinstance(made, Mapping) else len(parts) > 1
     if other:
@@ -154,7 +154,7 @@ def _check_unnamed(made: Any) -> None:
 
 
 def _named(given: Any, outputs: tuple[str, ...]) -> dict[str, Any]:
-    """Arrays by the names of the outputs."""
+    """Returns the arrays by the names of the outputs."""
     if isinstance(given, Mapping):
         if set(given) != set(outputs):
             raise ModelFnError(f"The keras model has the outputs {list(outputs)}; given: {sorted(given)}.")

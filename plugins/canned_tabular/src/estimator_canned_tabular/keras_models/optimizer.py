@@ -11,7 +11,7 @@ from estimator_canned_tabular.keras_models.warnings import reading_keras
 
 
 class KerasTrainOp:
-    """Steps of a copy of a compiled model's optimizer; its slots and schedule continue from their current values.
+    """The steps of a copy of the optimizer of a compiled model. Slots and schedule continue from their current values.
 
     Args:
         model: the compiled model.
@@ -33,7 +33,7 @@ class KerasTrainOp:
         self._first = [np.asarray(variable.value) for variable in self._optimizer.variables]
 
     def train_op(self, names: list[str]) -> Any:
-        """The train_op for the variables of these names, which are in the order of the model."""
+        """Returns the train_op for the variables of these names, which are in the order of the model."""
         ordered = [names[place] for place in self._order]
 
         def update(variables: dict[str, Any], state: Any, grad_fn: Any) -> tuple[dict[str, Any], Any]:

@@ -1,4 +1,4 @@
-"""Keras' variables have numpy's old protocol: nothing that users of an Estimator could change."""
+"""The warning about the old numpy protocol of Keras variables. Users of an Estimator cannot avoid its cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 @contextlib.contextmanager
 def reading_keras() -> Generator[None]:
-    """Leaves out numpy's warning about how Keras reads its own variables."""
+    """Suppresses the warning of numpy about the way in which Keras reads its own variables."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
         yield

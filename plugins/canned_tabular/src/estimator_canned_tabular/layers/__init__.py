@@ -1,1 +1,1 @@
-"""The part of feature columns that runs on the device: numbers, lookups and sums."""
+"""The device part of feature columns: numbers, lookups and sums."""

@@ -18,7 +18,7 @@ class RecurrentCell(Protocol):
     """One step of a recurrent layer."""
 
     def initial_state(self, batch: int) -> State:
-        """The state before the first step: arrays [batch, ...]."""
+        """Returns the state before the first step: arrays [batch, ...]."""
         ...
 
     def parameters(self, name: str, input_size: int) -> Any:
@@ -26,7 +26,7 @@ class RecurrentCell(Protocol):
         ...
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """The output float32[batch, units] and the next state for inputs float32[batch, input_size]."""
+        """Returns the output float32[batch, units] and the next state for inputs float32[batch, input_size]."""
         ...
 
 
@@ -44,15 +44,15 @@ class SimpleRNNCell:
     units: int
 
     def initial_state(self, batch: int) -> State:
-        """Zeros [batch, units]."""
+        """Returns zeros [batch, units]."""
         return (jnp.zeros((batch, self.units)),)
 
     def parameters(self, name: str, input_size: int) -> Any:
-        """Kernel, recurrent kernel, bias."""
+        """Declares the kernel, the recurrent kernel and the bias."""
         return _kernels(name, input_size, self.units, gates=1, bias=np.zeros(self.units))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """The output and the next state of one step."""
+        """Returns the output and the next state of one step."""
         kernel, recurrent, bias = parameters
         output = jnp.tanh(inputs @ kernel + bias + state[0] @ recurrent)
         return output, (output,)
@@ -60,7 +60,7 @@ class SimpleRNNCell:
 
 @dataclass(frozen=True)
 class LSTMCell:
-    """Long short-term memory; gates in the order input, forget, cell, output, the forget bias begins at 1.
+    """Long short-term memory. The gates are in the order input, forget, cell, output. The forget bias starts at 1.
 
     Example:
         >>> [part.shape for part in LSTMCell(8).initial_state(2)]
@@ -72,16 +72,16 @@ class LSTMCell:
     units: int
 
     def initial_state(self, batch: int) -> State:
-        """Zeros: output and memory."""
+        """Returns zeros for the output and the memory."""
         return (jnp.zeros((batch, self.units)), jnp.zeros((batch, self.units)))
 
     def parameters(self, name: str, input_size: int) -> Any:
-        """Kernel, recurrent kernel, bias."""
+        """Declares the kernel, the recurrent kernel and the bias."""
         zeros, ones = np.zeros(self.units), np.ones(self.units)
         return _kernels(name, input_size, self.units, gates=4, bias=np.concatenate([zeros, ones, zeros, zeros]))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """The output and the next state of one step."""
+        """Returns the output and the next state of one step."""
         kernel, recurrent, bias = parameters
         output, memory = state
         gates = jnp.split(inputs @ kernel + output @ recurrent + bias, 4, axis=1)
@@ -92,7 +92,7 @@ class LSTMCell:
 
 @dataclass(frozen=True)
 class GRUCell:
-    """Gated recurrent unit; gates in the order update, reset, candidate; the reset comes after the product.
+    """Gated recurrent unit. The gates are in the order update, reset, candidate. The reset follows the product.
 
     Example:
         >>> GRUCell(8).initial_state(2)[0].shape
@@ -104,15 +104,15 @@ class GRUCell:
     units: int
 
     def initial_state(self, batch: int) -> State:
-        """Zeros [batch, units]."""
+        """Returns zeros [batch, units]."""
         return (jnp.zeros((batch, self.units)),)
 
     def parameters(self, name: str, input_size: int) -> Any:
-        """Kernel, recurrent kernel, and a bias for each."""
+        """Declares the kernel, the recurrent kernel, and a bias for each."""
         return _kernels(name, input_size, self.units, gates=3, bias=np.zeros((2, 3 * self.units)))
 
     def step(self, parameters: Any, inputs: jax.Array, state: State) -> tuple[jax.Array, State]:
-        """The output and the next state of one step."""
+        """Returns the output and the next state of one step."""
         kernel, recurrent, bias = parameters
         given = jnp.split(inputs @ kernel + bias[0], 3, axis=1)
         before = jnp.split(state[0] @ recurrent + bias[1], 3, axis=1)

@@ -1,4 +1,4 @@
-"""Layers on top of each other."""
+"""Stacks of hidden layers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOMENTUM, _EPSILON = 0.999, 0.001
 
 @dataclass(frozen=True, kw_only=True)
 class DeepOptions:
-    """The hidden layers.
+    """The options of the hidden layers.
 
     Attributes:
-        hidden_units: numbers of each layer.
-        activation_fn: after each layer.
-        dropout: the share of numbers that training leaves out; None: none.
-        batch_norm: batch normalisation after each layer.
+        hidden_units: the number of units of each layer.
+        activation_fn: the activation after each layer.
+        dropout: the share of values that training drops; None: no dropout.
+        batch_norm: whether each layer is followed by batch normalisation.
     """
 
     hidden_units: tuple[int, ...]
@@ -40,10 +40,10 @@ class DeepOptions:
         dropout: float | None,
         batch_norm: bool,
     ) -> DeepOptions:
-        """The checked options.
+        """Returns the checked options.
 
         Raises:
-            ArgumentError: a layer without units, or a share out of [0, 1).
+            ArgumentError: a layer has no units, or the share is not in [0, 1).
         """
         given = () if hidden_units is None else hidden_units
         if isinstance(given, (str, int)) or not isinstance(given, Iterable):
@@ -62,9 +62,9 @@ class DeepOptions:
 
 
 def hidden_layers(inputs: jax.Array, options: DeepOptions, mode: str, *, scope: str) -> jax.Array:
-    """The output of the last hidden layer, float32[batch, hidden_units[-1]].
+    """Returns the output of the last hidden layer, float32[batch, hidden_units[-1]].
 
-    Each layer is a matrix product, the activation, dropout, batch normalisation, in this order.
+    Each layer consists of matrix product, activation, dropout and batch normalisation, in this order.
     """
     outputs = inputs
     for number, size in enumerate(options.hidden_units):
@@ -79,12 +79,12 @@ def hidden_layers(inputs: jax.Array, options: DeepOptions, mode: str, *, scope: 
 
 
 def deep_logits(inputs: jax.Array, units: int, options: DeepOptions, mode: str, *, scope: str = "dnn") -> jax.Array:
-    """Hidden layers and the logits, float32[batch, units]."""
+    """Returns the logits after the hidden layers, float32[batch, units]."""
     return dense(hidden_layers(inputs, options, mode, scope=scope), units, f"{scope}/logits")
 
 
 def dense(inputs: jax.Array, units: int, name: str) -> jax.Array:
-    """A matrix product and a bias, float32[..., units]."""
+    """Returns a matrix product plus a bias, float32[..., units]."""
     kernel = ec.get_variable(f"{name}/kernel", (inputs.shape[-1], units), jax.nn.initializers.glorot_uniform())
     bias = ec.get_variable(f"{name}/bias", (units,), jax.nn.initializers.zeros)
     return jnp.matmul(inputs, kernel) + bias

@@ -1,4 +1,4 @@
-"""`DenseFeatures`: the columns of a model side by side."""
+"""The dense columns of a model, concatenated."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from estimator_core.errors import ArgumentError
 def dense_features(
     columns: Iterable[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse
 ) -> jax.Array:
-    """The columns' numbers side by side, sorted by the columns' names, float32[batch, sum of widths].
+    """Returns the values of the columns, concatenated in the order of names, float32[batch, sum of widths].
 
     Args:
         columns: dense columns: numeric, bucketized, indicator, embedding.
-        features: features on the device.
+        features: the features on the device.
         plan: the plan that transformed the features.
-        scope: what the names of embedding tables begin with.
+        scope: the prefix of the names of embedding tables.
         row_sparse: see `table_rows`.
     """
     parts = [
@@ -44,7 +44,7 @@ def dense_features(
 
 
 def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse) -> jax.Array:
-    """One dense column, float32[batch, width]; its variables lie below `scope`."""
+    """Returns one dense column, float32[batch, width]. The names of its variables start with `scope`."""
     if isinstance(column, NumericColumn):
         return numbers_of(column, features)
     if isinstance(column, BucketizedColumn):
@@ -59,7 +59,7 @@ def dense_output(column: Any, features: Features, plan: FeaturePlan, *, scope: s
 
 
 def counts(given: DeviceIds, buckets: int) -> jax.Array:
-    """How often each id occurs, or the sum of its weights, float32[batch, buckets]."""
+    """Returns the count of each id, or the sum of its weights, float32[batch, buckets]."""
     batch, _ = given.ids.shape
     weights = jnp.ones(given.ids.shape, jnp.float32) if given.weights is None else given.weights
     places = jnp.where(given.ids < 0, buckets, given.ids)
@@ -68,10 +68,10 @@ def counts(given: DeviceIds, buckets: int) -> jax.Array:
 
 
 def by_name(columns: Iterable[Any]) -> list[Any]:
-    """Columns in the order in which layers combine them.
+    """Returns columns in the order in which layers combine them.
 
     Raises:
-        ArgumentError: two columns of one name.
+        ArgumentError: two columns have one name.
     """
     ordered = sorted(columns, key=lambda column: column.name)
     for first, second in pairwise(ordered):
@@ -81,10 +81,11 @@ def by_name(columns: Iterable[Any]) -> list[Any]:
 
 
 def check_dense(columns: Sequence[Any], what: str) -> None:
-    """Refuses columns that are not dense, before anything is traced.
+    """Refuses columns that are not dense, before any tracing.
 
     Raises:
-        ArgumentError: naming the column and the cure.
+        ArgumentError: there are no columns, two have one name, or one is not dense. The message names the column and
+            the fix.
     """
     if not columns:
         raise ArgumentError(f"{what} must not be empty.")
@@ -105,12 +106,12 @@ def check_dense(columns: Sequence[Any], what: str) -> None:
 
 
 def table_name(column: EmbeddingColumn, scope: str) -> str:
-    """The variable of an embedding."""
+    """Returns the name of the variable of an embedding."""
     return column.table.collection or f"{scope}/embedding_weights"
 
 
 def shared_tables(columns: Iterable[Any]) -> set[str]:
-    """Names of the tables that several columns share; they have no scope."""
+    """Returns the names of the tables that several columns share. They have no scope."""
     return {
         column.table.collection
         for column in columns
@@ -119,10 +120,11 @@ def shared_tables(columns: Iterable[Any]) -> set[str]:
 
 
 def placed(columns: Iterable[Any], scope: str) -> list[tuple[Any, str]]:
-    """Columns by name, each with what the names of its variables begin with, which no other column has.
+    """Returns columns by name, each with a prefix for the names of its variables that no other column has.
 
-    Names of variables have no spaces and no letters beyond ASCII, so columns that differ in those alone would have one
-    variable. Then the fingerprint of its name tells each of them apart, whatever columns come later.
+    Names of variables have no spaces and only ASCII letters, so columns that differ only in other characters would
+    share a variable. The fingerprint of the name distinguishes such columns, independent of columns that are added
+    later.
     """
     ordered = by_name(columns)
     plain = {column.name: re.sub(r"[^A-Za-z0-9_.\-]", "_", column.name) for column in ordered}

@@ -1,4 +1,4 @@
-"""Centres of clusters, chosen among points."""
+"""The choice of the first centres of clusters among points."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import jax.numpy as jnp
 
 
 def random_points(key: jax.Array, points: jax.Array, count: int) -> jax.Array:
-    """Different points, all equally likely, float32[count, size]."""
+    """Returns different points, all equally likely, float32[count, size]."""
     return points[jax.random.choice(key, points.shape[0], (count,), replace=False)]
 
 
 def kmeans_plus_plus(key: jax.Array, points: jax.Array, count: int, retries: int) -> jax.Array:
-    """Points far from each other: each is drawn by its squared distance to those before it.
+    """Returns points far from each other. The probability of each is its squared distance to the points chosen before.
 
     Args:
         key: a random key.
-        points: float32[n, size], n >= count.
-        count: how many.
-        retries: further candidates for each; the best one is taken. Negative: about the logarithm of `count`.
+        points: the points, float32[n, size], n >= count.
+        count: the number of points to choose.
+        retries: the number of further candidates for each point. The best one is chosen. Negative: about the logarithm
+            of `count`.
 
     Source: Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", 2007.
     """

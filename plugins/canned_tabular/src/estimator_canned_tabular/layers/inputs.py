@@ -1,4 +1,4 @@
-"""Columns' ids and numbers out of the features on the device."""
+"""The ids and numbers of columns, from the features on the device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Features = Mapping[str, Any]
 
 
 class DeviceIds(NamedTuple):
-    """Categories of a batch: ids int32[batch, values] (-1: none), weights of that shape or None, lengths or None."""
+    """The categories of a batch: ids int32[batch, values] (-1: no value), weights or None, lengths or None."""
 
     ids: jax.Array
     weights: jax.Array | None
@@ -27,10 +27,10 @@ class DeviceIds(NamedTuple):
 
 
 def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
-    """The ids of a categorical column.
+    """Returns the ids of a categorical column.
 
     Raises:
-        ArgumentError: the features have not gone through the plan's host transform.
+        ArgumentError: the host transform of the plan was not applied to the features.
     """
     if isinstance(column, BucketizedColumn):
         return DeviceIds(_buckets(column, features), None, None)
@@ -43,21 +43,22 @@ def ids_of(column: Any, features: Features, plan: FeaturePlan) -> DeviceIds:
     ids = features[f"{output}.ids"]
     if getattr(column, "missing_bucket", False):
         ids = _with_missing(ids, column.num_buckets - 1)
-    # Asked by kind: a feature of the input may have such a name, without a column that reads it.
+    # The type of the column decides, because a feature of the input may have such a name without a column that reads
+    # it.
     weights = features[f"{output}.weights"] if isinstance(column, WeightedCategoricalColumn) else None
     lengths = features[f"{output}.lengths"] if isinstance(column, SequenceCategoricalColumn) else None
     return DeviceIds(ids, weights, lengths)
 
 
 def _with_missing(ids: jax.Array, bucket: int) -> jax.Array:
-    """The ids, where an example without any has that of missing values in its first place."""
+    """Returns the ids. An example without any id has the one of missing values in its first place."""
     ids = jnp.pad(ids, ((0, 0), (0, 0 if ids.shape[1] else 1)), constant_values=-1)
     none = jnp.all(ids < 0, axis=1)
     return ids.at[:, 0].set(jnp.where(none, bucket, ids[:, 0]))
 
 
 def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
-    """The numbers of a numeric column, float32[batch, width], normalised.
+    """Returns the normalised values of a numeric column, float32[batch, width].
 
     Raises:
         ArgumentError: the feature is missing or has another shape.
@@ -82,7 +83,7 @@ def numbers_of(column: NumericColumn, features: Features) -> jax.Array:
 
 
 def _fill(column: NumericColumn, features: Features) -> Any:
-    """What replaces a missing number."""
+    """Returns the replacement of a missing number."""
     if not isinstance(column.missing, str):
         return column.missing
     learned = features.get(fill_name(column.key))
@@ -97,6 +98,7 @@ def _fill(column: NumericColumn, features: Features) -> Any:
 def _buckets(column: BucketizedColumn, features: Features) -> jax.Array:
     numbers = numbers_of(column.source_column, features)
     boundaries = np.asarray(column.boundaries, np.float32)
-    # As searchsorted(side="right"), which takes ten times as long to trace. NaN is above all boundaries there, too.
+    # The same as searchsorted(side="right"), whose tracing takes ten times as long. NaN is above all boundaries in
+    # both.
     buckets = jnp.sum(~(numbers[..., None] < boundaries), axis=-1, dtype=jnp.int32)
     return buckets + jnp.arange(numbers.shape[1], dtype=jnp.int32) * (len(boundaries) + 1)

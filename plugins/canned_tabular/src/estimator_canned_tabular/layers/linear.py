@@ -1,4 +1,4 @@
-"""A linear model of columns: a weight a number, a weight a category."""
+"""A linear model of columns, with one weight per number and one per category."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def linear_logits(
     sparse_combiner: str = "sum",
     row_sparse: RowSparse = True,
 ) -> jax.Array:
-    """The sum of all columns times their weights, and the bias: float32[batch, units]. All weights begin at zero.
+    """Returns the bias plus the sum of all columns times their weights, float32[batch, units]. Weights start at zero.
 
     Args:
-        columns: any columns; categorical ones as they are.
-        features: features on the device.
-        plan: the plan the features were transformed by.
+        columns: any columns. Categorical columns are used directly.
+        features: the features on the device.
+        plan: the plan that transformed the features.
         units: the number of logits.
-        sparse_combiner: how the values of one category become one: "sum", "mean" or "sqrtn".
+        sparse_combiner: the way to combine the values of a categorical column: "sum", "mean" or "sqrtn".
         row_sparse: see `table_rows`.
     """
     zeros = jax.nn.initializers.zeros
@@ -57,10 +57,10 @@ def linear_logits(
 
 
 def check_linear(columns: Sequence[Any], what: str) -> None:
-    """Refuses what a linear model cannot read, before anything is traced.
+    """Refuses columns that a linear model cannot read, before any tracing.
 
     Raises:
-        ArgumentError: naming the column.
+        ArgumentError: there are no columns, two have one name, or one cannot be read. The message names the column.
     """
     if not columns:
         raise ArgumentError(f"{what} must not be empty.")

@@ -1,4 +1,4 @@
-"""Rows of tables, and how the rows of one example become one."""
+"""Rows of tables, and their combination to one row per example."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def table_rows(
     trainable: bool = True,
     access: RowAccess | None = None,
 ) -> jax.Array:
-    """Rows of a variable, float32[*ids.shape, columns]; zeros where an id is -1.
+    """Returns rows of a variable, float32[*ids.shape, columns], with zeros where an id is -1.
 
     Args:
-        name: the variable.
-        ids: int32 of any shape.
-        shape: (rows, columns) of the variable.
+        name: the name of the variable.
+        ids: the row numbers, int32 of any shape.
+        shape: the shape (rows, columns) of the variable.
         initializer: a function of `(key, shape, dtype)`.
-        row_sparse: unless False, gradients and optimizer touch the rows of the batch alone.
-        trainable: False: the variable is not trained.
-        access: how rows are read and updated.
+        row_sparse: whether gradients and the optimizer change only the rows of the batch. "as_tf" counts as True.
+        trainable: whether the variable is trained.
+        access: the way to read and update rows.
 
     Raises:
-        ArgumentError: an access, where the optimizer touches all rows.
+        ArgumentError: an access is set, but the optimizer changes all rows.
     """
     if row_sparse and trainable:
         return ec.sparse_lookup(name, ids, shape, initializer, access=access or WholeTable())
@@ -52,10 +52,10 @@ def table_rows(
 
 
 def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Array:
-    """The ids whose rows are touched, int32[batch, values].
+    """Returns the ids whose rows the step changes, int32[batch, values].
 
-    With "as_tf" they are those of `safe_embedding_lookup_sparse`: an example without a category that counts looks up
-    row 0, whose value does not count.
+    With "as_tf" they equal those of `safe_embedding_lookup_sparse`: an example without a category of positive weight
+    looks up row 0, whose value is not used.
     """
     if row_sparse != "as_tf" or not given.ids.shape[1]:
         return given.ids
@@ -66,14 +66,16 @@ def looked_up(given: DeviceIds, combiner: str, row_sparse: RowSparse) -> jax.Arr
 
 
 def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
-    """The weighted sum of the rows of each example, float32[batch, columns]; or their mean, or the sum over the root of
-    the squared weights. Zeros where there is none.
+    """Returns the rows of each example combined to one: sum, mean or "sqrtn", float32[batch, columns].
+
+    "sqrtn" divides the weighted sum by the root of the sum of squared weights. An example without a value becomes
+    zeros.
     """
     weights = (given.ids >= 0).astype(rows.dtype)
     if given.weights is not None:
         weights = weights * given.weights
     if combiner != "sum":
-        weights = jnp.maximum(weights, 0.0)  # the original leaves out what does not count
+        weights = jnp.maximum(weights, 0.0)  # tf.estimator ignores weights below zero
     total = jnp.einsum("bk,bkd->bd", weights, rows, precision=jax.lax.Precision.HIGHEST)
     if combiner == "sum":
         return total
@@ -82,7 +84,7 @@ def combine(rows: jax.Array, given: DeviceIds, combiner: str) -> jax.Array:
 
 
 def limit_norms(rows: jax.Array, max_norm: float | None) -> jax.Array:
-    """Rows scaled down to a norm."""
+    """Returns rows, scaled down to a maximum norm."""
     if max_norm is None:
         return rows
     squares = jnp.sum(rows**2, axis=-1, keepdims=True)
@@ -93,7 +95,7 @@ def limit_norms(rows: jax.Array, max_norm: float | None) -> jax.Array:
 def embedding_rows(
     table: EmbeddingTable, name: str, ids: jax.Array, buckets: int, *, row_sparse: RowSparse
 ) -> jax.Array:
-    """Rows of an embedding table by its settings."""
+    """Returns rows of an embedding table, read with its settings."""
     rows = table_rows(
         name,
         ids,

@@ -14,14 +14,14 @@ from estimator_canned_tabular.layers.cells import RecurrentCell
 def recurrent(
     cells: Sequence[RecurrentCell], inputs: jax.Array, mask: jax.Array, *, scope: str, return_sequences: bool
 ) -> jax.Array:
-    """Cells on top of each other: the output of the last valid step, float32[batch, units], or of every step.
+    """Runs stacked cells. Returns the output of the last valid step, float32[batch, units], or of every step.
 
     Args:
-        cells: from the lowest to the highest.
-        inputs: float32[batch, steps, size].
-        mask: bool[batch, steps]: outside it states and outputs stay as they are.
-        scope: what the names of the cells' variables begin with.
-        return_sequences: float32[batch, steps, units] instead.
+        cells: the cells from the lowest to the highest.
+        inputs: the inputs, float32[batch, steps, size].
+        mask: the valid steps, bool[batch, steps]. In other steps, states and outputs do not change.
+        scope: the prefix of the names of the cells' variables.
+        return_sequences: whether to return every step, float32[batch, steps, units].
     """
     batch = inputs.shape[0]
     parameters: list[Any] = []

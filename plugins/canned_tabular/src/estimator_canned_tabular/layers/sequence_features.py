@@ -1,4 +1,4 @@
-"""The columns of sequences side by side, step by step."""
+"""The columns of sequences, concatenated for each step."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from estimator_core.errors import ArgumentError
 def sequence_features(
     columns: Sequence[Any], features: Features, plan: FeaturePlan, *, scope: str, row_sparse: RowSparse
 ) -> tuple[jax.Array, jax.Array]:
-    """The columns side by side, float32[batch, steps, sum of widths], and the lengths, int32[batch].
+    """Returns the concatenated columns, float32[batch, steps, sum of widths], and the lengths, int32[batch].
 
     Args:
-        columns: sequences of numbers, or embeddings and indicators of sequences.
-        features: features on the device.
+        columns: columns of sequences of numbers, or embeddings and indicators of sequences.
+        features: the features on the device.
         plan: the plan that transformed the features.
-        scope: what the names of embedding tables begin with.
+        scope: the prefix of the names of embedding tables.
         row_sparse: see `table_rows`.
 
     Raises:
-        ArgumentError: columns with different numbers of steps.
+        ArgumentError: columns have different numbers of steps.
     """
     parts: list[jax.Array] = []
     lengths: jax.Array | None = None
@@ -56,7 +56,7 @@ def _steps(
             return numbers.reshape(*numbers.shape[:2], column.width), steps
         normal = jnp.asarray(column.normalizer_fn(numbers), jnp.float32)
         normal = normal.reshape(*numbers.shape[:2], column.width)
-        # As in TensorFlow, what fills a sequence up is not normalised: jnp.log would make -inf of it.
+        # As in TensorFlow, padding is not normalised: jnp.log would make it -inf.
         return jnp.where((jnp.arange(normal.shape[1]) < steps[:, None])[..., None], normal, column.default_value), steps
     given = ids_of(column.categorical_column, features, plan)
     assert given.lengths is not None
@@ -69,10 +69,10 @@ def _steps(
 
 
 def _touched(ids: jax.Array, lengths: jax.Array, row_sparse: RowSparse) -> jax.Array:
-    """The ids whose rows are touched, int32[batch, steps].
+    """Returns the ids whose rows the step changes, int32[batch, steps].
 
-    With "as_tf" they are those of `safe_embedding_lookup_sparse`: a step without a category looks up row 0, whose value
-    does not count, up to the longest sequence of the batch.
+    With "as_tf" they equal those of `safe_embedding_lookup_sparse`: a step without a category looks up row 0, whose
+    value is not used. This holds for all steps up to the longest sequence of the batch.
     """
     if row_sparse != "as_tf" or not ids.shape[1]:
         return ids
@@ -80,10 +80,11 @@ def _touched(ids: jax.Array, lengths: jax.Array, row_sparse: RowSparse) -> jax.A
 
 
 def check_sequences(columns: Sequence[Any]) -> None:
-    """Refuses columns that are not sequences, before anything is traced.
+    """Refuses columns that are not sequences, before any tracing.
 
     Raises:
-        ArgumentError: naming the column and the cure.
+        ArgumentError: there are no columns, two have one name, or one is not a sequence. The message names column and
+            fix.
     """
     if not columns:
         raise ArgumentError("sequence_feature_columns must not be empty.")

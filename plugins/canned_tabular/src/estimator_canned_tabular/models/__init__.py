@@ -1,1 +1,1 @@
-"""model_fns of the canned models: a head, columns and options in; a function of features and labels out."""
+"""The model_fns of the canned models. Each is made from a head, columns and options."""

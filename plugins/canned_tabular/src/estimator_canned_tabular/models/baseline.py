@@ -1,4 +1,4 @@
-"""Models that know nothing of the features: they learn how often the classes occur, or the mean of the labels."""
+"""Models that do not use the features. They learn the frequency of the classes, or the mean of the labels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _RATE = 0.3
 
 
 def baseline_model_fn(head: Any, optimizer: Any = "Ftrl") -> ModelFn:
-    """The model_fn of `BaselineEstimator`, whose arguments it takes.
+    """Returns the model_fn of `BaselineEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_heads import RegressionHead

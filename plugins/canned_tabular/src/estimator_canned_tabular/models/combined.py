@@ -1,4 +1,4 @@
-"""Wide and deep models: the sum of a linear and a deep one, each with an optimizer of its own."""
+"""Wide and deep models: the sum of a linear and a deep model with separate optimizers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def dnn_linear_combined_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `DNNLinearCombinedEstimator`, whose arguments it takes.
+    """Returns the model_fn of `DNNLinearCombinedEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

@@ -34,10 +34,10 @@ def dcn_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `DCNEstimator`, whose arguments it takes.
+    """Returns the model_fn of `DCNEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -71,13 +71,13 @@ def dcn_model_fn(
 
 
 def cross(inputs: jax.Array, crossed: jax.Array, projection_dim: int | None, name: str) -> jax.Array:
-    """One cross layer: `inputs * (W crossed + b) + crossed`, float32[batch, size].
+    """Returns the output of one cross layer: `inputs * (W crossed + b) + crossed`, float32[batch, size].
 
     Args:
         inputs: the inputs of the first layer.
-        crossed: the output of the layer before.
-        projection_dim: W is the product of two matrices of this rank; None: a whole matrix.
-        name: what the names of the variables begin with.
+        crossed: the output of the previous layer.
+        projection_dim: the rank of the two matrices whose product is W; None: W is a full matrix.
+        name: the prefix of the names of the variables.
     """
     size = inputs.shape[1]
     if projection_dim is None:

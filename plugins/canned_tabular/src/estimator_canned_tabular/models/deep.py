@@ -11,7 +11,7 @@ from estimator_canned_tabular.layers.dense_features import check_dense, dense_fe
 from estimator_canned_tabular.models.model_fn import ModelFn, head_model_fn, plan_of, train_everything
 from estimator_canned_tabular.optimizers import RowSparse, choose_optimizer
 
-#: Where the tables of embeddings lie.
+#: The scope of the embedding tables.
 INPUT_SCOPE = "dnn/input_from_feature_columns/input_layer"
 
 
@@ -26,10 +26,10 @@ def dnn_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `DNNEstimator`, whose arguments it takes.
+    """Returns the model_fn of `DNNEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column

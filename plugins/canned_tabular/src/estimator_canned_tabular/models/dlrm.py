@@ -1,4 +1,4 @@
-"""Deep learning recommendation models: products of embeddings beside dense features."""
+"""Deep learning recommendation models, which combine products of embeddings with dense features."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def dlrm_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `DLRMEstimator`, whose arguments it takes.
+    """Returns the model_fn of `DLRMEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used, or embeddings of different dimensions.
+        ArgumentError: an argument cannot be used, or embeddings have different dimensions.
 
     Example:
         >>> from estimator_canned_tabular import categorical_column_with_identity, embedding_column, numeric_column
@@ -77,10 +77,10 @@ def dlrm_model_fn(
 
 
 def products(vectors: Sequence[jax.Array]) -> jax.Array:
-    """The scalar product of each pair of vectors, float32[batch, pairs].
+    """Returns the scalar product of each pair of vectors, float32[batch, pairs].
 
     Args:
-        vectors: each float32[batch, dimension].
+        vectors: the vectors, each float32[batch, dimension].
     """
     stacked = jnp.stack(vectors, axis=1)
     every = jnp.einsum("bid,bjd->bij", stacked, stacked)

@@ -26,7 +26,7 @@ ALL_DISTANCES, CLUSTER_INDEX, SCORE, CLUSTERS = "all_distances", "cluster_index"
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansOptions:
-    """The arguments of `KMeans`; see there."""
+    """The arguments of `KMeans`, which documents them."""
 
     num_clusters: int
     initial_clusters: Any = RANDOM
@@ -49,10 +49,10 @@ class KMeansOptions:
 
 
 def kmeans_model_fn(options: KMeansOptions, feature_columns: Sequence[Any] | None = None) -> Callable[..., Any]:
-    """The model_fn of `KMeans`: features in, clusters as a variable.
+    """Returns the model_fn of `KMeans`, which keeps the clusters as a variable.
 
     Raises:
-        ArgumentError: columns that are not dense.
+        ArgumentError: a column is not dense.
 
     Example:
         >>> model_fn = kmeans_model_fn(KMeansOptions(num_clusters=3))
@@ -103,7 +103,7 @@ def _points(features: Any, columns: Sequence[Any], plan: FeaturePlan) -> jax.Arr
 
 
 def _clusters(options: KMeansOptions, points: jax.Array, mode: str) -> tuple[jax.Array, jax.Array]:
-    """The variable, and the centres at the beginning of a step: they come from the first batch if none are given."""
+    """Returns the variable, and the centres at the start of the step. The first batch sets the first ones."""
     given = options.initial_clusters
     shape = (options.num_clusters, points.shape[1])
     if not isinstance(given, str) and not callable(given):
@@ -144,15 +144,15 @@ def _distances(options: KMeansOptions, points: jax.Array, clusters: jax.Array) -
 
 
 def _moving(stored: jax.Array, target: jax.Array) -> jax.Array:
-    """Zero, with the gradient that a step of rate 1 needs to make `stored` the target."""
+    """Returns zero, with the gradient by which a step of rate 1 moves `stored` to the target."""
     return jnp.sum(jax.lax.stop_gradient(stored - target) * (stored - jax.lax.stop_gradient(stored)))
 
 
 def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, clusters: jax.Array) -> jax.Array:
-    """The next centres: Lloyd's step, or that of a mini-batch: centres move to the mean of all their points so far.
+    """Returns the next centres, after a step of Lloyd or of mini-batch k-means.
 
-    In a mini-batch the first centre counts as a point. With several steps an iteration it does not, and every iteration
-    starts a new count.
+    In a mini-batch, centres move to the mean of all their points so far. The first centre counts as a point. With
+    several steps per iteration it does not, and every iteration starts a new count.
     """
     count = jax.ops.segment_sum(jnp.ones(index.shape), index, options.num_clusters)
     total = jax.ops.segment_sum(points, index, options.num_clusters)
@@ -179,7 +179,7 @@ def _updated(options: KMeansOptions, points: jax.Array, index: jax.Array, cluste
 
 
 def _of_metric(options: KMeansOptions, centres: jax.Array) -> jax.Array:
-    """Centres as they are kept: of length 1 for cosines. Centres that mini-batches move are means of such vectors."""
+    """Returns centres as they are stored, of length 1 for cosines. Single mini-batch steps do not scale them."""
     return _unit(centres) if options.distance_metric == COSINE else centres
 
 

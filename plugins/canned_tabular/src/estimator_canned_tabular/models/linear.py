@@ -28,10 +28,10 @@ def linear_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `LinearEstimator`, whose arguments it takes.
+    """Returns the model_fn of `LinearEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
@@ -41,7 +41,7 @@ def linear_model_fn(
     columns = listed(feature_columns, "feature_columns")
     check_linear(columns, "feature_columns")
     check_combiner(sparse_combiner)
-    if optimizer is None:  # only then the rate falls with the number of columns, as in the original
+    if optimizer is None:  # only then the rate depends on the number of columns, as in tf.estimator
         optimizer = ftrl(linear_learning_rate(columns, _RATE))
     chosen = choose_optimizer(optimizer, _RATE, row_sparse)
     plan = plan_of(head, columns)
@@ -62,7 +62,7 @@ def linear_model_fn(
 
 
 def linear_learning_rate(columns: Sequence[Any], highest: float) -> float:
-    """The learning rate of the original, which falls with the number of columns."""
+    """Returns the learning rate of tf.estimator, which falls with the number of columns."""
     return min(highest, 1.0 / math.sqrt(max(len(columns), 1)))
 
 
@@ -70,14 +70,14 @@ def check_combiner(combiner: str) -> None:
     """Refuses an unknown combiner.
 
     Raises:
-        ArgumentError: naming it.
+        ArgumentError: the combiner is unknown. The message names it.
     """
     if combiner not in COMBINERS:
         raise ArgumentError(f"sparse_combiner must be one of {', '.join(COMBINERS)}, given: {combiner!r}.")
 
 
 def write_bias(units: int) -> None:
-    """The summary of the bias: a number, or a histogram of several."""
+    """Writes the summary of the bias: a scalar, or a histogram of several values."""
     bias = ec.get_variable(f"{SCOPE}/bias_weights", (units,), jax.nn.initializers.zeros)
     if units == 1:
         ec.summary.scalar("bias", bias[0])

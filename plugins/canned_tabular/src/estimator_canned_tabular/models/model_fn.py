@@ -1,4 +1,4 @@
-"""What all model_fns of this package have in common."""
+"""The common part of the model_fns of this package."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from estimator_canned_tabular.optimizers import ChosenOptimizer
 from estimator_core.errors import ArgumentTypeError
 from estimator_heads import HeadContract
 
-#: `(features, labels, mode) -> EstimatorSpec`.
+#: A function `(features, labels, mode) -> EstimatorSpec`.
 ModelFn = Callable[[Any, Any, str], ec.EstimatorSpec]
 
 
 def plan_of(head: Any, columns: Iterable[Any], keep: Iterable[str] = ()) -> FeaturePlan:
-    """The plan of columns beside a head, which reads weights on the device: a column may read the same feature."""
+    """Returns the plan of columns for a head. The weights of the head stay on the device, even if columns read them."""
     weights: Mapping[str, Any] = getattr(head, "weight_rules", dict)()
     return FeaturePlan.of(columns, keep=(*keep, *weights))
 
@@ -24,13 +24,13 @@ def plan_of(head: Any, columns: Iterable[Any], keep: Iterable[str] = ()) -> Feat
 def head_model_fn(
     head: Any, plan: FeaturePlan, logits_of: Callable[[Mapping[str, Any], str], Any], train_op_fn: Callable[[Any], Any]
 ) -> ModelFn:
-    """A model_fn with its host transforms.
+    """Returns a model_fn with its host transforms.
 
     Args:
         head: computes loss, predictions, metrics and signatures.
-        plan: where its columns run.
-        logits_of: the logits of features, by mode.
-        train_op_fn: the train_op of a loss.
+        plan: the host part and the device part of the columns.
+        logits_of: a function that returns the logits of features, by mode.
+        train_op_fn: a function that returns the train_op of a loss.
     """
     contract = contract_of(head, plan)
 
@@ -45,12 +45,12 @@ def head_model_fn(
 
 
 def contract_of(head: Any, plan: FeaturePlan) -> HeadContract:
-    """What the head and the columns ask of the data."""
+    """Returns the contract of the data for the head and the columns."""
     return HeadContract(head, {**plan.rules(), **plan.word_rules()}, lambda known: plan.checks())
 
 
 def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract) -> ModelFn:
-    """The model_fn with its contract and the host transforms of its columns, which Estimators look for."""
+    """Returns the model_fn with its contract and the host transforms of its columns as attributes."""
     model_fn.host_transforms = plan.transforms()  # type: ignore[attr-defined]
     model_fn.label_transforms = contract.label_transforms  # type: ignore[attr-defined]
     model_fn.data_contract = contract  # type: ignore[attr-defined]
@@ -58,5 +58,5 @@ def with_host_parts(model_fn: ModelFn, plan: FeaturePlan, contract: HeadContract
 
 
 def train_everything(chosen: ChosenOptimizer) -> Callable[[Any], Any]:
-    """A train_op_fn of one optimizer."""
+    """Returns a train_op_fn that applies one optimizer to all variables."""
     return lambda loss: chosen.transformation

@@ -36,10 +36,10 @@ def rnn_model_fn(
     *,
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `RNNEstimator`, whose arguments it takes.
+    """Returns the model_fn of `RNNEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used.
+        ArgumentError: an argument cannot be used.
 
     Example:
         >>> from estimator_canned_tabular import sequence_numeric_column
@@ -104,5 +104,5 @@ def _chosen(optimizer: Any, row_sparse: RowSparse | None) -> ChosenOptimizer:
     if not isinstance(optimizer, str):
         return choose_optimizer(optimizer, None, row_sparse)
     chosen = choose_optimizer(optimizer, _RATE, row_sparse)
-    # The norm of a table's gradient is that of its touched rows either way.
+    # The norm of the gradient of a table includes only its touched rows in both cases.
     return ChosenOptimizer(optax.chain(clip_each_by_norm(_CLIP_NORM), chosen.transformation), chosen.row_sparse)

@@ -1,4 +1,4 @@
-"""Training that ends when its loss hardly changes."""
+"""A hook that ends training when the loss hardly changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class StopWhenSettled(ec.Hook):
     """Stops when `|loss - previous| / (1 + |previous|)` falls below a tolerance.
 
     Args:
-        tolerance: of the relative change from one step to the next.
+        tolerance: the relative change from one step to the next below which training stops.
 
     Example:
         >>> hook = StopWhenSettled(1e-3)
@@ -24,18 +24,18 @@ class StopWhenSettled(ec.Hook):
         self._previous: float | None = None
 
     def begin(self, run: Any) -> None:
-        """Asks for the loss of every step."""
+        """Requests the loss of every step."""
         run.fetch("loss")
 
     def after_step(self, run: Any, step: int, out: Any) -> None:
-        """Compares the losses of two steps."""
+        """Compares the losses of two consecutive steps."""
         loss = float(out["loss"])
         previous, self._previous = self._previous, loss
         if previous is not None and abs(loss - previous) / (1.0 + abs(previous)) < self._tolerance:
             run.request_stop(f"the loss changed by less than {self._tolerance} of itself")
 
     def state(self) -> Any:
-        """The last loss, for a run that is resumed."""
+        """Returns the last loss, for a run that is resumed."""
         return {"previous": self._previous}
 
     def restore(self, state: Any) -> None:

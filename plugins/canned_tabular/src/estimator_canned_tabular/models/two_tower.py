@@ -1,4 +1,4 @@
-"""Two towers: queries and candidates as vectors whose product is a score."""
+"""Retrieval models that represent queries and candidates as vectors. The product of two vectors is a score."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def two_tower_model_fn(
     keep_features: Sequence[str] = (),
     row_sparse: RowSparse | None = None,
 ) -> ModelFn:
-    """The model_fn of `TwoTowerEstimator`, whose arguments it takes.
+    """Returns the model_fn of `TwoTowerEstimator`. The arguments are the same.
 
     Raises:
-        ArgumentError: arguments that cannot be used, or a head for another dimension.
+        ArgumentError: an argument cannot be used, or the head is for another dimension.
 
     Example:
         >>> from estimator_canned_tabular import numeric_column
