@@ -1,4 +1,4 @@
-"""`BertClassifier`: an Estimator of sentences."""
+"""An Estimator of sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BertConfig`: the shape of a BERT or ALBERT encoder, and its files."""
+"""The shape of a BERT or ALBERT encoder, and its files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARCHITECTURES = ("bert", "albert")
 CONFIG_FILES = ("config.json", "bert_config.json", "albert_config.json")
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
 
-# hidden size, layers, heads of the sizes published by google-research.
+# Hidden size, layers and heads of the sizes that google-research published.
 _SIZES = {
     "tiny": (128, 2, 2),
     "mini": (256, 4, 4),
@@ -24,7 +24,7 @@ _SIZES = {
     "base": (768, 12, 12),
     "large": (1024, 24, 16),
 }
-# Names of the same thing in other files.
+# Names of the same field in other files. None: the field is ignored.
 _ALIASES = {
     "classifier_dropout_prob": "classifier_dropout",
     "num_hidden_group": "num_hidden_groups",
@@ -93,27 +93,27 @@ class BertConfig:
 
     @property
     def embedding_width(self) -> int:
-        """Size of the embeddings."""
+        """The size of the embeddings."""
         return self.embedding_size or self.hidden_size
 
     @property
     def output_dropout(self) -> float:
-        """Dropout before the output layer."""
+        """The dropout rate before the output layer."""
         if self.classifier_dropout is not None:
             return self.classifier_dropout
         return 0.1 if self.is_albert else self.hidden_dropout_prob
 
     def replace(self, **changes: Any) -> BertConfig:
-        """A checked copy with some fields changed."""
+        """Returns a checked copy with some fields changed."""
         return replace(self, **changes)
 
     def without_dropout(self) -> BertConfig:
-        """A copy without dropout."""
+        """Returns a copy without dropout."""
         return self.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, classifier_dropout=0.0)
 
     @classmethod
     def of_size(cls, size: str, **changes: Any) -> BertConfig:
-        """One of the published sizes: tiny, mini, small, medium, base, large.
+        """Returns one of the published sizes: tiny, mini, small, medium, base, large.
 
         Raises:
             ArgumentError: the size is unknown.

@@ -1,4 +1,4 @@
-"""`StopWithoutImprovement`: ends training when evaluations have not improved for a number of steps."""
+"""A hook that ends training when evaluations have not improved for a number of steps."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class StopWithoutImprovement(ec.Hook):
         self._patience, self._every_steps = patience, every_steps
 
     def after_create(self, run: ec.Run) -> None:
-        """Stops before the first step where an earlier call was stopped: the same call again trains no further."""
+        """Stops before the first step if an earlier call stopped there, so a repeated call does not train further."""
         self._look(run, run.step)
 
     def next_step(self, step: int) -> int:
-        """The next multiple of `every_steps`."""
+        """Returns the next multiple of `every_steps`."""
         return (step // self._every_steps + 1) * self._every_steps
 
     def after_step(self, run: ec.Run, step: int, out: ec.StepOutputs) -> None:

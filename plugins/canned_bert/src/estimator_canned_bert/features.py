@@ -1,4 +1,4 @@
-"""The features of a model_fn: their names, and what they must be."""
+"""The features of a model_fn: their names and their checks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from estimator_canned_bert.config import BertConfig
 from estimator_core.errors import ModelFnError
 
 INPUT_IDS, INPUT_MASK, SEGMENT_IDS = "input_ids", "input_mask", "segment_ids"
-#: Of packed batches: where the first token of each example is, counted over all rows.
+#: In packed batches: the position of the first token of each example, counted over all rows.
 FIRST_TOKENS = "first_tokens"
-#: A packed row is cut into so many pieces, so that every feature has the examples as its leading axis.
+#: The number of pieces of a packed row. With pieces, every feature has the examples as its leading axis.
 PIECES = 32
 
 
 class Sentences(NamedTuple):
-    """The features of a batch as the encoder takes them.
+    """The features of a batch in the form that the encoder reads.
 
     Attributes:
-        ids: int [rows, length].
-        mask: int [rows, length]: 0 where there is no token; in packed rows the number of the token's sentence.
-        segments: int [rows, length].
-        first_tokens: int [batch], the place of each example's first token over all rows; None: a row is an example.
+        ids: int [rows, length], the ids of the tokens.
+        mask: int [rows, length], 1 for a token and 0 for padding. In packed rows: the number of the token's sentence.
+        segments: int [rows, length], the segment of each token.
+        first_tokens: int [batch], the position of the first token of each example, over all rows; None: a row is an
+            example.
     """
 
     ids: Any
@@ -34,15 +35,15 @@ class Sentences(NamedTuple):
 
 
 def read_features(features: Any, config: BertConfig, micro_batches: int = 1) -> Sentences:
-    """The features of a batch, whether it is packed or not.
+    """Returns the features of a batch, packed or not.
 
     Args:
-        features: of the model_fn.
-        config: of the encoder.
-        micro_batches: parts that the batch was cut into.
+        features: the features that the model_fn receives.
+        config: the shape of the encoder.
+        micro_batches: the number of parts into which the batch is divided.
 
     Raises:
-        ModelFnError: features that cannot be encoded.
+        ModelFnError: the features cannot be encoded.
     """
     if not isinstance(features, Mapping) or FIRST_TOKENS not in features:
         return Sentences(*check_features(features, config), None)
@@ -68,17 +69,19 @@ def read_features(features: Any, config: BertConfig, micro_batches: int = 1) -> 
 
 
 def _rows(array: Any) -> Any:
-    """[batch, depth, width] as [rows, length]; pieces at the end that fill no row are left out."""
+    """Returns [batch, depth, width] as [rows, length], without the pieces at the end that fill no row."""
     batch, depth, width = array.shape
     rows = batch * depth // PIECES
     return array.reshape(batch * depth, width)[: rows * PIECES].reshape(rows, PIECES * width)
 
 
 def check_features(features: Any, config: BertConfig) -> tuple[Any, Any, Any]:
-    """`input_ids`, `input_mask` and `segment_ids` of a batch; the last two may be left out (all tokens, one segment).
+    """Returns `input_ids`, `input_mask` and `segment_ids` of a batch. The last two are optional.
+
+    Without them, all ids are tokens of one segment.
 
     Raises:
-        ModelFnError: features that cannot be encoded, or longer ones than the encoder has positions for.
+        ModelFnError: the features cannot be encoded, or are longer than the number of positions of the encoder.
     """
     if not isinstance(features, Mapping) or INPUT_IDS not in features:
         given = sorted(features) if isinstance(features, Mapping) else type(features).__name__

@@ -16,7 +16,7 @@ from estimator_canned_bert.optimization.averaging import has_averages, with_aver
 from estimator_core.errors import ArgumentError
 
 _PARTS = ("query", "key", "value", "attention_output", "intermediate", "output")
-#: What is trained beside the additions: the pooler and the output layer.
+#: The variables that are trained: the additions, the pooler and the output layer.
 TRAINABLE = r".*/lora_[ab]|bert/pooler/.*|output_.*"
 
 
@@ -26,8 +26,8 @@ class LoraConfig:
 
     Args:
         rank: the rank of the additions.
-        alpha: the additions are scaled by `alpha / rank`.
-        targets: parts of each layer: "query", "key", "value", "attention_output", "intermediate", "output".
+        alpha: the scale of the additions is `alpha / rank`.
+        targets: the parts of each layer: "query", "key", "value", "attention_output", "intermediate", "output".
 
     Raises:
         ArgumentError: the rank is below 1, or a part is unknown.
@@ -52,9 +52,9 @@ class LoraConfig:
 
 
 def declare_lora(config: BertConfig, lora: LoraConfig) -> dict[str, Any]:
-    """Declares the additions in the active scope; returns them by name, `lora_b` scaled, as `encode` takes them.
+    """Declares the additions in the active scope. Returns them by name, with `lora_b` scaled, in the form of `encode`.
 
-    `lora_b` starts at zero: a fresh addition changes nothing.
+    `lora_b` starts at zero, so a new addition changes nothing.
     """
     found: dict[str, Any] = {}
     for path in target_paths(config, lora):
@@ -67,7 +67,7 @@ def declare_lora(config: BertConfig, lora: LoraConfig) -> dict[str, Any]:
 
 
 def target_paths(config: BertConfig, lora: LoraConfig) -> list[str]:
-    """The layers that get an addition."""
+    """Returns the paths of the layers with an addition."""
     parts = layer_parts(config)
     prefixes = dict.fromkeys(layer_prefix(config, layer) for layer in range(config.num_hidden_layers))
     return [f"{prefix}/{parts[target]}" for prefix in prefixes for target in lora.targets]
@@ -86,7 +86,7 @@ def merge_lora(variables: Mapping[str, np.ndarray], lora: LoraConfig) -> dict[st
         >>> merged["d/kernel"].tolist()
         [[3.0, 3.0], [3.0, 3.0]]
     """
-    scale = 1.0 if has_averages(variables) else _scale(lora)  # `lora_b` is averaged as it is used: scaled
+    scale = 1.0 if has_averages(variables) else _scale(lora)  # the average of `lora_b` is already scaled
     values = with_averages(variables)
     merged = {name: value for name, value in values.items() if not name.endswith(("/lora_a", "/lora_b"))}
     for name in values:

@@ -1,4 +1,4 @@
-"""`bert_model_fn_builder`: a model_fn that fine-tunes BERT or ALBERT on sentences and pairs of them."""
+"""A model_fn that fine-tunes BERT or ALBERT on sentences and pairs of sentences."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def bert_model_fn_builder(
         regression: whether to predict one number per example instead of classes.
         label_names: the class names, which exports return instead of ids.
         class_weights: the weight in the loss of the examples of each class.
-        optimization: everything else about the optimizer.
-        lora: low-rank additions to train instead of the encoder.
+        optimization: the other settings of the optimizer.
+        lora: the low-rank additions to train instead of the encoder.
         head: an `ec.Head` for `num_labels` logits, which computes loss, predictions, metrics and signatures.
         compute_dtype: "float32" or "bfloat16". None: the `precision` of the RunConfig.
         remat: whether to recompute layers in the backward pass to save memory.
@@ -89,7 +89,7 @@ def bert_model_fn_builder(
     if attention not in ("auto", "xla", "cudnn"):
         raise ArgumentError(f'attention should be "auto", "xla" or "cudnn", given: {attention!r}.')
     pattern = _trainable(config, options, lora)
-    # Made once, here: a wrong optimizer should be refused before any work.
+    # The optimizer is made here, so that a wrong one is refused before any work.
     optimizer = create_optimizer(learning_rate, num_train_steps, num_warmup_steps, config=config, options=options)
 
     encoder = config

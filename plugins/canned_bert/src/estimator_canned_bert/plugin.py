@@ -1,4 +1,4 @@
-"""What estimator-canned-bert declares to estimator-core. Imported at start-up: keep it light."""
+"""The components and commands of estimator-canned-bert. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The model, the host transform of its exports, and the reader of directories of transformers."""
+    """Returns the model, the host transform of its exports, and the reader of directories of transformers."""
     return [
         Component(
             kind="model",
@@ -40,7 +40,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator bert-classifier`."""
+    """Returns the command `estimator bert-classifier`."""
     return [
         Command(
             name="bert-classifier",

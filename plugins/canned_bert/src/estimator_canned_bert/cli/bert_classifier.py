@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _done(args: argparse.Namespace) -> dict[str, Any]:
-    """What each step that was asked for prints, for JSON."""
+    """Runs the requested steps. Returns what each of them prints, for JSON."""
     from estimator_canned_bert.cli.exported import predict_texts
     from estimator_canned_bert.cli.job import Job
 

@@ -1,4 +1,4 @@
-"""What the command does with an export: predict texts, serve it."""
+"""The actions of the command on an export: predict texts, or serve it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SEPARATOR = "|||"
 
 
 def newest_export(model_dir: str) -> str:
-    """The newest export of a run: the best one where evaluations chose one, else the last.
+    """Returns the newest export of a run: the one with the best evaluation if there is one, otherwise the last one.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: the run has no export.
     """
     from estimator_core.export import latest_export
 
@@ -29,8 +29,9 @@ def newest_export(model_dir: str) -> str:
 
 
 def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Prints a prediction for each text, made by the newest export: tokenizer, weights and labels come from there.
-    Returns them, for JSON.
+    """Prints a prediction for each text, and returns the predictions for JSON.
+
+    Tokenizer, weights and labels are those of the newest export.
     """
     import estimator_core as ec
 
@@ -60,7 +61,7 @@ def predict_texts(model_dir: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def serve(model_dir: str, port: int) -> int:
-    """Serves the exports of a run until it is told to stop."""
+    """Serves the exports of a run until a signal stops it."""
     from estimator_core.cli import main
 
     return main(["serve", str(Path(newest_export(model_dir)).parent), "--port", str(port)])

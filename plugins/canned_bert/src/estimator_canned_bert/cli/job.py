@@ -1,4 +1,4 @@
-"""One run of the command: its data, its estimator, and the steps that can be asked for."""
+"""One run of the command: its data, its estimator, and the steps that a user may request."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _CONFIG, _RESULTS, _PREDICTIONS = "bert_config.json", "eval_results.txt", "test_
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Data and estimator of one run.
+    """The data and the estimator of one run.
 
     Args:
-        args: of the command.
-        data: the files.
+        args: the arguments of the command.
+        data: the files of the task.
         classifier: the estimator.
-        steps: of training.
+        steps: the number of training steps.
     """
 
     args: argparse.Namespace
@@ -50,10 +50,10 @@ class Job:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Job:
-        """Reads and checks everything: impossible requests are refused here, before any training.
+        """Reads and checks everything, so that impossible requests are refused before any training.
 
         Raises:
-            ArgumentError, InputError: naming argument, or file and line.
+            ArgumentError, InputError: the request is impossible. The message names the argument, or file and line.
         """
         vocabulary = _vocabulary(args)
         data = ClassifierData(
@@ -72,7 +72,7 @@ class Job:
             steps = max(1, math.ceil(len(data.train) / args.train_batch_size * args.num_train_epochs))
         for split in (data.dev, data.test):
             if split is not None:
-                len(split)  # encodes it now: its faults are reported before training
+                len(split)  # encodes the file, so its faults are reported before training
         return cls(args=args, data=data, classifier=_classifier(args, data, config, steps), steps=steps)
 
     @property
@@ -86,8 +86,10 @@ class Job:
         return "stablehlo" in default_plugins().names("format")
 
     def train(self) -> dict[str, Any]:
-        """Trains, with an evaluation at every checkpoint if there is a development file. Returns what it prints, for
-        JSON, as the other steps do.
+        """Trains, with an evaluation at every checkpoint if there is a development file.
+
+        Returns:
+            what the command prints as JSON. The other steps return such a part, too.
         """
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args
@@ -115,7 +117,7 @@ class Job:
         return {"stop_reason": self.classifier.stop_reason}
 
     def evaluate(self) -> dict[str, Any]:
-        """Evaluates on the development file; results are printed and written."""
+        """Evaluates on the development file. Prints and writes the results."""
         dev = _needed(self.data.dev, "dev", self.args.data)
         metrics = self.classifier.evaluate(self._in_order(dev, self.args.eval_batch_size))
         lines = [f"{name} = {value}" for name, value in sorted(metrics.items())]
@@ -126,12 +128,12 @@ class Job:
         return {"metrics": {name: value if math.isfinite(value) else None for name, value in numbers.items()}}
 
     def predict(self) -> dict[str, Any]:
-        """Predicts the test file; a line an example: the prediction, and the probability of each class."""
+        """Predicts the test file. Each line of the result has the prediction and the probability of each class."""
         test = _needed(self.data.test, "test", self.args.data)
         path = Path(self.args.model_dir, _PREDICTIONS)
         predictions = self.classifier.predict(self._in_order(test, self.args.predict_batch_size))
         count = 0
-        # Every process has all predictions; the first one writes them.
+        # Every process has all predictions. The chief writes them.
         with open(path if self.classifier.config.is_chief else os.devnull, "w", encoding="utf-8") as file:
             print("\t".join(["prediction", *self.data.labels]), file=file)
             for prediction in predictions:
@@ -145,11 +147,11 @@ class Job:
         return {"predictions": str(path), "predicted": count}
 
     def export(self) -> dict[str, Any]:
-        """Exports the newest weights with text-in signatures."""
+        """Exports the newest weights with signatures that accept text."""
         if not self.can_export:
             raise ArgumentError("Exports need estimator-exporters: install it.")
         if not self.classifier.config.is_chief:
-            return {}  # one export of a run; it needs no other process
+            return {}  # a run has one export, which needs no other process
         receiver = self.data.serving_input_receiver_fn()
         path = self.classifier.export_saved_model(str(Path(self.args.model_dir, "export", "final")), receiver)
         print(f"exported: {path}")
@@ -175,7 +177,7 @@ class Job:
         return {"hugging_face": directory}
 
     def _in_order(self, split: Split, batch_size: int) -> Any:
-        """A file once, in its order. A number of rows is that of training: here it is chosen again."""
+        """Returns an input_fn that reads a file once, in its order. A row count of --pack is for training only."""
         return _whole(split.input_fn(batch_size, pack=bool(self.args.pack)))
 
     def _best_exporter(self) -> Any:
@@ -189,12 +191,12 @@ class Job:
 
 
 def _whole(input_fn: Any) -> Any:
-    """Batch sizes count the rows of all processes together, so steps and numbers equal those of one process."""
+    """Returns an input whose batch size is the total of all processes, so they count the steps of one process."""
     return ec.inputs.from_iterable(input_fn, fresh_arrays=True, whole=True)
 
 
 def _known_labels(args: argparse.Namespace) -> list[str] | None:
-    """The classes of a run that has begun, for files that are evaluated or predicted later without a training file."""
+    """Returns the classes of an existing run, for evaluation and prediction without a training file."""
     path = Path(args.model_dir, _CONFIG)
     begun = path.is_file() and Path(args.model_dir, "checkpoints").is_dir()
     if args.task_name or args.regression or not begun or _train_files(args):
@@ -209,7 +211,7 @@ def _needed(split: Split | None, name: str, directory: str) -> Split:
 
 
 def _vocabulary(args: argparse.Namespace) -> str | Path:
-    """The vocabulary given, that of the weights, that of an earlier run, or one made from the training file."""
+    """Returns the vocabulary of the arguments, the weights or an earlier run, or makes it from the training file."""
     if args.vocab_file or args.init_checkpoint:
         return args.vocab_file or args.init_checkpoint
     own = Path(args.model_dir, "vocab.txt")
@@ -241,7 +243,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
             "on your texts alone."
         )
         config = BertConfig.of_size(args.size, vocab_size=size, max_position_embeddings=max(args.max_seq_length, 64))
-        # 0.02 is for wide models: a narrow one would hardly distinguish texts at first.
+        # The deviation 0.02 suits wide models. A narrow model would hardly distinguish texts at first.
         config = config.replace(initializer_range=config.hidden_size**-0.5)
     if size > config.vocab_size:
         raise ArgumentError(
@@ -258,7 +260,7 @@ def _config(args: argparse.Namespace, data: ClassifierData) -> BertConfig:
 
 
 def _remember(args: argparse.Namespace, config: BertConfig, data: ClassifierData) -> None:
-    """Keeps the shape of the model beside its checkpoints, and refuses to continue with a different one."""
+    """Writes the shape of the model next to its checkpoints, and refuses to continue with a different one."""
     path = Path(args.model_dir, _CONFIG)
     own = {**config.to_dict(), "labels": list(data.labels), "vocabulary": data.tokenizer.fingerprint}
     if path.is_file() and Path(args.model_dir, "checkpoints").is_dir():

@@ -1,4 +1,4 @@
-"""The arguments of `estimator bert-classifier`: those of run_classifier.py that still have a meaning, and more."""
+"""The arguments of `estimator bert-classifier`: those of run_classifier.py that still apply, and further ones."""
 
 from __future__ import annotations
 
@@ -112,10 +112,10 @@ def _what(group: Any) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuses what cannot be before any work is done.
+    """Refuses impossible arguments before any work is done.
 
     Raises:
-        ArgumentError: naming the argument.
+        ArgumentError: an argument is impossible. The message names it.
     """
     for name in ("train_batch_size", "eval_batch_size", "predict_batch_size", "max_seq_length", "buckets"):
         _positive(args, name)
@@ -138,10 +138,10 @@ def check(args: argparse.Namespace) -> None:
 
 
 def numbers(text: str | None, name: str) -> list[float] | None:
-    """Numbers with commas between.
+    """Returns numbers that are separated by commas.
 
     Raises:
-        ArgumentError: something else.
+        ArgumentError: a part is not a number.
     """
     if text is None:
         return None

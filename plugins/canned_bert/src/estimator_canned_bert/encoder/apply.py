@@ -1,4 +1,4 @@
-"""The encoder's computation: embeddings, transformer layers, pooler."""
+"""The computation of the encoder: embeddings, transformer layers, pooler."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Encoded(NamedTuple):
     """The outputs of an encoder.
 
     Attributes:
-        sequence: [batch, length, hidden], of every token.
-        pooled: [batch, hidden], of the first token of each example.
-        layers: the output of each layer, [batch, length, hidden], if they were asked for.
+        sequence: [batch, length, hidden], the output for every token.
+        pooled: [batch, hidden], the pooled output of the first token of each example.
+        layers: the output of each layer, [batch, length, hidden], if requested.
     """
 
     sequence: jax.Array
@@ -32,13 +32,14 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderOptions:
-    """How an encoder is computed; no option changes the result except for rounding.
+    """The settings of the computation. They do not change the result except for rounding.
 
     Args:
-        dtype: of the computation; parameters, layer normalisation and softmax stay in float32.
-        remat: compute the layers again in the backward pass instead of keeping their activations.
-        scan_layers: one compiled layer in a `lax.scan`: compiles faster, and copies the stacked weights every step.
-        attention: implementation of the fused attention.
+        dtype: the dtype of the computation. Parameters, layer normalisation and softmax stay in float32.
+        remat: whether to compute the layers again in the backward pass instead of keeping their activations.
+        scan_layers: whether to compile one layer in a `lax.scan`. It compiles faster, but copies the stacked weights
+            every step.
+        attention: the implementation of the fused attention.
     """
 
     dtype: Any = jnp.float32
@@ -59,17 +60,18 @@ def encode(
     options: EncoderOptions | None = None,
     all_layers: bool = False,
 ) -> Encoded:
-    """Encodes a batch. A row is one example, or holds several (`first_tokens`), which see nothing of each other.
+    """Encodes a batch. A row is one example, or holds several (`first_tokens`) that do not attend to each other.
 
     Args:
-        parameters: every array of `encoder_shapes(config)`, by name.
+        parameters: the arrays of `encoder_shapes(config)` by name.
         config: the shape of the encoder.
-        input_ids: int [batch, length], ids of tokens. A row with an id or a segment out of range is NaN.
-        input_mask: int [batch, length], 1 where there is a token; in packed rows the number of its sentence, from 1.
+        input_ids: int [batch, length], the ids of the tokens. A row with an id or a segment out of range is NaN.
+        input_mask: int [batch, length], 1 for a token and 0 for padding. In packed rows: the number of its sentence,
+            from 1.
         segment_ids: int [batch, length], 0 for the first text and 1 for the second.
-        first_tokens: int [examples], where each example of packed rows begins, counted over all rows; None: not packed.
-        key: of the dropout; None: nothing is dropped. Each place of a row draws its own values.
-        options: how it is computed.
+        first_tokens: int [examples], the start of each example in packed rows, counted over all rows; None: not packed.
+        key: the random key of dropout; None: no dropout. Each place of a row draws its own values.
+        options: the settings of the computation.
         all_layers: whether to return the output of each layer.
 
     Example:
@@ -88,7 +90,7 @@ def encode(
     positions = places_in_sentence(input_mask) if packed else None
     ids = _checked(input_ids, segment_ids, input_mask, config)
     hidden = _embed(parameters, config, ids, segment_ids, positions, keys.of(0)).astype(options.dtype)
-    # Otherwise the look-up would be split like the table's columns, and every layer's activations with it.
+    # Otherwise the look-up would be split along the columns of the table, and with it the activations of every layer.
     hidden = ec.with_logical_constraint(hidden, ("batch", "length", "embed"))
     if config.is_albert:
         hidden = dense(parameters, f"{ROOT}/encoder/embedding_hidden_mapping_in", hidden)
@@ -123,7 +125,7 @@ def encode(
 
 
 class _Keys:
-    """Keys by purpose; always None if nothing is dropped."""
+    """Random keys by purpose. Each one is None if there is no dropout."""
 
     def __init__(self, key: jax.Array | None) -> None:
         self._key = key
@@ -137,8 +139,9 @@ class _Keys:
 
 
 def _checked(ids: jax.Array, segments: jax.Array, mask: jax.Array, config: BertConfig) -> jax.Array:
-    """The ids, with the number after the last one, whose row is NaN, where a token has an id or a segment that the
-    tables lack. jax would count a negative id from the end. Places without a token do not count.
+    """Returns the ids, with an id whose row is NaN for each token with an unknown id or segment.
+
+    It is the number after the last id. jax would count a negative id from the end. Padding may have any id.
     """
     known = (ids >= 0) & (ids < config.vocab_size) & (segments >= 0) & (segments < config.type_vocab_size)
     return jnp.where(known, ids, jnp.where(mask > 0, config.vocab_size, 0))
@@ -155,7 +158,7 @@ def _embed(
     path = f"{ROOT}/embeddings"
     words = jnp.take(parameters[f"{path}/word_embeddings"], input_ids, axis=0)
     segments = parameters[f"{path}/token_type_embeddings"]
-    # A one-hot product, as in the original: it makes the gradient of such a small table cheap.
+    # A one-hot product, as in google-research/bert, makes the gradient of such a small table cheap.
     kinds = jax.nn.one_hot(segment_ids, segments.shape[0], dtype=segments.dtype) @ segments
     table = parameters[f"{path}/position_embeddings"]
     places = table[: input_ids.shape[1]] if positions is None else jnp.take(table, positions, axis=0)

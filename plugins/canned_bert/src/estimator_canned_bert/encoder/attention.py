@@ -1,4 +1,4 @@
-"""Self-attention over a padded batch: fused where possible, written out where probabilities are dropped."""
+"""Self-attention over a padded batch: fused if possible, in separate steps if probabilities are dropped."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def attend(
     dropout_key: jax.Array | None = None,
     implementation: Implementation = "xla",
 ) -> jax.Array:
-    """Attention of every position to the positions that the mask lets through.
+    """Returns the attention of every position to the positions that the mask allows.
 
     Args:
-        query: [batch, length, heads, size].
-        key: as `query`.
-        value: as `query`.
-        mask: bool [batch, 1, 1 or length, length], True where a position (the third axis) may see another.
-        dropout_rate: share of the probabilities dropped; needs `dropout_key`.
-        dropout_key: None: nothing is dropped, and the fused attention is used.
-        implementation: of the fused attention; "xla" lowers everywhere.
+        query: the queries, [batch, length, heads, size].
+        key: the keys, of the same shape.
+        value: the values, of the same shape.
+        mask: bool [batch, 1, 1 or length, length], True where a position (the third axis) may attend to another.
+        dropout_rate: the share of the probabilities to drop. It needs `dropout_key`.
+        dropout_key: the random key of dropout. None: no dropout, and the fused attention is used.
+        implementation: the implementation of the fused attention. "xla" compiles on all platforms.
 
     Returns:
         [batch, length, heads, size], in the dtype of `query`. Softmax runs in float32.
     """
     if dropout_key is None or dropout_rate == 0.0:
         if implementation == "cudnn":
-            # cuDNN takes the mask as a bias, and refuses one without an axis of queries. Heads still share it.
+            # cuDNN reads the mask as a bias, and refuses one without an axis of queries. The heads still share it.
             mask = jnp.broadcast_to(mask, (query.shape[0], 1, query.shape[1], key.shape[1]))
         return jax.nn.dot_product_attention(query, key, value, mask=mask, implementation=implementation)
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key, preferred_element_type=jnp.float32)

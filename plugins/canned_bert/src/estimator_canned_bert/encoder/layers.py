@@ -12,12 +12,12 @@ from estimator_canned_bert.encoder.random_bits import bits_of_16
 
 
 def dense(parameters: Mapping[str, Any], path: str, inputs: jax.Array) -> jax.Array:
-    """`inputs @ kernel + bias` in the dtype of the inputs, with low-rank additions where there are any.
+    """Returns `inputs @ kernel + bias` in the dtype of the inputs, plus low-rank additions if there are any.
 
     Args:
-        parameters: by name; `<path>/lora_a` [in, rank] and `<path>/lora_b` [rank, out] are optional.
-        path: of the layer.
-        inputs: [..., in].
+        parameters: the arrays by name. `<path>/lora_a` [in, rank] and `<path>/lora_b` [rank, out] are optional.
+        path: the path of the layer.
+        inputs: the inputs, [..., in].
     """
     dtype = inputs.dtype
     outputs = inputs @ parameters[f"{path}/kernel"].astype(dtype)
@@ -28,7 +28,7 @@ def dense(parameters: Mapping[str, Any], path: str, inputs: jax.Array) -> jax.Ar
 
 
 def layer_norm(parameters: Mapping[str, Any], path: str, inputs: jax.Array, epsilon: float) -> jax.Array:
-    """Layer normalisation over the last axis, computed in float32 and returned in the dtype of the inputs."""
+    """Normalises over the last axis in float32. Returns the dtype of the inputs."""
     wide = inputs.astype(jnp.float32)
     mean = jnp.mean(wide, axis=-1, keepdims=True)
     centred = wide - mean
@@ -38,9 +38,9 @@ def layer_norm(parameters: Mapping[str, Any], path: str, inputs: jax.Array, epsi
 
 
 def dropout(inputs: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
-    """Sets a share of the values to zero and scales the others up; nothing where there is no key.
+    """Sets a share of the values to zero and scales the others up. Without a key, it returns the inputs.
 
-    The share is `rate` to within 2**-16: masks are drawn with 16 random bits a value.
+    The share equals `rate` to within 2**-16, because masks use 16 random bits per value.
     """
     if key is None or rate == 0.0:
         return inputs
@@ -49,9 +49,9 @@ def dropout(inputs: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
 
 
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
-    """The activation function of a configuration.
+    """Returns the activation function of a configuration.
 
-    The backward pass computes the parts of a GELU again: each is as large as the widest array of a layer.
+    The backward pass computes the parts of a GELU again, because each is as large as the widest array of a layer.
     """
     return {
         "gelu": jax.checkpoint(lambda x: jax.nn.gelu(x, approximate=False)),

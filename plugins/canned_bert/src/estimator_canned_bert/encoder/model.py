@@ -1,4 +1,4 @@
-"""`BertModel`: the encoder for use in your own model_fn, with the interface of google-research/bert."""
+"""The encoder for a user's own model_fn, with the interface of google-research/bert."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BertModel:
         input_ids: int [batch, length], token ids.
         input_mask: int [batch, length], 1 for tokens and 0 for padding. None: all are tokens.
         token_type_ids: int [batch, length], 0 for the first text and 1 for the second. None: all 0.
-        options: how it is computed. None: in float32, layer by layer.
+        options: the settings of the computation. None: float32, layer by layer.
 
     Attributes:
         sequence_output: [batch, length, hidden], the output for every token.

@@ -1,4 +1,4 @@
-"""Rows that hold several sentences: what each token may see, and where it stands in its sentence."""
+"""Rows that hold several sentences: the mask of each sentence, and the position of a token in its sentence."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import jax.numpy as jnp
 
 
 def same_sentence(sentences: jax.Array) -> jax.Array:
-    """Whether two places of a row belong to one sentence, or both to none: bool [rows, 1, length, length].
+    """Returns whether two places of a row belong to one sentence, or both to padding: bool [rows, 1, length, length].
 
     Args:
-        sentences: int [rows, length], the number of a token's sentence, 0 where there is none.
+        sentences: int [rows, length], the number of the sentence of each token, 0 for padding.
     """
     return (sentences[:, :, None] == sentences[:, None, :])[:, None]
 
 
 def places_in_sentence(sentences: jax.Array) -> jax.Array:
-    """The place of every token in its own sentence, from 0; 0 where there is none.
+    """Returns the position of every token in its own sentence, from 0. Padding has the position 0.
 
     Args:
-        sentences: int [rows, length], the number of a token's sentence, 0 where there is none.
+        sentences: int [rows, length], the number of the sentence of each token, 0 for padding.
 
     Example:
         >>> places_in_sentence(jnp.array([[1, 1, 1, 2, 2, 0]])).tolist()

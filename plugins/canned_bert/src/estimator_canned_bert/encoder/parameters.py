@@ -1,4 +1,4 @@
-"""Names and shapes of the encoder's variables: those of google-research/bert and google-research/albert."""
+"""Names and shapes of the variables of the encoder: those of google-research/bert and google-research/albert."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from estimator_canned_bert.config import BertConfig
 
-#: Arrays by name.
+#: The arrays of the encoder by name.
 Parameters: TypeAlias = Mapping[str, Any]
 
 ROOT = "bert"
 
 
 def layer_prefix(config: BertConfig, layer: int) -> str:
-    """Where the variables of a layer are; ALBERT's layers of one group have the same.
+    """Returns the prefix of the variables of a layer. The layers of an ALBERT group have the same prefix.
 
     Example:
         >>> layer_prefix(BertConfig(), 3)
@@ -27,7 +27,7 @@ def layer_prefix(config: BertConfig, layer: int) -> str:
 
 
 def layer_parts(config: BertConfig) -> dict[str, str]:
-    """The parts of a layer: what the computation calls them, and their names in a checkpoint."""
+    """Returns the parts of a layer: the name in the computation, and the name in a checkpoint."""
     if config.is_albert:
         return {
             "query": "attention_1/self/query",
@@ -52,7 +52,7 @@ def layer_parts(config: BertConfig) -> dict[str, str]:
 
 
 def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of every variable of the encoder, by name, in the order of the computation.
+    """Returns the shape of every variable of the encoder by name, in the order of the computation.
 
     Example:
         >>> encoder_shapes(BertConfig.of_size("tiny"))["bert/pooler/dense/kernel"]

@@ -1,23 +1,23 @@
-"""Partition rules: how the encoder's variables are split over a mesh."""
+"""The partition rules of the variables of the encoder."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-#: `(regex of the whole name, axes)`, as `RunConfig.partition_rules` takes them; the first match decides.
+#: `(regex of the whole name, axes)`, the form of `RunConfig.partition_rules`. The first match decides.
 Rules: TypeAlias = list[tuple[str, tuple[str | None, ...]]]
 
-# Kernels whose outputs are split (columns) and whose inputs are split (rows), so that a layer needs two reductions.
+# The first kernels are split along their outputs and the others along their inputs, so a layer needs two reductions.
 _COLUMNS = r".*/(query|key|value|intermediate/dense)"
 _ROWS = r".*/(attention(_1)?/output/dense|layer_\d+/output/dense|ffn_1/intermediate/output/dense)"
 
 
 def tensor_parallel_rules(axis: str = "model", *, data_axis: str | None = None) -> Rules:
-    """Splits heads and feed-forward columns over `axis`.
+    """Returns rules that split heads and feed-forward columns over `axis`.
 
     Args:
-        axis: the mesh axis of the model.
-        data_axis: where given, the other axis of each kernel is split over it (fully sharded and tensor parallel).
+        axis: the mesh axis for the model.
+        data_axis: the mesh axis for the other axis of each kernel (fully sharded and tensor parallel). None: not split.
 
     Example:
         >>> tensor_parallel_rules()[0]
@@ -35,7 +35,7 @@ def tensor_parallel_rules(axis: str = "model", *, data_axis: str | None = None) 
 
 
 def fully_sharded_rules(axis: str = "data") -> Rules:
-    """Splits every matrix by its first axis over `axis`, and with it the optimizer's slots.
+    """Returns rules that split every matrix along its first axis over `axis`, and with it the slots of the optimizer.
 
     Example:
         >>> import re

@@ -1,4 +1,4 @@
-"""Random bits for masks: four values of 16 bits from each hash of the generator, where jax draws one."""
+"""Random bits for masks: each hash of the generator yields four values of 16 bits, where jax uses one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import jax.numpy as jnp
 from jax.extend.random import threefry2x32_p
 
 _VALUES_OF_A_HASH = 4
-#: Places that a word of 32 bits tells apart.
+#: The number of places that 32 bits can number.
 _MOST = 1 << 32
 
 
 def bits_of_16(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Uniform random uint16 of a shape. They depend on the key and the place in the array, not on its sharding.
+    """Returns uniform random uint16 of a shape. They depend on the key and the place in the array, not on the sharding.
 
-    `jax.random.bits` computes a hash of 64 bits for each value and keeps 16 of them. It draws here, too, where the
-    generator is not threefry2x32, or where the first axis or all others have more hashes than a word of 32 bits counts.
+    `jax.random.bits` computes a hash of 64 bits for each value and keeps 16 of them. It is the fallback if the
+    generator is not threefry2x32, or if the first axis or all other axes together have more hashes than 32 bits can
+    number.
 
     Args:
-        key: of `jax.random`.
-        shape: of the array.
+        key: a key of `jax.random`.
+        shape: the shape of the array.
 
     Example:
         >>> bits = bits_of_16(jax.random.key(0), (2, 6))
@@ -36,18 +37,18 @@ def bits_of_16(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         return jax.random.bits(key, shape, jnp.uint16)
     high, low = jax.random.key_data(key)
     words = threefry2x32_p.bind(high, low, *_counters(hashes))
-    # Side by side along the last axis, not as an axis of four: TPUs would pad that to 128.
+    # Concatenated along the last axis and not stacked in an axis of four, which TPUs would pad to 128.
     halves = [half.astype(jnp.uint16) for word in words for half in (word & 0xFFFF, word >> 16)]
     return jnp.concatenate(halves, axis=-1)[..., : shape[-1]]
 
 
 def _count(shape: tuple[int, ...]) -> int:
-    """The number of places, without axes of unknown length, which exports may have."""
+    """Returns the number of places, without axes of unknown length, which exports may have."""
     return math.prod(length for length in shape if isinstance(length, int))
 
 
 def _counters(shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
-    """Two words for each place, unlike those of all others."""
+    """Returns two words for each place. No other place has the same pair."""
     if _count(shape) <= _MOST:
         return jnp.zeros(shape, jnp.uint32), _places(shape)
     first = jax.lax.broadcasted_iota(jnp.uint32, shape, 0)
@@ -55,7 +56,7 @@ def _counters(shape: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
 
 
 def _places(shape: tuple[int, ...]) -> jax.Array:
-    """The number of each place, computed by every device for its own."""
+    """Returns the number of each place. Every device computes those of its own part."""
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     counted = (
         jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * jnp.uint32(stride) for axis, stride in enumerate(strides)

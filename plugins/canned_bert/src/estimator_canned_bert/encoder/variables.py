@@ -1,4 +1,4 @@
-"""The encoder's variables, declared in the scope of a model_fn."""
+"""The variables of the encoder, declared in the scope of a model_fn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTPUT_WEIGHTS, OUTPUT_BIAS = "output_weights", "output_bias"
 
 
 def declare_encoder(config: BertConfig) -> dict[str, Any]:
-    """Declares the encoder's variables in the active scope; returns their values by name, as `encode` takes them."""
+    """Declares the variables of the encoder in the active scope. Returns their values by name, for `encode`."""
     return {
         name: ec.get_variable(name, shape, initializer_of(name, config))
         for name, shape in encoder_shapes(config).items()
@@ -30,7 +30,7 @@ def declare_output(config: BertConfig, outputs: int) -> dict[str, Any]:
 
 
 def initializer_of(name: str, config: BertConfig) -> Any:
-    """Ones for gamma, zeros for beta and bias, a truncated normal distribution for everything else."""
+    """Returns the initialiser: ones for gamma, zeros for beta and bias, otherwise a truncated normal distribution."""
     last = name.rpartition("/")[2]
     if last == "gamma":
         return jax.nn.initializers.ones

@@ -1,4 +1,4 @@
-"""The optimizer of BERT: AdamW, warm-up and linear decay, and what fine-tuning adds to them."""
+"""The optimizer of BERT: AdamW with warm-up and linear decay, and the extensions for fine-tuning."""
 
 from estimator_canned_bert.optimization.adam import scale_by_bert_adam
 from estimator_canned_bert.optimization.create import Optimization, create_optimizer

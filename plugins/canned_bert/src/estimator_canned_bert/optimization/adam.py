@@ -1,4 +1,4 @@
-"""Adam as BERT was trained with: the moments are not corrected for their start at zero."""
+"""The Adam of the training of BERT: it does not correct the moments for their start at zero."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class BertAdamState(NamedTuple):
 
 
 def scale_by_bert_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6) -> optax.GradientTransformation:
-    """Scales gradients by Adam's moments without bias correction: `m / (sqrt(v) + eps)`.
+    """Scales gradients by the moments of Adam without bias correction: `m / (sqrt(v) + eps)`.
 
-    With it the first steps are about `(1 - b1) / sqrt(1 - b2)`, three times, as long; the warm-up is made for that.
+    The first steps are about `(1 - b1) / sqrt(1 - b2)`, three times, as long as with the correction. The warm-up allows
+    for that.
 
     Example:
         >>> tx = scale_by_bert_adam()

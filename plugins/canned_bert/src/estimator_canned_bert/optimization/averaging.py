@@ -16,16 +16,16 @@ _WEIGHT = f"{SCOPE}/weight"
 
 
 def averaged(values: Mapping[str, Any], mode: str, decay: float, *, updates_per_step: int = 1) -> dict[str, Any]:
-    """The values model_fn computes with: themselves in TRAIN, which takes them into the average; else the average.
+    """Returns the values for the model: in TRAIN the weights, which it adds to the average, and otherwise the average.
 
-    The average is over the weights that each step started from, corrected for its start at zero; before the first step
-    it is the weights themselves.
+    The average includes the weights at the start of each step, and is corrected for its start at zero. Before the first
+    step, it equals the weights.
 
     Args:
         values: the trainable variables in use, by name.
         mode: the mode of model_fn.
-        decay: share of the average that one step keeps.
-        updates_per_step: how often model_fn runs in one step (`RunConfig.accumulate_steps`).
+        decay: the share of the average that remains after one step.
+        updates_per_step: the number of times that model_fn runs per step (`RunConfig.accumulate_steps`).
 
     Source: `tf.train.ExponentialMovingAverage`, with the correction of Kingma and Ba, Adam (2015).
     """
@@ -48,12 +48,12 @@ def averaged(values: Mapping[str, Any], mode: str, decay: float, *, updates_per_
 
 
 def has_averages(variables: Mapping[str, np.ndarray]) -> bool:
-    """Whether the variables of a model hold averages of some steps."""
+    """Returns whether the variables of a model include averages over at least one step."""
     return float(variables.get(_WEIGHT, 0.0)) > 0
 
 
 def with_averages(variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The variables that a model evaluates with: averages in the place of the weights, where a model keeps them.
+    """Returns the variables for evaluation: the averages instead of the weights if the model keeps averages.
 
     Example:
         >>> variables = {"w": np.ones(2), "ema/w": np.full(2, 0.3), "ema/weight": np.float64(0.1)}

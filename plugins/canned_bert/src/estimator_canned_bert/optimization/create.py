@@ -1,4 +1,4 @@
-"""`create_optimizer`: clipping, AdamW, weight decay, factors by layer, learning rate; in the original's order."""
+"""The optimizer: clipping, AdamW, weight decay, layer factors and learning rate, in the order of the original."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from estimator_core.errors import ArgumentError
 
 @dataclass(frozen=True, kw_only=True)
 class Optimization:
-    """How an encoder is fine-tuned; the defaults are the original's.
+    """The settings of fine-tuning. The defaults are those of google-research/bert.
 
     Args:
-        weight_decay: added as `weight_decay * weight` to the update of what `decays`.
-        b1, b2, epsilon: of Adam.
-        bias_correction: Adam's correction of the first steps; the original has none, transformers has it.
-        clip_norm: gradients are scaled down together to this norm; None: not.
-        layer_decay: factor on the learning rate from each layer to the one below it; 1: none.
-        frozen: regular expression of names that do not learn.
-        frozen_layers: layers, from the embeddings up, that do not learn; 0: the embeddings alone; -1: all learn.
-        ema_decay: evaluation and prediction use an average of the weights that reaches back about
-            `1 / (1 - ema_decay)` steps; None: the weights themselves.
+        weight_decay: the factor of the term `weight_decay * weight` in the update of each variable that `decays`.
+        b1, b2, epsilon: the arguments of Adam.
+        bias_correction: whether to correct the first steps of Adam. google-research/bert does not; transformers does.
+        clip_norm: the maximum norm of all gradients together. Larger gradients are scaled down. None: no maximum.
+        layer_decay: the factor on the learning rate from each layer to the one below it. 1: equal rates.
+        frozen: a regular expression of the names of variables that are not trained.
+        frozen_layers: the number of layers, from the embeddings up, that are not trained. 0: only the embeddings; -1:
+            all are trained.
+        ema_decay: the decay of the average of the weights that evaluation and prediction use. It covers about `1 / (1 -
+            ema_decay)` steps. None: no average.
 
     Raises:
-        ArgumentError: a value that cannot be used.
+        ArgumentError: a value cannot be used.
 
     Source: `optimization.py` of google-research/bert.
     """
@@ -70,17 +71,17 @@ def create_optimizer(
     config: BertConfig | None = None,
     options: Optimization | None = None,
 ) -> optax.GradientTransformation:
-    """The optimizer of a fine-tuning run, over a dictionary of variables by name.
+    """Returns the optimizer of a fine-tuning run, for a dictionary of variables by name.
 
     Args:
-        learning_rate: the highest rate, for `warmup_linear_decay`; or a schedule of its own (a function of the step).
-        num_train_steps: where the rate reaches zero; None: it stays where the warm-up ends.
-        num_warmup_steps: steps of the warm-up.
-        config: the shape of the encoder; needed for `layer_decay`.
-        options: everything else.
+        learning_rate: the highest rate, for `warmup_linear_decay`, or a schedule (a function of the step).
+        num_train_steps: the step at which the rate reaches zero. None: the rate is constant after the warm-up.
+        num_warmup_steps: the number of warm-up steps.
+        config: the shape of the encoder, which `layer_decay` needs.
+        options: the other settings.
 
     Raises:
-        ArgumentError: a value that cannot be used.
+        ArgumentError: a value cannot be used.
 
     Example:
         >>> import jax.numpy as jnp

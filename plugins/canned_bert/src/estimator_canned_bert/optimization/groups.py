@@ -1,4 +1,4 @@
-"""Which variables decay, how fast each layer learns, and which do not learn at all: all by name."""
+"""The variables with weight decay, the learning rates of layers, and the frozen variables, all by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAYER = re.compile(r".*/encoder/(?:layer_(\d+)|transformer/group_(\d+))/.*")
 
 
 def decays(name: str) -> bool:
-    """Whether weight decay applies to a variable: not to layer normalisation, not to biases.
+    """Returns whether weight decay applies to a variable. It excludes layer normalisation and biases.
 
     Example:
         >>> decays("bert/pooler/dense/kernel"), decays("bert/embeddings/LayerNorm/gamma"), decays("output_bias")
@@ -25,7 +25,7 @@ def decays(name: str) -> bool:
 
 
 def layer_scales(names: Iterable[str], config: BertConfig, decay: float) -> dict[str, float]:
-    """The factor on each variable's learning rate: 1 at the output, times `decay` for each layer below.
+    """Returns the factor on the learning rate of each variable: 1 at the output, times `decay` for each layer below.
 
     Example:
         >>> layer_scales(["output_bias", "bert/encoder/layer_1/output/dense/bias"], BertConfig.of_size("tiny"), 0.5)
@@ -39,16 +39,16 @@ def layer_scales(names: Iterable[str], config: BertConfig, decay: float) -> dict
 
 
 def trainable_pattern(config: BertConfig, frozen: str | None, frozen_layers: int) -> str:
-    """The regular expression of the variables that learn, for `ec.minimize`.
+    """Returns the regular expression of the variables that are trained, for `ec.minimize`.
 
     Args:
         config: the shape of the encoder.
-        frozen: a regular expression of names that do not learn.
-        frozen_layers: that many layers, counted from the embeddings, do not learn, and the embeddings with them; -1:
-            neither.
+        frozen: a regular expression of the names of variables that are not trained.
+        frozen_layers: the number of layers, from the embeddings up, that are not trained. 0: only the embeddings; -1:
+            all are trained.
 
     Raises:
-        ArgumentError: a pattern that is none, or more layers than there are.
+        ArgumentError: the pattern is not a regular expression, or there are fewer layers.
 
     Example:
         >>> import re

@@ -1,4 +1,4 @@
-"""The learning rate by step."""
+"""The learning rate as a function of the step."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from estimator_core.errors import ArgumentError
 
 
 def warmup_linear_decay(rate: float, num_train_steps: int, num_warmup_steps: int = 0) -> Callable[[Any], Any]:
-    """Rises linearly over the warm-up, and falls linearly to zero at `num_train_steps`.
+    """Returns a schedule that rises linearly over the warm-up, and falls linearly to zero at `num_train_steps`.
 
-    The fall counts from step 0, as in the original: after the warm-up the rate is on the line from `rate` at step 0 to
-    zero at the end.
+    The fall counts from step 0, as in google-research/bert: after the warm-up, the rate is on the line from `rate` at
+    step 0 to zero at the end.
 
     Args:
-        rate: where both lines come from.
-        num_train_steps: where the rate is zero.
-        num_warmup_steps: steps of the rise; the first step has the rate 0.
+        rate: the rate at which the falling line starts, at step 0, and which the warm-up approaches.
+        num_train_steps: the step at which the rate is zero.
+        num_warmup_steps: the number of warm-up steps. The first step has the rate 0.
 
     Raises:
-        ArgumentError: a step count that cannot be used.
+        ArgumentError: a number of steps cannot be used.
 
     Example:
         >>> schedule = warmup_linear_decay(1.0, 100, 10)

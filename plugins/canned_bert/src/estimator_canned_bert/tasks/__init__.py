@@ -1,4 +1,4 @@
-"""What is asked of the encoder: a class or a number for each example."""
+"""The tasks of the encoder: a class or a number for each example."""
 
 from estimator_canned_bert.tasks.classification import Classification
 from estimator_canned_bert.tasks.regression import Regression

@@ -1,4 +1,4 @@
-"""One class an example."""
+"""The task of one class per example."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from estimator_core.errors import ArgumentError
 
 
 class Classification:
-    """One class out of several, by softmax cross entropy.
+    """Predicts one of several classes, with softmax cross entropy.
 
     Args:
-        num_labels: classes.
-        label_names: their names, which exports give in the place of ids.
-        class_weights: how much an example of each class counts in the loss: `sum(w * loss) / sum(w)`.
+        num_labels: the number of classes.
+        label_names: the names of the classes, which exports return instead of ids.
+        class_weights: the weight of the examples of each class in the loss: `sum(w * loss) / sum(w)`.
 
     Raises:
-        ArgumentError: fewer than two classes, or lists of another length.
+        ArgumentError: there are fewer than two classes, or a list has another length.
 
     Example:
         >>> task = Classification(2, label_names=["no", "yes"])
@@ -50,12 +50,12 @@ class Classification:
         self._weights = None if class_weights is None else np.asarray(class_weights, np.float32)
 
     def loss(self, logits: Any, labels: Any) -> Any:
-        """Mean cross entropy, weighted by class."""
+        """Returns the mean cross entropy, weighted by class."""
         ids = jnp.asarray(labels).reshape(-1)
         return weighted_mean(self._losses(logits, ids), None if self._weights is None else self._each(ids))
 
     def predictions(self, logits: Any) -> dict[str, Any]:
-        """`probabilities` and `logits` [batch, classes], `predictions`: class ids [batch]."""
+        """Returns `probabilities` and `logits` [batch, classes], and `predictions`: the class ids [batch]."""
         return {
             "probabilities": jax.nn.softmax(logits, axis=-1),
             "predictions": jnp.argmax(logits, axis=-1).astype(jnp.int32),
@@ -63,7 +63,7 @@ class Classification:
         }
 
     def metrics(self, logits: Any, labels: Any) -> dict[str, Any]:
-        """`eval_accuracy` and `eval_loss`, the original's names."""
+        """Returns `eval_accuracy` and `eval_loss`, the names of google-research/bert."""
         ids = jnp.asarray(labels).reshape(-1)
         weights = None if self._weights is None else self._each(ids)
         return {
@@ -72,7 +72,7 @@ class Classification:
         }
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
-        """`serving_default`: scores and classes; `predict`: all predictions."""
+        """Returns the signatures `serving_default` (scores and classes) and `predict` (all predictions)."""
         return {
             "serving_default": ec.export.ClassificationOutput(
                 scores=predictions["probabilities"],
@@ -84,7 +84,7 @@ class Classification:
 
     def _losses(self, logits: Any, ids: Any) -> Any:
         scores = jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1)
-        # An id out of range cannot be refused inside a compiled step: NaN stops the training and shows.
+        # A compiled step cannot refuse an id out of range. NaN stops the training and is visible.
         return -jnp.take_along_axis(scores, ids[:, None], axis=-1, mode="fill", fill_value=jnp.nan)[:, 0]
 
     def _each(self, ids: Any) -> Any:

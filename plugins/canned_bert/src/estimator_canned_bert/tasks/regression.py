@@ -1,4 +1,4 @@
-"""One number an example, as in STS-B."""
+"""The task of one number per example, as in STS-B."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_canned_bert.tasks.task import weighted_mean
 
 
 class Regression:
-    """One number, by squared error.
+    """Predicts one number, with squared error.
 
     Example:
         >>> float(Regression().loss(jnp.array([[1.0], [2.0]]), jnp.array([1.0, 4.0])))
@@ -23,15 +23,15 @@ class Regression:
     outputs = 1
 
     def loss(self, logits: Any, labels: Any) -> Any:
-        """Mean squared error."""
+        """Returns the mean squared error."""
         return weighted_mean(self._losses(logits, labels))
 
     def predictions(self, logits: Any) -> dict[str, Any]:
-        """`predictions`: numbers [batch]."""
+        """Returns `predictions`: the numbers [batch]."""
         return {"predictions": logits[:, 0]}
 
     def metrics(self, logits: Any, labels: Any) -> dict[str, Any]:
-        """`eval_loss`, `eval_pearson` and `eval_spearman`."""
+        """Returns `eval_loss`, `eval_pearson` and `eval_spearman`."""
         numbers = jnp.asarray(labels, jnp.float32).reshape(-1)
         return {
             "eval_loss": ec.metrics.mean(self._losses(logits, labels)),
@@ -40,7 +40,7 @@ class Regression:
         }
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
-        """`serving_default`: the number."""
+        """Returns the signature `serving_default` with the number."""
         return {"serving_default": ec.export.RegressionOutput(predictions["predictions"])}
 
     def _losses(self, logits: Any, labels: Any) -> Any:
@@ -49,7 +49,7 @@ class Regression:
 
 
 def pearson(labels: np.ndarray, predictions: np.ndarray) -> float:
-    """Linear correlation; 0 where one side does not vary.
+    """Returns the linear correlation, or 0 if one side does not vary.
 
     Example:
         >>> round(pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])), 6)
@@ -61,7 +61,7 @@ def pearson(labels: np.ndarray, predictions: np.ndarray) -> float:
 
 
 def spearman(labels: np.ndarray, predictions: np.ndarray) -> float:
-    """Correlation of the ranks; equal values share their mean rank.
+    """Returns the correlation of the ranks. Equal values share their mean rank.
 
     Example:
         >>> round(spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 20.0, 300.0])), 6)

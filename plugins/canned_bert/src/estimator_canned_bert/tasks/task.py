@@ -1,4 +1,4 @@
-"""The contract of tasks, and what both of them do."""
+"""The contract of tasks, and their common part."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import estimator_core as ec
 
 
 class Task(Protocol):
-    """Loss, predictions, metrics and exports of one kind of output."""
+    """The loss, predictions, metrics and exports of one kind of output."""
 
     @property
     def outputs(self) -> int:
-        """Size of the last axis of the logits."""
+        """The size of the last axis of the logits."""
         ...
 
     def loss(self, logits: Any, labels: Any) -> Any:
-        """The scalar loss; rows of padding do not count."""
+        """Returns the scalar loss. Rows of padding do not count."""
         ...
 
     def predictions(self, logits: Any) -> dict[str, Any]:
-        """Predictions by key, each with a leading batch axis."""
+        """Returns the predictions by key, each with a leading batch axis."""
         ...
 
     def metrics(self, logits: Any, labels: Any) -> dict[str, Any]:
-        """Streaming metrics by name."""
+        """Returns the streaming metrics by name."""
         ...
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
-        """Signatures of an export by name."""
+        """Returns the signatures of an export by name."""
         ...
 
 
 def weighted_mean(values: Any, weights: Any = None) -> Any:
-    """`sum(weights * values) / sum(weights)` over the examples of the batch; rows of padding have no weight."""
+    """Returns `sum(weights * values) / sum(weights)` over the examples of the batch. Rows of padding have no weight."""
     mask = ec.example_weights()
     if weights is None and mask is None:
         return jnp.mean(values)

@@ -1,4 +1,4 @@
-"""Text in: files, tokens, batches, and the host transform that travels with an export."""
+"""Text inputs: files, tokens, batches, and the host transform for exports."""
 
 from estimator_canned_bert.text.data import ClassifierData, Split
 from estimator_canned_bert.text.tokenizer import Tokenizer

@@ -1,7 +1,7 @@
-"""The words of a text as BERT's basic tokenizer cuts them, in Python and by Python's Unicode tables.
+"""The words of a text, as the basic tokenizer of BERT divides it, computed with the Unicode tables of Python.
 
-The Rust library does the same for ASCII. Its tables are older, and it leaves decomposed letters as they are in cased
-models; so texts with other characters come through here first.
+For ASCII, the Rust library does the same. Its tables are older, and in cased models it does not compose decomposed
+letters. So texts with other characters are divided here first.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 
-# Blocks of CJK characters, which become words of their own.
+# Blocks of CJK characters. Each of them becomes a separate word.
 _CJK = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -23,11 +23,11 @@ _CJK = (
 
 
 def basic_words(text: str, *, lower: bool) -> list[str]:
-    """Cuts a text into words and punctuation.
+    """Divides a text into words and punctuation.
 
     Args:
-        text: of any characters.
-        lower: lower-case it and take accents off.
+        text: any text.
+        lower: whether to convert to lower case and remove accents.
 
     Example:
         >>> basic_words("Où est-ce? 日本", lower=True)
@@ -36,7 +36,7 @@ def basic_words(text: str, *, lower: bool) -> list[str]:
     Source: `tokenization.BasicTokenizer` of google-research/bert; NFC and lower case as in transformers 4.
     """
     if lower:
-        text = "".join(map(str.lower, text))  # letter by letter, so that a final sigma is one like any other
+        text = "".join(map(str.lower, text))  # letter by letter, so that a final sigma is not special
     cleaned = unicodedata.normalize("NFC", "".join(map(_cleaned, text)))
     words: list[str] = []
     for word in cleaned.split():

@@ -1,4 +1,4 @@
-"""Batches of encoded examples: by length, padded to a few shapes, from any start."""
+"""Batches of encoded examples: grouped by length, padded to a few shapes, readable from any position."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ IS_REAL_EXAMPLE = "is_real_example"
 
 
 class PlannedBatch(NamedTuple):
-    """One batch before it is read.
+    """One batch that has not been read yet.
 
     Attributes:
-        length: tokens that sequences are filled up to.
-        rows: the examples.
+        length: the number of tokens to which sequences are padded.
+        rows: the numbers of the examples.
     """
 
     length: int
@@ -31,17 +31,18 @@ class PlannedBatch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlan:
-    """How examples are cut into batches.
+    """The division of examples into batches.
 
     Args:
-        batch_size: rows of every batch, of all processes together; the last one is filled up and marked.
-        buckets: lengths of sequences, ascending; an example goes into the first one it fits.
-        seed: of the order; None: the order of the file.
-        num_epochs: passes; None: for ever.
-        pack: put several sentences into a row; a number is that of the rows. Which examples a batch has stays the same.
+        batch_size: the rows of every batch over all processes. The last batch is padded, and the padding is marked.
+        buckets: the lengths of sequences, ascending. An example is put into the first bucket that is long enough.
+        seed: the seed of the order; None: the order of the file.
+        num_epochs: the number of passes; None: no end.
+        pack: whether to put several sentences into a row. An integer is the number of rows. The examples of a batch
+            stay the same.
 
     Raises:
-        ArgumentError: packing together with buckets, or into less than one row.
+        ArgumentError: packing and buckets are both set, or there is less than one row.
     """
 
     batch_size: int
@@ -61,9 +62,10 @@ class BatchPlan:
             raise ArgumentError(f"pack should be True, or a number of rows of at least 1, given: {self.pack!r}.")
 
     def epoch(self, lengths: np.ndarray, epoch: int) -> list[PlannedBatch]:
-        """The batches of one epoch: each example once, whatever the epochs before it.
+        """Returns the batches of one epoch. They contain each example once, and do not depend on earlier epochs.
 
-        A bucket yields a batch when it is full. The rest of all buckets is combined at the end, the shorter first.
+        A bucket yields a batch when it is full. The remaining examples of all buckets are combined at the end, the
+        shorter first.
         """
         order = np.arange(len(lengths))
         if self.seed is not None:
@@ -88,12 +90,12 @@ class BatchPlan:
 
 
 class TextInput:
-    """An input_fn over encoded examples; `Split.input_fn` makes it.
+    """An input_fn over encoded examples, made by `Split.input_fn`.
 
     Args:
-        examples: what is read.
-        plan: how it is cut.
-        files: from which the examples were made, for the records of runs.
+        examples: the examples to read.
+        plan: the division into batches.
+        files: the files from which the examples were made, for the records of runs.
     """
 
     def __init__(self, examples: EncodedExamples, plan: BatchPlan, files: Sequence[Path] = ()) -> None:
@@ -104,14 +106,14 @@ class TextInput:
         self._plan = plan
 
     def __call__(self, *, input_context: Any = None) -> TextBatches:
-        """Fresh batches of all processes together; each process keeps its own rows."""
+        """Returns new batches of all processes together. Each process keeps its own rows."""
         context = input_context or ec.inputs.InputContext()
         plan = replace(self._plan, batch_size=self._plan.batch_size * context.num_input_pipelines)
         return TextBatches(self._examples, plan)
 
 
 class TextBatches(Iterator[Any]):
-    """Batches from any place on."""
+    """Batches that can start at any position."""
 
     def __init__(self, examples: EncodedExamples, plan: BatchPlan) -> None:
         self.input_options = ec.inputs.InputOptions(
@@ -132,11 +134,11 @@ class TextBatches(Iterator[Any]):
         self._planned: tuple[int, list[PlannedBatch]] | None = None
 
     def get_state(self) -> dict[str, int]:
-        """The epoch, and the batches of it that have been read."""
+        """Returns the epoch, and the number of its batches that have been read."""
         return {"epoch": self._epoch, "batch": self._batch}
 
     def set_state(self, state: Any) -> None:
-        """Continues from there."""
+        """Continues at a position."""
         self._epoch, self._batch = int(state["epoch"]), int(state["batch"])
 
     def __next__(self) -> Any:
@@ -169,7 +171,7 @@ class TextBatches(Iterator[Any]):
 
 
 def _laid_out(examples: EncodedExamples, plan: BatchPlan) -> Callable[[PlannedBatch, np.ndarray], dict[str, Any]]:
-    """How the features of a batch are made; given the batch, and its examples filled up to the batch size."""
+    """Returns a function that makes the features of a batch. Its arguments are the batch and the padded examples."""
     if plan.pack is False:
         return lambda batch, filled: examples.features(filled, batch.length)
     lengths = examples.lengths
@@ -180,10 +182,10 @@ def _laid_out(examples: EncodedExamples, plan: BatchPlan) -> Callable[[PlannedBa
 
 
 def choose_buckets(max_seq_length: int, buckets: Sequence[int] | int | None) -> tuple[int, ...]:
-    """The lengths of sequences: the given ones up to the longest, or a number of equal width, or only the longest.
+    """Returns the lengths of sequences: the given ones, a number of equally spaced ones, or only the longest.
 
     Raises:
-        ArgumentError: lengths that cannot be used.
+        ArgumentError: the lengths cannot be used.
 
     Example:
         >>> choose_buckets(128, 4), choose_buckets(128, [16, 64]), choose_buckets(128, None)

@@ -1,4 +1,4 @@
-"""`ClassifierData`: the files of a task as inputs of an Estimator."""
+"""The files of a task as inputs of an Estimator."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from estimator_core.errors import ArgumentError, InputError
 
 
 class Split:
-    """One file of a task: its length, its rows as text, and input_fns over it.
+    """One file of a task, with its length, its rows as text, and input_fns over it.
 
-    Made by `ClassifierData`. Nothing is encoded before the first input_fn or `len` asks for it.
+    `ClassifierData` makes it. The first input_fn or `len` encodes the file.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Split:
         """The encoded examples.
 
         Raises:
-            InputError: rows that cannot be read, or have one text where those of the training file have two.
+            InputError: rows cannot be read, or have one text while those of the training file have two, or the reverse.
         """
         paired = next(iter(self)).text_b is not None
         if paired != self._pairs():
@@ -92,23 +92,23 @@ class Split:
         buckets: Sequence[int] | int | None = None,
         pack: bool | int = False,
     ) -> TextInput:
-        """An input_fn with batches of `input_ids`, `input_mask`, `segment_ids` and `is_real_example`, and labels.
+        """Returns an input_fn with batches of `input_ids`, `input_mask`, `segment_ids`, `is_real_example` and labels.
 
         Args:
-            batch_size: rows of every batch, in each process; the last of an epoch is filled up, marked by
-                `is_real_example`.
-            shuffle: another order in every epoch.
-            num_epochs: passes over the file; default: for ever where shuffled, else one.
-            seed: of the order.
-            buckets: put examples of like length together: the lengths, or how many of them. Each length is one more
+            batch_size: the rows of every batch in each process. The last batch of an epoch is padded, and
+                `is_real_example` marks the padding.
+            shuffle: whether every epoch has a different order.
+            num_epochs: the number of passes over the file. None: no end if shuffled, otherwise one.
+            seed: the seed of the order.
+            buckets: the lengths by which examples are grouped, or the number of lengths. Each length needs one more
                 compiled program.
-            pack: put short sentences together into rows, for a model of this package. The batches have the same
-                examples in the same order, and results are those of one sentence a row. Batches have one shape, and
-                another if their sentences do not fit into it. A number is that of the rows; True: chosen from the
-                lengths. On a mesh, give a number that the devices of the batch divide.
+            pack: whether to put short sentences together into rows, for a model of this package. The batches have the
+                same examples in the same order, and the results equal those of one sentence per row. Batches have one
+                shape, and another one if their sentences do not fit. An integer is the number of rows. With True, the
+                lengths determine it. On a mesh, set a number that the devices of the batch divide.
 
         Raises:
-            ArgumentError: packing together with buckets, or into less than one row.
+            ArgumentError: packing and buckets are both set, or there is less than one row.
         """
         epochs = num_epochs if num_epochs is not None or shuffle else 1
         plan = BatchPlan(
@@ -125,19 +125,19 @@ class ClassifierData:
     r"""The files train, dev and test of a task, with its labels and its tokenizer.
 
     Args:
-        data_dir: holds train.tsv, dev.tsv and test.tsv (or .csv, .jsonl); missing ones are None.
+        data_dir: the directory with train.tsv, dev.tsv and test.tsv (or .csv, .jsonl). Missing files are None.
         vocab: a vocab.txt or tokenizer.json, or the directory of a pretrained model.
-        max_seq_length: tokens of a sequence at most.
-        do_lower_case: of a vocab.txt: whether its model is uncased; None: as the tokenizer_config.json beside it says,
-            and uncased without one.
-        task: a GLUE task, whose layout and labels the files have; None: a header, or the number of columns, tells.
-        labels: names of the classes in their order; None: those of the task, or of the training file, sorted.
-        regression: the label is a number.
-        suffix: of the files; None: the one that is there.
-        cache_dir: where encoded files are kept for the next run.
+        max_seq_length: the maximum number of tokens of a sequence.
+        do_lower_case: whether the model of a vocab.txt is uncased. None: the tokenizer_config.json next to it decides;
+            without one it is uncased.
+        task: the GLUE task whose layout and labels the files have. None: a header or the number of columns decides.
+        labels: the names of the classes in their order. None: those of the task, or those of the training file, sorted.
+        regression: whether the label is a number.
+        suffix: the suffix of the files. None: the one that exists.
+        cache_dir: the directory where encoded files are kept for the next run.
 
     Raises:
-        ArgumentError, InputError: files or labels that cannot be used; with file and line.
+        ArgumentError, InputError: files or labels cannot be used. The message names file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -191,18 +191,18 @@ class ClassifierData:
 
     @classmethod
     def from_tsv(cls, data_dir: str | os.PathLike[str], **options: Any) -> ClassifierData:
-        """The data of train.tsv, dev.tsv and test.tsv; options as for the class."""
+        """Returns the data of train.tsv, dev.tsv and test.tsv. The options are those of the class."""
         return cls(data_dir, suffix=".tsv", **options)
 
     @functools.cached_property
     def pairs(self) -> bool:
         """Whether an example has two texts."""
         splits = (self.train, self.dev, self.test)
-        first = next(split for split in splits if split is not None)  # not `or`: it would ask for their lengths
+        first = next(split for split in splits if split is not None)  # not `or`, which would request their lengths
         return next(iter(first)).text_b is not None
 
     def tokens(self) -> BertTokens:
-        """The host transform from text to features, as these files are encoded."""
+        """Returns the host transform from text to features that matches these files."""
         return BertTokens(
             self.tokenizer.path,
             max_seq_length=self.max_seq_length,
@@ -211,7 +211,10 @@ class ClassifierData:
         )
 
     def serving_input_receiver_fn(self) -> Callable[[], ec.export.ServingInputReceiver]:
-        """For exports: requests carry texts, `text_a` and, for pairs, `text_b`; the tokenizer travels along."""
+        """Returns a function for exports whose requests have texts: `text_a` and, for pairs, `text_b`.
+
+        The export contains the tokenizer.
+        """
         features = {
             name: ec.export.Feature((None, self.max_seq_length), "int32")
             for name in (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
@@ -277,7 +280,7 @@ class ClassifierData:
 
     @functools.cached_property
     def _headed(self) -> bool:
-        """Whether a test file may begin with a header that names a text alone: not where that of training has none."""
+        """Whether a test file may start with a header that names only a text. No, if the training file has none."""
         return self._labelled is None or has_header(self._labelled) is not False
 
     def _label_of(self, path: Path) -> Callable[[Row], float]:

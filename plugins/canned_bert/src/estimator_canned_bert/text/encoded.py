@@ -1,4 +1,4 @@
-"""Examples as token ids in memory-mapped files: encoded once, read in any order, larger than memory if need be."""
+"""Examples as token ids in memory-mapped files: encoded once, read in any order, and possibly larger than memory."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from estimator_canned_bert.text.tokenizer import Tokenizer
 from estimator_core.storage import draft_of
 
 _CHUNK, _FORMAT = 2048, 1
-#: Returns the label of a row as a number; raises InputError.
+#: A function that returns the label of a row as a number. It raises InputError.
 LabelOf = Callable[[Row], float]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedExamples:
-    """Sequences of token ids, one after the other.
+    """Sequences of token ids, concatenated.
 
     Args:
-        tokens: int32, all sequences.
-        ends: int64 [examples + 1], where each begins and ends.
-        first: int32 [examples], tokens of the first segment.
+        tokens: int32, the tokens of all sequences.
+        ends: int64 [examples + 1], the start of each sequence, and the end of the last one.
+        first: int32 [examples], the number of tokens of the first segment.
         labels: int32 or float32 [examples], or None.
-        pad_id: what fills up a short sequence.
-        key: of the contents.
+        pad_id: the id of padding.
+        key: a hash that identifies the contents.
     """
 
     tokens: np.ndarray
@@ -52,11 +52,11 @@ class EncodedExamples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example."""
+        """The number of tokens of each example."""
         return np.diff(self.ends)
 
     def features(self, rows: np.ndarray, length: int) -> dict[str, np.ndarray]:
-        """The features of some examples, filled up to `length`: int32 [rows, length]."""
+        """Returns the features of some examples, padded to `length`: int32 [rows, length]."""
         ids = np.full((len(rows), length), self.pad_id, np.int32)
         mask, segments = (np.zeros((len(rows), length), np.int32) for _ in range(2))
         for place, row in enumerate(rows):
@@ -78,17 +78,17 @@ def encode_examples(
     cache_dir: Path | None,
     title: str,
 ) -> EncodedExamples:
-    """Encodes all rows, or reads what an earlier call left in the cache.
+    """Encodes all rows, or reads the result of an earlier call from the cache.
 
     Args:
-        rows: returns the rows from the start.
-        tokenizer: returns ids; several threads work on a chunk of rows.
-        max_seq_length: tokens of a sequence at most.
-        label_of: returns the number of a row's label; None: there are no labels.
+        rows: a function that returns the rows from the start.
+        tokenizer: the tokenizer. Several threads process a chunk of rows.
+        max_seq_length: the maximum number of tokens of a sequence.
+        label_of: a function that returns the label of a row as a number; None: there are no labels.
         regression: whether labels are floats.
-        facts: whatever else the contents depend on (the file, its layout).
-        cache_dir: where encoded files are kept; None: in a temporary directory, for this process.
-        title: of the progress bar.
+        facts: the other facts on which the contents depend (the file, its layout).
+        cache_dir: the directory where encoded files are kept; None: a temporary directory for this process.
+        title: the title of the progress bar.
     """
     facts = {**facts, "tokenizer": tokenizer.fingerprint, "length": max_seq_length, "format": _FORMAT}
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:24]
@@ -101,9 +101,9 @@ def encode_examples(
                 writing.mkdir()
                 _write(writing, rows(), tokenizer, max_seq_length, label_of, regression, title)
                 if not (directory / "ends.npy").is_file():
-                    shutil.rmtree(directory, ignore_errors=True)  # what is left of it
+                    shutil.rmtree(directory, ignore_errors=True)  # the incomplete files
         except OSError:
-            if not (directory / "ends.npy").is_file():  # or else another process was faster: its files are the same
+            if not (directory / "ends.npy").is_file():  # otherwise another process wrote the same files first
                 raise
     found = _open(directory, tokenizer.pad_id, key, with_labels=label_of is not None)
     if cache_dir is None:
@@ -165,5 +165,5 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 def _progress(title: str) -> Any:
     from tqdm import tqdm
 
-    # disable=None: a bar on a terminal, nothing in a log file.
+    # disable=None: a progress bar on a terminal, nothing in a log file.
     return tqdm(desc=title, unit=" examples", disable=None, leave=False)

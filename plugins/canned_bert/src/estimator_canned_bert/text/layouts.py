@@ -1,4 +1,4 @@
-"""Where a file keeps its texts and its label: the layouts of the GLUE tasks, or what a header or the columns show."""
+"""The columns of texts and label in a file: the layouts of the GLUE tasks, or what a header or the columns show."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LABEL = ("label", "labels", "gold_label", "score", "quality", "is_duplicate", "
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Columns of one file, counted from 0.
+    """The columns of one file, counted from 0.
 
     Args:
-        text_a: of the first text.
-        text_b: of the second; None: there is one text.
-        label: of the label; negative: from the end; None: there are no labels.
+        text_a: the column of the first text.
+        text_b: the column of the second text; None: there is one text.
+        label: the column of the label. A negative number counts from the end. None: there are no labels.
         header: whether the first line names the columns.
     """
 
@@ -31,14 +31,14 @@ class Columns:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A task: its files, their columns, its labels.
+    """A task, with its files, their columns and its labels.
 
     Args:
-        train: columns of the training and development files.
-        test: columns of the test file.
-        labels: names of the classes in their order; None: the label is a number.
-        dev_files: names of development files without suffix; the first that exists is read.
-        test_files: the same for the test file.
+        train: the columns of the training and development files.
+        test: the columns of the test file.
+        labels: the names of the classes in their order; None: the label is a number.
+        dev_files: the names of development files without suffix. The first that exists is read.
+        test_files: the names of test files without suffix. The first that exists is read.
     """
 
     train: Columns
@@ -63,7 +63,7 @@ _BINARY = ("0", "1")
 _ENTAILS = ("entailment", "not_entailment")
 _MNLI = _layout(Columns(text_a=8, text_b=9, label=-1, header=True), (8, 9), ("contradiction", "entailment", "neutral"))
 
-#: The tasks of GLUE as its files come, by name.
+#: The layouts of the files of the GLUE tasks, by name.
 TASKS: dict[str, Layout] = {
     "cola": _layout(Columns(text_a=3, label=1), (1, None), _BINARY),
     "mnli": replace(_MNLI, dev_files=("dev_matched", "dev"), test_files=("test_matched", "test")),
@@ -79,10 +79,10 @@ TASKS: dict[str, Layout] = {
 
 
 def task_layout(task: str) -> Layout:
-    """The layout of a GLUE task.
+    """Returns the layout of a GLUE task.
 
     Raises:
-        ArgumentError: an unknown task.
+        ArgumentError: the task is unknown.
 
     Example:
         >>> task_layout("MRPC").train.text_b
@@ -97,12 +97,12 @@ def task_layout(task: str) -> Layout:
 
 
 def named_columns(names: Sequence[str], *, labels: bool = True) -> Columns | None:
-    """The columns that a header names; None if this is not a header.
+    """Returns the columns that a header names, or None if the line is not a header.
 
     Args:
         names: the cells of the line.
-        labels: whether a header of several columns has a label or two texts; otherwise a text is enough, as in a test
-            file with an id and a text.
+        labels: whether a header of several columns needs a label or two texts. Otherwise one text is enough, as in a
+            test file with an id and a text.
 
     Example:
         >>> named_columns(["id", "sentence1", "sentence2", "label"])
@@ -122,7 +122,7 @@ def named_columns(names: Sequence[str], *, labels: bool = True) -> Columns | Non
 
 
 def counted_columns(count: int, *, labels: bool) -> Columns | None:
-    """The columns of a file without a header: a label (if there are labels) and one or two texts.
+    """Returns the columns of a file without a header: a label (if there are labels) and one or two texts.
 
     Example:
         >>> counted_columns(3, labels=True)

@@ -1,4 +1,4 @@
-"""Short sentences packed into rows: where each sentence of a batch lies, and the features that say so."""
+"""Short sentences packed into rows: the position of each sentence of a batch, and the features that describe it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from estimator_canned_bert.features import FIRST_TOKENS, INPUT_IDS, INPUT_MASK, PIECES, SEGMENT_IDS
 from estimator_canned_bert.text.encoded import EncodedExamples
 
-#: Batches that are looked at for the usual number of rows.
+#: The number of batches that determine the usual number of rows.
 LOOKED_AT = 64
 
 
@@ -19,9 +19,9 @@ class RowShape:
     """The shape of a packed batch.
 
     Args:
-        batch_size: sentences.
-        depth: pieces of a row, `PIECES` of which make a row, for each sentence.
-        width: tokens of a piece.
+        batch_size: the number of sentences.
+        depth: the number of pieces for each sentence. `PIECES` pieces make a row.
+        width: the number of tokens of a piece.
     """
 
     batch_size: int
@@ -30,7 +30,7 @@ class RowShape:
 
     @classmethod
     def of(cls, batch_size: int, rows: int, length: int) -> RowShape:
-        """The smallest shape with at least so many rows of at least so many tokens.
+        """Returns the smallest shape with at least this many rows of at least this many tokens.
 
         Example:
             >>> shape = RowShape.of(batch_size=32, rows=9, length=100)
@@ -41,24 +41,24 @@ class RowShape:
 
     @property
     def rows(self) -> int:
-        """Rows of a batch."""
+        """The number of rows of a batch."""
         return self.batch_size * self.depth // PIECES
 
     @property
     def length(self) -> int:
-        """Tokens of a row."""
+        """The number of tokens of a row."""
         return PIECES * self.width
 
 
 def first_fit(lengths: np.ndarray, length: int) -> tuple[np.ndarray, int]:
-    """Puts sentences into rows, the longest first, each into the first row with room for it.
+    """Puts sentences into rows. The longest comes first, and each is put into the first row with enough space.
 
     Args:
-        lengths: tokens of each sentence, none above `length`; equally long ones keep their order.
-        length: tokens of a row.
+        lengths: the number of tokens of each sentence, at most `length`. Sentences of equal length keep their order.
+        length: the number of tokens of a row.
 
     Returns:
-        int64 [sentences], the place of each first token, counted over all rows; and the number of rows.
+        int64 [sentences], the position of each first token, counted over all rows, and the number of rows.
 
     Example:
         >>> first_fit(np.array([3, 6, 4]), 8)
@@ -74,13 +74,14 @@ def first_fit(lengths: np.ndarray, length: int) -> tuple[np.ndarray, int]:
 
 
 def row_shapes(batches: Sequence[np.ndarray], batch_size: int, longest: int, rows: int | None) -> tuple[RowShape, ...]:
-    """The shapes of a run: the usual one, and one row for each sentence for batches that the usual one cannot hold.
+    """Returns the shapes of a run: the usual one, and one with a row for each sentence, for batches that do not fit.
 
     Args:
-        batches: tokens of each sentence, by batch.
-        batch_size: sentences of a full batch.
-        longest: tokens of the longest sentence.
-        rows: of the usual shape; None: the number with the fewest rows over these batches, fallbacks counted.
+        batches: the number of tokens of each sentence, by batch.
+        batch_size: the number of sentences of a full batch.
+        longest: the number of tokens of the longest sentence.
+        rows: the number of rows of the usual shape; None: the number with the fewest rows over these batches, with
+            fallbacks.
     """
     whole = RowShape.of(batch_size, batch_size, longest)
     if rows is None:
@@ -92,14 +93,14 @@ def row_shapes(batches: Sequence[np.ndarray], batch_size: int, longest: int, row
 
 
 def packed_features(examples: EncodedExamples, chosen: np.ndarray, shapes: Sequence[RowShape]) -> dict[str, np.ndarray]:
-    """The features of some examples in the first of the shapes that holds them.
+    """Returns the features of some examples in the first of the shapes that is large enough.
 
-    A batch with fewer examples than the shape has is filled up by repeating a place, which costs no token.
+    A batch with fewer examples than the shape is padded by repeating a position, which needs no further token.
 
     Args:
-        examples: what is read.
-        chosen: the examples, in the order of the predictions.
-        shapes: of one batch size and one length.
+        examples: the encoded examples.
+        chosen: the numbers of the examples, in the order of the predictions.
+        shapes: the shapes, of one batch size and one length.
     """
     lengths = examples.lengths[chosen]
     places, rows = first_fit(lengths, shapes[0].length)

@@ -1,4 +1,4 @@
-"""Rows of TSV, CSV and JSON-lines files, one after another, with errors that name file and line."""
+"""Rows of TSV, CSV and JSON-lines files, read one after another. Errors name file and line."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from estimator_canned_bert.text.layouts import Columns, counted_columns, named_c
 from estimator_core.errors import InputError
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
-#: How many texts a row has, by whether they are pairs.
+#: The number of texts of a row in words. The key is whether rows are pairs.
 TEXTS = {False: "one text", True: "two texts"}
 csv.field_size_limit(2**31 - 1)
 
 
 class Row(NamedTuple):
-    """One example as the file has it.
+    """One example as it is in the file.
 
     Attributes:
         text_a: the first text.
-        text_b: the second, or None.
+        text_b: the second text, or None.
         label: the label as it is written, or None.
-        line: where it ends, counted from 1.
+        line: the number of its last line, from 1.
     """
 
     text_a: str
@@ -34,17 +34,17 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool = True) -> Iterator[Row]:
-    """The examples of a file; it is read as it is asked for, so it may be larger than memory.
+    """Yields the examples of a file. The file is read in parts, so it may be larger than memory.
 
     Args:
-        path: a .tsv, .csv or .jsonl.
-        columns: where texts and label are; None: found out by the header or the number of columns. Rows of JSON name
-            their fields themselves.
+        path: a .tsv, .csv or .jsonl file.
+        columns: the columns of texts and label; None: the header or the number of columns determines them. Rows of JSON
+            name their fields.
         labels: whether every row must have a label.
-        headed: whether a file without labels may begin with a header that names one text and no label.
+        headed: whether a file without labels may start with a header that names one text and no label.
 
     Raises:
-        InputError: an empty file, a column that is missing, bytes that are not UTF-8; with file and line.
+        InputError: the file is empty, a column is missing, or bytes are not UTF-8. The message names file and line.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
@@ -60,7 +60,7 @@ def read_rows(path: Path, columns: Columns | None, *, labels: bool, headed: bool
 
 
 def has_header(path: Path) -> bool | None:
-    """Whether a file with labels begins with the names of its columns; None: the names stand in every row."""
+    """Returns whether a file with labels starts with a header of names. None: every row has the names."""
     if path.suffix == ".jsonl":
         return None
     first = next(_records(path), None)
@@ -83,7 +83,7 @@ def _table_rows(path: Path, columns: Columns | None, labels: bool, headed: bool)
 def _found_columns(path: Path, line: int, cells: Sequence[str], labels: bool, headed: bool) -> Columns:
     named = named_columns(cells, labels=labels or not headed)
     columns = named or counted_columns(len(cells), labels=labels)
-    if columns is None and not labels:  # a test file with the labels still in it
+    if columns is None and not labels:  # a test file that still contains the labels
         columns = counted_columns(len(cells), labels=True)
     if columns is None:
         raise InputError(
@@ -112,7 +112,7 @@ def _row(path: Path, line: int, cells: Sequence[str], columns: Columns, labels: 
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Cells of every record, and the line it ends at; quotes have a meaning in CSV only, as in GLUE."""
+    """Yields the cells of every record and the number of its last line. Only CSV has quotes, as in GLUE."""
     lines = _lines(path)
     if path.suffix != ".csv":
         for number, line in enumerate(lines, 1):
@@ -130,7 +130,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    # Read as bytes: the line of a bad byte is known then, and only a line feed ends a line.
+    # Bytes are decoded line by line: then the line of an invalid byte is known, and only a line feed ends a line.
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             try:

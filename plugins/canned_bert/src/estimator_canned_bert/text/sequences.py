@@ -1,4 +1,4 @@
-"""Token ids of one or two texts put together as BERT reads them: [CLS] first [SEP] second [SEP]."""
+"""The token ids of one or two texts, combined in the form of BERT: [CLS] first [SEP] second [SEP]."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from estimator_core.errors import ArgumentError
 
-#: A sequence of so many tokens has room for text, whether it is of one text or two.
+#: A sequence with this number of tokens has space for text, whether it has one text or two.
 MOST_SPECIAL = 4
 
 
 def check_room(max_length: int, pairs: bool) -> None:
-    """That a sequence has room for at least one token of a text.
+    """Checks that a sequence has space for at least one token of a text.
 
     Raises:
-        ArgumentError: it has not.
+        ArgumentError: there is not enough space.
 
     Example:
         >>> check_room(3, pairs=False)
@@ -24,14 +24,14 @@ def check_room(max_length: int, pairs: bool) -> None:
 
 
 def kept_lengths(first: int, second: int, room: int) -> tuple[int, int]:
-    """How many tokens of each of two texts are kept: the longer one loses its last token until both fit.
+    """Returns the number of tokens to keep of each of two texts. The longer one is shortened until both fit.
 
-    Where both are equally long it is the second that loses one.
+    If both have the same length, the second is shortened.
 
     Args:
-        first: tokens of the first text.
-        second: tokens of the second text.
-        room: tokens there is room for.
+        first: the number of tokens of the first text.
+        second: the number of tokens of the second text.
+        room: the total number of tokens that fit.
 
     Example:
         >>> kept_lengths(10, 3, 8), kept_lengths(10, 10, 7)
@@ -52,7 +52,7 @@ def kept_lengths(first: int, second: int, room: int) -> tuple[int, int]:
 def joined(
     first: Sequence[int], second: Sequence[int] | None, *, max_length: int, first_id: int, separator_id: int
 ) -> tuple[list[int], int]:
-    """The ids of a sequence of at most `max_length`, and how many of them belong to the first segment.
+    """Returns the ids of a sequence of at most `max_length` tokens, and the number of them in the first segment.
 
     Example:
         >>> joined([7, 8], [9], max_length=8, first_id=1, separator_id=2)

@@ -1,4 +1,4 @@
-"""`Tokenizer`: ids of WordPiece or SentencePiece tokens, by the `tokenizers` library."""
+"""The conversion of texts to ids of WordPiece or SentencePiece tokens, with the `tokenizers` library."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from estimator_canned_bert.text.basic import basic_words
 from estimator_core.errors import ArgumentError
 
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json")
-#: Where transformers says how a vocab.txt is used.
+#: The file in which transformers describes the use of a vocab.txt.
 TOKENIZER_CONFIG = "tokenizer_config.json"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class Tokenizer:
-    """Turns texts into token ids.
+    """Converts texts to token ids.
 
     Args:
-        path: a vocab.txt (WordPiece), a tokenizer.json (WordPiece, or SentencePiece of ALBERT), or a directory with
-            one of them.
-        do_lower_case: for a vocab.txt: whether its model is uncased; None: as the tokenizer_config.json beside it says,
-            and uncased without one. A tokenizer.json says so itself.
+        path: a vocab.txt (WordPiece), a tokenizer.json (WordPiece, or SentencePiece of ALBERT), or a directory with one
+            of them.
+        do_lower_case: whether the model of a vocab.txt is uncased. None: the tokenizer_config.json next to it decides;
+            without one it is uncased. A tokenizer.json contains this setting.
 
     Raises:
-        ArgumentError: no such file, or one that holds no tokenizer of BERT or ALBERT.
+        ArgumentError: the file does not exist, or is not a tokenizer of BERT or ALBERT.
 
     Source: `tokenization.FullTokenizer` of google-research/bert; `BertTokenizer` of transformers 4.
     """
@@ -46,17 +46,17 @@ class Tokenizer:
 
     @property
     def vocabulary_size(self) -> int:
-        """The greatest id of a token, and one more: rows of a table that has all of them."""
-        # Not the number of tokens: a file may have one twice, or leave out ids.
+        """The number of rows of a table that has all tokens: the largest id plus one."""
+        # Not the number of tokens: a file may repeat a token, or omit ids.
         return 1 + max(self._rules.get_vocab().values())
 
     @property
     def fingerprint(self) -> str:
-        """Changes with whatever changes ids."""
+        """A hash that changes if the ids of a text may change."""
         return hashlib.sha256(self.path.read_bytes() + f"{self.do_lower_case} 1".encode()).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        r"""Ids of the tokens of each text, without those that BERT puts around them; several threads work on it.
+        r"""Returns the ids of the tokens of each text, without the special tokens around them. Uses several threads.
 
         Example:
             >>> import tempfile, pathlib
@@ -90,10 +90,10 @@ class Tokenizer:
 
 
 def find_vocabulary(path: str | os.PathLike[str]) -> Path:
-    """The vocabulary that a path names: itself, or the one in that directory or beside that checkpoint.
+    """Returns the vocabulary that a path names: the file itself, or the one in the directory or next to the checkpoint.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: there is no vocabulary.
     """
     place = Path(path)
     if place.is_file() and place.suffix in (".txt", ".json"):
@@ -108,10 +108,10 @@ def find_vocabulary(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_uncased(path: Path) -> bool:
-    """Whether a vocab.txt is that of an uncased model, by the configuration beside it.
+    """Returns whether a vocab.txt belongs to an uncased model. The configuration next to it decides.
 
     Raises:
-        ArgumentError: the configuration cannot be read, or asks for what is not supported with a vocab.txt.
+        ArgumentError: the configuration cannot be read, or has settings that are not supported for a vocab.txt.
     """
     config = path.with_name(TOKENIZER_CONFIG)
     if path.suffix != ".txt" or not config.is_file():
@@ -131,13 +131,13 @@ def _is_uncased(path: Path) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """The tokens of a vocab.txt in the order of their ids. One that is there twice has the later id.
+    """Returns the tokens of a vocab.txt in the order of their ids. A repeated token has the later id.
 
     Raises:
-        ArgumentError: it is empty, or not UTF-8.
+        ArgumentError: the file is empty, or not UTF-8.
     """
     try:
-        # Not splitlines: vocabularies hold characters that it takes for ends of lines.
+        # Not splitlines: vocabularies contain characters that it treats as line ends.
         tokens = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         raise ArgumentError(f"The vocabulary {path} is not UTF-8: byte {error.start}. Download it again.") from error
@@ -159,7 +159,7 @@ def _from_vocabulary(path: Path, lower: bool) -> Any:
 
 
 def _words_only(path: Path) -> Any:
-    """The same tokenizer for texts whose words are cut already."""
+    """Returns the same tokenizer for texts whose words are already separated."""
     from tokenizers import pre_tokenizers
 
     rules = _wordpiece(path)
@@ -183,7 +183,7 @@ def _load(path: Path) -> Any:
 
     try:
         rules = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exceptions
+    except Exception as error:  # the library raises plain Exceptions
         raise ArgumentError(f"{path} is not a tokenizer: {error}. Download it again.") from error
     rules.no_padding()
     rules.no_truncation()
@@ -194,7 +194,7 @@ _SPECIAL_PATTERN = re.compile("(" + "|".join(map(re.escape, SPECIAL)) + ")")
 
 
 def _prepared(text: str, *, lower: bool) -> str:
-    """Words with spaces between them; tokens with a meaning of their own stay whole."""
+    """Returns the words, separated by spaces. Special tokens stay whole."""
     words: list[str] = []
     for part in _SPECIAL_PATTERN.split(text):
         words.extend([part] if part in SPECIAL else basic_words(part, lower=lower))

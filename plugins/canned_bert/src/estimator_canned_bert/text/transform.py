@@ -1,4 +1,4 @@
-"""`BertTokens`: from text to the features of a model_fn, on the host; it travels with exports."""
+"""The host transform from text to the features of a model_fn. Exports contain it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ TEXT_A, TEXT_B = "text_a", "text_b"
 
 
 class BertTokens:
-    """A host transform: `text_a` (and `text_b`) become `input_ids`, `input_mask` and `segment_ids`.
+    """Converts `text_a` (and `text_b`) to `input_ids`, `input_mask` and `segment_ids` on the host.
 
     Args:
         vocabulary: a vocab.txt or tokenizer.json.
-        max_seq_length: tokens of every sequence; longer ones are cut, shorter ones filled up.
+        max_seq_length: the number of tokens of every sequence. Longer ones are cut, shorter ones padded.
         pairs: whether there are two texts.
-        do_lower_case: of the vocabulary; None: as for `Tokenizer`.
+        do_lower_case: whether the model of a vocab.txt is uncased; None: see `Tokenizer`.
 
     Raises:
-        ArgumentError: a vocabulary or a length that cannot be used.
+        ArgumentError: the vocabulary or the length cannot be used.
     """
 
     name, version = "bert_tokens", 1
@@ -45,17 +45,17 @@ class BertTokens:
         self._pairs = pairs
 
     def config(self) -> dict[str, Any]:
-        """The arguments that make it again."""
+        """Returns the arguments from which the transform can be made again."""
         lower = self._tokenizer.do_lower_case
         return {"max_seq_length": self._length, "pairs": self._pairs, "do_lower_case": lower}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The vocabulary."""
+        """The vocabulary file."""
         return {"vocabulary": self._tokenizer.path}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch with int32 [batch, max_seq_length] features in the place of the texts."""
+        """Returns the batch with int32 [batch, max_seq_length] features instead of the texts."""
         rules = self._tokenizer
         first = rules.encode(texts_of(batch, TEXT_A))
         second = rules.encode(texts_of(batch, TEXT_B)) if self._pairs else [None] * len(first)
@@ -73,10 +73,10 @@ class BertTokens:
 
 
 def texts_of(batch: Mapping[str, np.ndarray], name: str) -> list[str]:
-    """One column of texts; bytes are read as UTF-8.
+    """Returns one column of texts. Bytes are read as UTF-8.
 
     Raises:
-        ArgumentError: it is missing, has a further axis, or holds something else than text.
+        ArgumentError: the column is missing, has a further axis, or holds values that are not text.
     """
     column = batch.get(name)
     if column is None:

@@ -1,4 +1,4 @@
-"""A WordPiece vocabulary made from texts, for models trained from scratch."""
+"""A WordPiece vocabulary built from texts, for models trained from scratch."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def build_vocabulary(
     do_lower_case: bool = True,
     min_frequency: int = 2,
 ) -> Path:
-    """Writes a vocab.txt of the most useful pieces of words; returns its path.
+    """Writes a vocab.txt of the most useful pieces of words, and returns its path.
 
     Args:
-        texts: what to learn it from, read once.
+        texts: the texts to learn from, read once.
         path: the file to write.
-        size: tokens at most.
-        do_lower_case: lower-case texts and take accents off.
-        min_frequency: how often two pieces must stand together to become one.
+        size: the maximum number of tokens.
+        do_lower_case: whether to convert texts to lower case and remove accents.
+        min_frequency: the number of times that two pieces must be adjacent to be joined.
 
     Raises:
         ArgumentError: there are no texts, or the size is too small for the special tokens.
@@ -42,7 +42,8 @@ def build_vocabulary(
     words: Counter[str] = Counter()
     for text in texts:
         words.update(basic_words(text, lower=do_lower_case))
-    # Letters get their ids here: the trainer would number them in the order of a hash table, and break ties by number.
+    # Letters receive their ids here. The trainer would number them in the order of a hash table, and break ties by
+    # number.
     letters = sorted({letter for word in words for letter in word})[: (size - len(SPECIAL)) // 2]
     fixed = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
     rules: Any = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -60,7 +61,7 @@ def build_vocabulary(
 
 
 def write_at_once(path: Path, text: str) -> None:
-    """Writes a file that several processes may write at the same time: whoever reads it finds it whole."""
+    """Writes a file that several processes may write at the same time. Every reader finds a complete file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path) as draft:
         draft.write_text(text, encoding="utf-8")

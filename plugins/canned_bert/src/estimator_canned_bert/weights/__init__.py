@@ -1,4 +1,4 @@
-"""Weights in and out: Hugging Face directories, google-research checkpoints of TensorFlow, checkpoints of ours."""
+"""The reader and writer of weights: Hugging Face directories, TensorFlow checkpoints, checkpoints of this project."""
 
 from estimator_canned_bert.weights.hugging_face import save_pretrained
 from estimator_canned_bert.weights.initial import init_from_pretrained

@@ -1,4 +1,4 @@
-"""Hugging Face directories: config.json and model.safetensors, read and written."""
+"""The reader and writer of Hugging Face directories: config.json and model.safetensors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from estimator_canned_bert.weights.torch_file import read_torch_file
 from estimator_core.errors import ArgumentError, CheckpointCorruptError
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-#: What older versions of transformers wrote.
+#: The files that older versions of transformers wrote.
 OLD_WEIGHTS, OLD_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
-#: Dtypes that safetensors reads into numpy.
+#: The dtypes that safetensors reads into numpy.
 _READ = frozenset(["BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32", "U64", "I64", "F64", "C64"])
 TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", TOKENIZER_CONFIG, "special_tokens_map.json", "spiece.model")
 
 
 def read_hugging_face(directory: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a Hugging Face directory under google-research names; others keep their names.
+    """Returns the arrays of a Hugging Face directory under the names of google-research. Other arrays keep their names.
 
     Args:
-        directory: holds config.json and model.safetensors, or its index and parts; or pytorch_model.bin likewise.
+        directory: a directory with config.json and model.safetensors, or its index and parts, or the same of
+            pytorch_model.bin.
 
     Raises:
         ArgumentError: a file is missing.
@@ -58,18 +59,18 @@ def save_pretrained(
     tokenizer: str | os.PathLike[str] | None = None,
     do_lower_case: bool | None = None,
 ) -> str:
-    """Writes weights as a Hugging Face directory, which transformers loads; returns its path.
+    """Writes weights as a Hugging Face directory, which transformers can load, and returns its path.
 
     Args:
-        directory: created if necessary.
-        variables: by google-research name (`estimator.variables`). Slots are left out. Where the model keeps averages
-            (`ema_decay`), these are written, as evaluation uses them.
+        directory: the directory, which is created if necessary.
+        variables: the variables by the names of google-research (`estimator.variables`). Slots are ignored. If the
+            model keeps averages (`ema_decay`), these are written, because evaluation uses them.
         config: the shape of the encoder.
-        labels: names of the classes.
+        labels: the names of the classes.
         regression: whether the output is a number.
-        tokenizer: a directory whose tokenizer files are copied along, or a vocab.txt or tokenizer.json.
-        do_lower_case: whether the model of a vocab.txt is uncased, which transformers reads in tokenizer_config.json;
-            None: not written.
+        tokenizer: a directory whose tokenizer files are copied, or a vocab.txt or tokenizer.json.
+        do_lower_case: whether the model of a vocab.txt is uncased. transformers reads it from tokenizer_config.json.
+            None: it is not written.
 
     Raises:
         ArgumentError: variables are missing.
@@ -123,17 +124,17 @@ def _copy_tokenizer(source: Path, target: Path) -> None:
 
 
 def read_tensors(place: Path) -> dict[str, np.ndarray]:
-    """The arrays of a Hugging Face directory under their own names.
+    """Returns the arrays of a Hugging Face directory under their own names.
 
     Raises:
-        ArgumentError: a file is missing, names code, or has a dtype that numpy lacks.
+        ArgumentError: a file is missing, names code, or has a dtype that numpy does not have.
         CheckpointCorruptError: a file cannot be read.
     """
     return {name: array for part in _files(place) for name, array in _read_file(part).items()}
 
 
 def tensor_names(place: Path) -> frozenset[str]:
-    """The names of the arrays of a Hugging Face directory; the arrays are not read.
+    """Returns the names of the arrays of a Hugging Face directory. Arrays of safetensors files are not read.
 
     Raises:
         ArgumentError: a file is missing, or names code.
@@ -174,7 +175,7 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
     except (SafetensorError, OSError, ValueError) as error:
         raise _incomplete(path, error) from error
     except (AttributeError, KeyError) as error:  # numpy has no such dtype
-        # an old safetensors does not read BF16 either
+        # an old safetensors does not read BF16
         name, dtype = min(_dtypes(path).items(), key=lambda one: (one[1] in _READ, one[1] != "BF16"))
         raise ArgumentError(
             f"{path}: the array {name!r} is of dtype {dtype}, which numpy does not have. Save the model again with "
@@ -183,7 +184,7 @@ def _read_file(path: Path) -> dict[str, np.ndarray]:
 
 
 def _dtypes(path: Path) -> dict[str, str]:
-    """The names of the arrays of a file and their dtypes, from its first bytes."""
+    """Returns the names of the arrays of a safetensors file and their dtypes, from its header."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
@@ -200,7 +201,7 @@ def _incomplete(path: Path, error: Exception) -> CheckpointCorruptError:
 
 
 def _unprefixed(tensors: Mapping[str, np.ndarray], architecture: str) -> dict[str, np.ndarray]:
-    """The names of a classifier: a bare encoder has no prefix, and old files say gamma and beta."""
+    """Renames arrays to the names of a classifier: a bare encoder has no prefix, and old files use gamma and beta."""
     renamed: dict[str, np.ndarray] = {}
     bare = not any(name.startswith(f"{architecture}.") for name in tensors)
     for name, array in tensors.items():

@@ -1,4 +1,4 @@
-"""Pretrained weights taken into a model: what fits, what is left out and why, said in the log."""
+"""The initial values of a model from pretrained weights. The log says what fits and what is left out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MAY_BE_MISSING = (OUTPUT_WEIGHTS, OUTPUT_BIAS, "bert/pooler/dense/kernel", "ber
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """How the arrays of a checkpoint fit a model.
+    """The way in which the arrays of a checkpoint fit a model.
 
-    Args:
-        assignment: names in the checkpoint to names of variables.
-        fresh: variables that keep their initialiser, and why.
+    assignment: the names of variables by the names in the checkpoint.
+        fresh: the reason for each variable that keeps its initialiser.
+        unused: the arrays of the checkpoint without a variable in the model.
         unused: arrays of the checkpoint that the model has no variable for.
     """
 
@@ -35,24 +35,25 @@ class Fit:
 
 
 def init_from_pretrained(checkpoint: str | os.PathLike[str]) -> None:
-    """Takes first values of all variables declared so far from pretrained weights; call it inside model_fn.
+    """Takes the first values of all variables declared so far from pretrained weights. Call it inside model_fn.
 
-    It loads what `read_checkpoint` reads, into a run without a checkpoint of its own. An output layer for other classes
-    and a missing pooler keep their initialisers, which the log says; anything else that is missing is refused.
+    It reads the formats of `read_checkpoint`, and has an effect only in a run without its own checkpoint. An output
+    layer for other classes and a missing pooler keep their initialisers, and the log says so. Any other missing array
+    is refused.
 
     Args:
-        checkpoint: as for `read_checkpoint`.
+        checkpoint: see `read_checkpoint`.
 
     Raises:
-        ArgumentError: no weights, weights of another encoder, or a vocabulary of another size.
-        CheckpointCorruptError: they are damaged.
+        ArgumentError: there are no weights, or they are of another encoder or have a vocabulary of another size.
+        CheckpointCorruptError: the weights are damaged.
     """
     path = os.fspath(checkpoint)
     reported: list[str] = []
     variables = [spec for spec in ec.trainable_variables() if not spec.name.endswith(("/lora_a", "/lora_b"))]
 
     def reader(path: str) -> Mapping[str, np.ndarray]:
-        # Read each time it is asked for: the request lives as long as the Estimator, the weights need not.
+        # The file is read at each request: the request lives as long as the Estimator, but the weights need not.
         tensors = read_checkpoint(path)
         fit = match(variables, tensors, path)
         if not reported:
@@ -68,9 +69,9 @@ def match(variables: Any, tensors: Mapping[str, np.ndarray], path: str) -> Fit:
     """Compares a model with a checkpoint.
 
     Args:
-        variables: with `name` and `shape`.
-        tensors: of the checkpoint, by name.
-        path: of the checkpoint, for messages.
+        variables: objects with `name` and `shape`.
+        tensors: the arrays of the checkpoint by name.
+        path: the path of the checkpoint, for messages.
 
     Raises:
         ArgumentError: the checkpoint is of another encoder, or holds low-rank additions.

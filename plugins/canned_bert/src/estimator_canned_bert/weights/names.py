@@ -1,4 +1,4 @@
-"""Names of google-research and of transformers for the same array."""
+"""The names of google-research and of transformers for the same array."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from estimator_canned_bert.encoder.variables import OUTPUT_BIAS, OUTPUT_WEIGHTS
 
 
 class ForeignName(NamedTuple):
-    """An array as transformers keeps it.
+    """The name and the form of an array in transformers.
 
     Attributes:
-        name: there.
-        transposed: whether its two axes are the other way round.
+        name: the name in transformers.
+        transposed: whether its two axes are exchanged.
     """
 
     name: str
@@ -44,7 +44,7 @@ _ALBERT_LAYER = {
 
 
 def hugging_face_names(config: BertConfig) -> dict[str, ForeignName]:
-    """For every variable of encoder and output layer: where transformers keeps it.
+    """Returns the name and form in transformers of every variable of encoder and output layer.
 
     Example:
         >>> hugging_face_names(BertConfig())["bert/encoder/layer_0/intermediate/dense/kernel"]

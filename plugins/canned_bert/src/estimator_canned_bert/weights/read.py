@@ -1,4 +1,4 @@
-"""One reader for every kind of pretrained weights, for `init_from_checkpoint` and `WarmStartSettings`."""
+"""The reader of all formats of pretrained weights, for `init_from_checkpoint` and `WarmStartSettings`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from estimator_canned_bert.weights.hugging_face import INDEX, OLD_INDEX, OLD_WEI
 from estimator_core.errors import ArgumentError
 from estimator_warm_start.tensorflow import read_tensorflow, tensorflow_prefix
 
-# Slots of an optimizer, and counters.
+# The slots of an optimizer, and counters.
 _NOT_WEIGHTS = re.compile(
     r".*/(adam_[mv]|Adam(_1)?|lamb_[mv]|AdamWeightDecayOptimizer.*)|global_step|_CHECKPOINTABLE.*"
 )
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The weights of a checkpoint of any kind, by google-research name.
+    """Returns the weights of a checkpoint of any format, by the names of google-research.
 
     Args:
-        path: a Hugging Face directory, a google-research checkpoint of TensorFlow (its prefix, index or directory), or
+        path: a Hugging Face directory, a TensorFlow checkpoint of google-research (its prefix, index or directory), or
             a model_dir or checkpoint of ours.
 
     Returns:
-        Arrays by name; arrays outside of encoder and output layer keep their names.
+        The arrays by name. Arrays outside of encoder and output layer keep their names.
 
     Raises:
         ArgumentError: there are no weights.
-        CheckpointCorruptError: they are damaged or incomplete.
+        CheckpointCorruptError: the weights are damaged or incomplete.
 
     Example:
         >>> import estimator_core as ec
@@ -58,13 +58,13 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 def get_assignment_map_from_checkpoint(
     tvars: Iterable[Any], init_checkpoint: str | os.PathLike[str]
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """`ec.get_assignment_map_from_checkpoint` for checkpoints of any kind that `read_checkpoint` reads.
+    """Returns the result of `ec.get_assignment_map_from_checkpoint` for all formats that `read_checkpoint` reads.
 
-    Give the map to `ec.init_from_checkpoint(init_checkpoint, map, reader=read_checkpoint)`.
+    Pass the map to `ec.init_from_checkpoint(init_checkpoint, map, reader=read_checkpoint)`.
 
     Args:
-        tvars: variables, as `ec.trainable_variables` lists them.
-        init_checkpoint: as for `read_checkpoint`.
+        tvars: the variables, as `ec.trainable_variables` lists them.
+        init_checkpoint: see `read_checkpoint`.
 
     Source: `modeling.get_assignment_map_from_checkpoint` of google-research/bert.
     """

@@ -1,4 +1,4 @@
-"""Arrays of a file that torch.save wrote, read without torch: no code of the file runs."""
+"""The arrays of a file that torch.save wrote, read without torch. No code of the file runs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class _Array(NamedTuple):
 
 
 def read_torch_file(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a state dict by name.
+    """Returns the arrays of a state dict by name.
 
-    The file holds a pickle. It may name an ordered dict and what describes a tensor; anything else is refused before it
-    is imported.
+    The file holds a pickle. It may name an ordered dict and the functions that describe a tensor. Any other name is
+    refused before an import.
 
     Raises:
-        ArgumentError: the file names other code, holds other things than arrays, or is older than torch 1.6.
-        CheckpointCorruptError: it cannot be read.
+        ArgumentError: the file names other code, holds values that are not arrays, or is older than torch 1.6.
+        CheckpointCorruptError: the file cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -67,19 +67,19 @@ def read_torch_file(path: Path) -> dict[str, np.ndarray]:
         return {str(name): _array(one) for name, one in found.items()}
     except (ArgumentError, CheckpointCorruptError):
         raise
-    except Exception as error:  # a damaged pickle may raise anything
+    except Exception as error:  # a damaged pickle may raise any exception
         raise CheckpointCorruptError(f"{path} cannot be read: {error!r}. Download it again.") from error
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows a few names, and imports nothing."""
+    """Unpickles a few known names, and imports nothing."""
 
     def __init__(self, archive: zipfile.ZipFile, root: str, path: Path) -> None:
         super().__init__(io.BytesIO(archive.read(f"{root}data.pkl")))
         self._archive, self._root, self._path = archive, root, path
 
     def find_class(self, module: str, name: str, /) -> Any:
-        known = {  # functions of this call alone: a pickle may set attributes of what it names
+        known = {  # functions of this call alone: a pickle may set attributes of the objects that it names
             ("collections", "OrderedDict"): collections.OrderedDict,
             ("torch._utils", "_rebuild_tensor_v2"): lambda *given: _tensor(*given),
             ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
@@ -106,7 +106,7 @@ def _tensor(storage: np.ndarray, offset: int, shape: Any, strides: Any, *_: Any)
 
 
 def _array(one: _Array) -> np.ndarray:
-    """The numbers of a tensor; none from outside its storage."""
+    """Returns the values of a tensor. It never reads outside of its storage."""
     storage, offset, shape, strides = one
     count = math.prod(shape)
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if count else offset

@@ -1,4 +1,4 @@
-"""Initial values from a directory of transformers."""
+"""The initial values of variables from a directory of transformers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError, CheckpointCorruptError
 from estimator_core.model import InitialValue, VariableSpec
 from estimator_warm_start import WarmStartSettings
 
-#: What arrays of an architecture are called, with its name before or without.
+#: The names of arrays that identify an architecture, with or without its prefix.
 _NAMES = {
     "bert": re.compile(r"(bert\.)?encoder\.layer\.\d+\.attention\.self\.query\."),
     "albert": re.compile(r"(albert\.)?encoder\.albert_layer_groups\.\d+\."),
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 class TransformersCheckpoint:
-    """Initial values of the variables that a directory of transformers has.
+    """The initial values of the variables that a directory of transformers has.
 
     BERT and ALBERT have the names of google-research, as the models of this package do. Arrays of other architectures
     keep their names and their axes.
@@ -47,15 +47,15 @@ class TransformersCheckpoint:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> Mapping[str, InitialValue]:
-        """The values of the variables that the directory has."""
+        """Returns the values of the variables that the directory has."""
         return WarmStartSettings(self.path, reader=TransformersCheckpoint.load).initial_values(specs, key)
 
     @staticmethod
     def load(path: str) -> dict[str, np.ndarray]:
-        """All its arrays, by name.
+        """Returns all arrays of the directory by name.
 
         Raises:
-            ArgumentError: there are no weights, they name code, or there is no configuration of theirs.
+            ArgumentError: there are no weights, they name code, or they have no configuration.
             CheckpointCorruptError: a file is damaged or incomplete.
         """
         place = Path(path) if Path(path).is_dir() else Path(path).parent
@@ -63,10 +63,13 @@ class TransformersCheckpoint:
 
 
 def _architecture(place: Path) -> str | None:
-    """The `model_type` of a configuration; without one, what the names of the arrays tell; None: something else.
+    """Returns the `model_type` of a configuration. Without one, the names of arrays decide.
+
+    None means another architecture.
 
     Raises:
-        ArgumentError: the names are those of BERT or ALBERT, and the configuration is of the other or missing.
+        ArgumentError: the names are those of BERT or ALBERT, and the configuration is missing or of the other
+            architecture.
     """
     given = next((kind for name in CONFIG_FILES if (kind := _model_type(place / name)) is not None), None)
     named = None if given is not None else _named(tensor_names(place))
