@@ -1,4 +1,4 @@
-"""The GPUs of a machine that each of several workers uses: jax would take all of them, and most of their memory."""
+"""The GPUs that each of several workers on a machine uses. Alone, jax takes all, and most of their memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 _VISIBLE, _FRACTION = "CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _DRIVER = "/proc/driver/nvidia/gpus"
-_MOST = 0.9  # of a card's memory
+_MOST = 0.9  # the share of the memory of a card
 
 
 def visible_cards(environ: Mapping[str, str], driver: str = _DRIVER) -> Sequence[str]:
-    """The GPUs that a process may use, by the names that CUDA_VISIBLE_DEVICES takes.
+    """Returns the GPUs that a process may use, by the names for CUDA_VISIBLE_DEVICES.
 
     Args:
-        environ: its environment.
+        environ: the environment of the process.
         driver: the directory in which the driver lists its cards.
 
     Example:
@@ -28,16 +28,16 @@ def visible_cards(environ: Mapping[str, str], driver: str = _DRIVER) -> Sequence
 
 
 def cards_of_worker(index: int, count: int, environ: Mapping[str, str], driver: str = _DRIVER) -> dict[str, str]:
-    """The variables that assign a worker its own cards, or a share of the memory of one card.
+    """Returns the variables that assign a worker its own cards, or a share of the memory of one card.
 
     Args:
         index: the index of the worker.
         count: the number of workers on this machine.
         environ: the environment of all of them.
-        driver: as for `visible_cards`.
+        driver: see `visible_cards`.
 
     Returns:
-        Variables of the environment; empty where there are no cards.
+        The variables of the environment; empty if there are no cards.
 
     Example:
         >>> cards_of_worker(1, 2, {"CUDA_VISIBLE_DEVICES": "4,5,6,7"})
@@ -58,14 +58,14 @@ def cards_of_worker(index: int, count: int, environ: Mapping[str, str], driver: 
 
 
 def cards_of_process(told: Sequence[int] | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that restrict a process of a job to the cards that its launcher has assigned.
+    """Returns the variables that restrict a process of a job to the cards that its launcher has assigned.
 
     Args:
         told: `Processes.local_device_ids`.
-        environ: its environment.
+        environ: the environment of the process.
 
     Returns:
-        Variables of the environment; empty if no card is assigned, or this machine lacks it.
+        The variables of the environment; empty if no card is assigned, or this machine does not have it.
 
     Example:
         >>> cards_of_process((1,), {"CUDA_VISIBLE_DEVICES": "4,5"})

@@ -1,4 +1,4 @@
-"""The directory of a sweep, a cross-validation or a population: which place can be one, and whose it is."""
+"""The checks of the directory of a sweep, a cross-validation or a population: its place and its owner."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from estimator_core.errors import ArgumentError
 from estimator_core.storage import is_url
 
-#: Each notes itself in a file. Both keep trials under the same names.
+#: The file by which each kind marks its directory. Both keep trials under the same names.
 _NOTES = {"sweep.json": "a sweep", "population.json": "a population"}
 
 
 def checked_directory(folder: str | os.PathLike[str]) -> Path:
-    """A directory of this machine, or one that machines share.
+    """Returns a directory of this machine, or one that machines share.
 
     Raises:
         ArgumentError: it is a URL. Locks and plans cannot be in a store of objects.
@@ -27,14 +27,14 @@ def checked_directory(folder: str | os.PathLike[str]) -> Path:
 
 
 def check_owner(folder: Path, note: str) -> None:
-    """Refuses the directory of trials of another kind, before anything is written.
+    """Refuses a directory with trials of another kind, before anything is written.
 
     Args:
         folder: the directory.
-        note: the name of the file in which the own kind notes itself.
+        note: the name of the file by which this kind marks its directory.
 
     Raises:
-        ArgumentError: a file there tells another kind.
+        ArgumentError: the file of another kind is there.
     """
     for name, kind in _NOTES.items():
         place = folder / name

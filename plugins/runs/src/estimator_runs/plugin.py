@@ -1,4 +1,4 @@
-"""What estimator-runs declares to estimator-core. Imported at start-up: keep it light."""
+"""The components and commands of estimator-runs. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _COMMANDS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """Configuration files as programs of `estimator run`."""
+    """Returns the readers of configuration files as programs of `estimator run`."""
     target = "estimator_runs.configuration.reading:read_program"
     return [Component(kind="program_format", name=name, target=target, summary=summary) for name, summary in _FORMATS]
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The commands."""
+    """Returns the commands."""
     return [Command(name=name, target=f"estimator_runs.cli.{name}", summary=summary) for name, summary in _COMMANDS]
 
 
 @hookimpl(optionalhook=True)
 def estimator_program_hooks(command: RunCommand, experiment: Experiment) -> Sequence[Hook]:
-    """The hook that keeps the record of a start for `estimator reproduce`, and the one that stops a second run."""
+    """Returns the hook that records a start for `estimator reproduce`, and the one that stops a second run."""
     from estimator_runs.capsule.hook import CapsuleHook, stopping_hooks
 
     return [CapsuleHook(command, experiment), *stopping_hooks(command)]

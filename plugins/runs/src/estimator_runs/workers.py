@@ -1,4 +1,4 @@
-"""Processes that work on one directory: each part of the work belongs to one of them at a time."""
+"""Processes that work on one directory. Each part of the work belongs to one of them at a time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _SAME_SIGNAL_SECS = 0.25  # terminals and launchers both pass a signal on
 
 @contextlib.contextmanager
 def owned(folder: Path) -> Generator[bool]:
-    """Whether this process may work in a directory; no other process may do so within the block. The operating system
-    releases the lock when a process dies.
+    """Yields whether this process may work in a directory. No other process may do so within the block.
+
+    The operating system releases the lock when a process dies.
 
     Raises:
         ArgumentError: the directory cannot be written.
@@ -42,7 +43,7 @@ def owned(folder: Path) -> Generator[bool]:
 
 
 def opened_lock(path: Path) -> TextIO:
-    """The file of a lock, in a directory that is made if it is missing.
+    """Opens the file of a lock, in a directory that is created if it is missing.
 
     Raises:
         ArgumentError: the directory cannot be written.
@@ -55,12 +56,12 @@ def opened_lock(path: Path) -> TextIO:
 
 
 class Interruption:
-    """Notices SIGTERM and SIGINT, in the main thread. A second signal acts as if this object did not exist.
+    """Records SIGTERM and SIGINT in the main thread. A second signal has the effect that it has without this object.
 
-    A training within the block handles them itself, and passes on one that comes too late for it.
+    A training within the block handles signals itself, and passes on a signal that comes too late for it.
 
     Attributes:
-        reason: the name of the signal; None: there was none.
+        reason: the name of the signal; None: there was no signal.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Interruption:
         self._restore()
 
     def check(self) -> None:
-        """Ends what is made up of several trainings and evaluations, between two of them.
+        """Raises between two of the trainings and evaluations of a longer work if there was a signal.
 
         Raises:
             PreemptedError: there was a signal.
@@ -100,18 +101,18 @@ class Interruption:
 
 
 def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
-    """Runs processes that end with this one: each reads a pipe that closes with it.
+    """Runs processes that end with this one. Each reads a pipe that closes when this process ends.
 
     Args:
-        module: run with `python -m`.
-        said: its argument, as JSON.
-        count: how many.
+        module: the module, which is run with `python -m`.
+        said: the argument, which is passed as JSON.
+        count: the number of processes.
 
     Returns:
-        Their exit codes.
+        The exit codes.
 
     Raises:
-        PreemptedError: they were interrupted, or this process was and has waited for them.
+        PreemptedError: the processes were interrupted, or this process was interrupted and has waited for them.
     """
     command = [sys.executable, "-m", module, json.dumps(said)]
     environs = [{**os.environ, **cards_of_worker(place, count, os.environ)} for place in range(count)]
@@ -133,10 +134,10 @@ def run_workers(module: str, said: Mapping[str, Any], count: int) -> list[int]:
 
 
 def worked(work: Callable[[], None]) -> int:
-    """The exit code of a worker: 0 if its work is done, 75 if it can be resumed, 1 after an error of one line.
+    """Returns the exit code of a worker: 0 if its work is done, 75 if it can be resumed, 1 after an error of one line.
 
     Args:
-        work: what it does.
+        work: the work.
     """
     try:
         work()
@@ -149,11 +150,11 @@ def worked(work: Callable[[], None]) -> int:
 
 
 def train_alone() -> None:
-    """Makes this process of a job train by itself, although a launcher or a scheduler names others beside it.
+    """Makes this process train alone, even if a launcher or a scheduler has started others of its job.
 
-    It keeps to its own cards. jax has not looked for devices yet.
+    It restricts itself to its own cards. Call it before jax searches for devices.
     """
-    with contextlib.suppress(ArgumentError):  # variables that contradict each other count for nobody here
+    with contextlib.suppress(ArgumentError):  # contradictory variables have no effect here
         if (group := RunConfig().process_group) is not None:
             os.environ.update(cards_of_process(group.local_device_ids, os.environ))
     for name in ("JAX_COORDINATOR_ADDRESS", "JAX_PROCESS_ID", "TF_CONFIG"):
@@ -162,7 +163,7 @@ def train_alone() -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process, as by SIGTERM, when the one that started it has ended."""
+    """Ends this process as SIGTERM does, when the process that started it has ended."""
 
     def wait() -> None:
         sys.stdin.read()

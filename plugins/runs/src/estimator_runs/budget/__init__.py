@@ -1,1 +1,1 @@
-"""What to find out before a long training: which learning rate, and which batch size. Nothing is kept of it."""
+"""Trials before a long training: the learning rate, the batch size and the amount of data. Their runs are not kept."""

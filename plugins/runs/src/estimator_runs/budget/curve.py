@@ -1,4 +1,4 @@
-"""A power law of the number of rows, fitted to what runs reached, and its interval at sizes that were not run."""
+"""A power law of the number of rows, fitted to the results of runs, with intervals at other sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError
 
 _POWERS = np.geomspace(0.05, 2.0, 80)
 _RESAMPLES = 2000
-#: Of the curve, so it needs more runs than that.
+#: The number of parameters of the curve. A fit needs more runs than that.
 PARAMETERS = 3
 
 
@@ -20,8 +20,8 @@ class Prediction:
     """The predicted result of a run on more rows.
 
     Args:
-        rows: of the training input.
-        value: of the metric, by the fitted curve.
+        rows: the number of rows of the training input.
+        value: the value of the metric on the fitted curve.
         low: the lower end of the 95% interval for a run.
         high: the upper end.
     """
@@ -41,10 +41,10 @@ def extrapolate(
     if the metric is a power law.
 
     Args:
-        sizes: numbers of rows, at least three different ones.
-        values: of the metric, for each size those of its runs; finite.
-        wanted: numbers of rows.
-        seed: of the resampling.
+        sizes: the numbers of rows, at least three different ones.
+        values: for each size, the values of the metric of its runs, which must be finite.
+        wanted: the numbers of rows to predict.
+        seed: the seed of the resampling.
 
     Raises:
         ArgumentError: there are too few sizes or runs, or a value is not finite.
@@ -84,12 +84,12 @@ def extrapolate(
 
 
 def _fit(rows: np.ndarray, reached: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least squares: for each power the best limit and factor, and the best power of a grid. No start value is needed.
+    """Fits by least squares: the best limit and factor for each power of a grid. It needs no start value.
 
     Args:
-        rows: [runs], as parts of the largest size.
-        reached: [resamples, runs].
-        at: [wanted], as parts of the largest size.
+        rows: the numbers of rows, [runs], as fractions of the largest size.
+        reached: the values of the metric, [resamples, runs].
+        at: the numbers of rows to predict, [wanted], as fractions of the largest size.
 
     Returns:
         The curve at `rows`, [resamples, runs], and at `at`, [resamples, wanted].

@@ -1,4 +1,4 @@
-"""Learning curves over the size of the data: what runs on a part of the rows reach, and what more rows would bring."""
+"""Learning curves over the size of the data: the results of runs on parts of the rows, and the effect of more rows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class DataCurve:
     """The results of runs on different numbers of rows.
 
     Args:
-        metric: its name.
-        sizes: numbers of rows, ascending.
-        values: of the metric, for each size one value a seed.
-        predictions: for more rows.
+        metric: the name of the metric.
+        sizes: the numbers of rows, ascending.
+        values: for each size, one value of the metric per seed.
+        predictions: the predictions for more rows.
     """
 
     metric: str
@@ -48,19 +48,20 @@ def data_curve(
     multiples: Sequence[int] = (2, 4, 10),
     eval_steps: int | None = None,
 ) -> DataCurve:
-    """Trains on parts of the data, each half as large as the next, with several seeds. Keeps nothing.
+    """Trains on parts of the data, each half as large as the next, with several seeds. The runs are not kept.
 
     Args:
-        estimator: the estimator; nothing of it is changed or written.
-        input_fn: its training input, of which the first rows are read once. The rows of a part are drawn by the seed.
+        estimator: the Estimator, which is not changed. Nothing is written to its model_dir.
+        input_fn: the training input, whose first rows are read once. The seed selects the rows of a part.
         eval_input_fn: the input on which each run is evaluated.
-        steps: of each run.
-        metric: of the evaluation.
-        rows: the largest size; fewer if the input ends or begins again earlier. None: all; an endless input needs it.
-        sizes: how many sizes.
-        seeds: runs for each size.
-        multiples: of the largest size, for which the metric is predicted.
-        eval_steps: of an evaluation; None: to the end of its input.
+        steps: the number of steps of each run.
+        metric: the name of a metric of the evaluation.
+        rows: the largest size. It is smaller if the input ends or repeats earlier. None: all rows; an endless input
+            needs it.
+        sizes: the number of sizes.
+        seeds: the number of runs for each size.
+        multiples: the multiples of the largest size for which the metric is predicted.
+        eval_steps: the number of steps of an evaluation; None: up to the end of its input.
 
     Raises:
         ArgumentError: there are too few rows, sizes, seeds or steps. The input never ends and `rows` is None. The
@@ -95,7 +96,7 @@ def data_curve(
 
 
 def _check(steps: int, rows: int | None, sizes: int, seeds: int, *, predicts: bool) -> None:
-    """Refuses before the first run what would fail after the last."""
+    """Refuses, before the first run, settings that would fail after the last one."""
     if sizes < 3 or seeds < 1:
         raise ArgumentError(f"A learning curve needs at least 3 sizes and 1 seed, given: {sizes} sizes, {seeds} seeds.")
     if predicts and sizes * seeds <= PARAMETERS:
@@ -120,7 +121,7 @@ def _finite(value: float, metric: str, size: int, seed: int) -> float:
 def _reached(
     estimator: ec.Estimator, inputs: Any, eval_inputs: Any, seed: int, steps: int, eval_steps: int | None
 ) -> Any:
-    """The metrics of a run of its own, in a directory that is removed."""
+    """Returns the metrics of a separate run, in a directory that is removed."""
     with tempfile.TemporaryDirectory(prefix="estimator-budget-") as folder:
         config = estimator.config.replace(
             model_dir=str(Path(folder, "run")),

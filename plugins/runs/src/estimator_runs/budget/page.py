@@ -9,7 +9,7 @@ from estimator_core.errors import ArgumentError
 
 
 def write_curve(path: Path, title: str, *, x: str, y: str, points: Sequence[tuple[float, float]]) -> Path:
-    """Writes one HTML file that loads nothing.
+    """Writes one HTML file that loads no other file.
 
     Raises:
         ArgumentError: estimator-report is not installed, or the file cannot be written there.
@@ -21,13 +21,13 @@ def write_curve(path: Path, title: str, *, x: str, y: str, points: Sequence[tupl
         raise ArgumentError('Pages need estimator-report: pip install "estimator-runs[report]".') from error
 
     class Curve:
-        """The only section."""
+        """The only section of the page."""
 
         def __init__(self) -> None:
             self.title, self.order = title, 10
 
         def body(self, source: object) -> str:
-            """The chart."""
+            """Returns the chart."""
             return f'<div class="charts">{line_chart(y, {y: points}, x=x, y=y)}</div>'
 
     source = ReportSource(model_dir=path.parent, evaluation="", results={})

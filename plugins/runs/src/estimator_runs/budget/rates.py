@@ -1,4 +1,4 @@
-"""The range test of Smith (2017): the learning rate grows from step to step, and the loss says where it is useful."""
+"""The range test of Smith (2017): the learning rate grows from step to step, and the loss shows the useful range."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class RateRange:
 
     Args:
         rates: the rate of each step.
-        losses: its smoothed loss, before the step.
+        losses: the smoothed loss before each step.
         suggested: the rate at which the loss falls fastest; None: it does not fall.
-        at_end: "lowest" or "highest" if it falls fastest at the beginning or at the end of what can be suggested, so
-            that a better rate may be outside of the range; else "".
+        at_end: "lowest" or "highest" if the suggested rate is the first or the last one that can be suggested, so a
+            better rate may be outside of the range. Otherwise "".
         diverged: the rate at which the loss reached four times its minimum, or was not finite; None: never.
     """
 
@@ -48,19 +48,19 @@ def rate_range(
     name: str = "learning_rate",
     hooks: Sequence[Any] = (),
 ) -> RateRange:
-    """Trains from the initial values with a rate that grows by the same factor at each step. Keeps nothing.
+    """Trains from the initial values with a rate that grows by the same factor at each step. The run is not kept.
 
     Args:
-        estimator: its optimizer has the rate in its state, by `optax.inject_hyperparams`.
-        input_fn: its training input.
+        estimator: an Estimator whose optimizer has the rate in its state, by `optax.inject_hyperparams`.
+        input_fn: the training input.
         low: the first rate.
         high: the last rate.
-        steps: how many; fewer if the loss diverges or the input ends.
-        name: the argument of the optimizer.
+        steps: the number of steps. It is smaller if the loss diverges or the input ends.
+        name: the argument of the optimizer that is the rate.
         hooks: must be empty, because no hook is called.
 
     Raises:
-        ArgumentError: the optimizer has no such rate in its state, a schedule sets it, or the numbers make no range.
+        ArgumentError: the optimizer has no such rate in its state, a schedule sets it, or the numbers are not a range.
     """
     if not 0 < low < high or steps < 3:
         raise ArgumentError(f"A range test needs 0 < low < high and 3 steps, given: {low}, {high} and {steps}.")
@@ -92,10 +92,10 @@ def rate_range(
 
 
 def with_rate(state: Any, name: str, rate: float) -> Any:
-    """A state whose optimizer has another rate.
+    """Returns a state whose optimizer has another rate.
 
     Raises:
-        ArgumentError: it has none of this name.
+        ArgumentError: the optimizer has no rate of this name.
     """
     found: list[str] = []
 
@@ -116,10 +116,10 @@ def with_rate(state: Any, name: str, rate: float) -> Any:
 
 
 def _check_kept(state: Any, name: str, rate: float) -> None:
-    """Checks that the step took the rate: a schedule replaces it by its own.
+    """Checks that the step used the rate, because a schedule replaces it.
 
     Raises:
-        ArgumentError: it did not.
+        ArgumentError: the step used another rate.
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(state.opt_state):
         parts = [str(getattr(key, "name", getattr(key, "key", ""))) for key in path]
@@ -131,10 +131,10 @@ def _check_kept(state: Any, name: str, rate: float) -> None:
 
 
 def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
-    """The rate before the minimum at which the loss falls fastest by the logarithm of the rate; None: it never falls.
+    """Returns the rate before the minimum at which the loss falls fastest per logarithm of the rate, or None.
 
-    The first tenth is a warm-up: its averages are of few batches, and differ as the data of these do. For the same
-    reason the fall is that of a tenth before the rate and a tenth after it.
+    The first tenth is a warm-up: its averages include few batches, and vary with their data. For the same reason, the
+    slope is measured from a tenth of the steps before the rate to a tenth after it.
 
     Example:
         >>> steepest([0.001, 0.01, 0.1, 1.0, 10.0], [1.0, 0.9, 0.5, 0.3, 2.0])
@@ -154,17 +154,17 @@ def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
 
 
 def _width(count: int) -> int:
-    """A tenth of the steps: the warm-up, and half of the range over which a fall is measured."""
+    """Returns a tenth of the steps: the warm-up, and half of the range over which a slope is measured."""
     return max(1, count // 10)
 
 
 def _first(count: int) -> int:
-    """The place of the first rate that can be suggested."""
+    """Returns the index of the first rate that can be suggested."""
     return (count // 10) + _width(count)
 
 
 def _at_end(rates: Sequence[float], suggested: float | None, diverged: float | None) -> str:
-    """Whether the suggested rate is at an end of the range; where the loss diverged, the range has no upper end."""
+    """Returns the end of the range at which the suggested rate is. If the loss diverged, the range has no upper end."""
     if suggested is None:
         return ""
     if suggested <= rates[_first(len(rates))]:

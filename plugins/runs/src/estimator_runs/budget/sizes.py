@@ -1,4 +1,4 @@
-"""Batch sizes: what each needs by the compiler's analysis of memory, and how fast it is by measurement."""
+"""Batch sizes: the memory of each by the analysis of the compiler, and the speed by measurement."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _STEPS, _REPEATS = 5, 3
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSize:
-    """A batch size.
+    """The measurements of one batch size.
 
     Args:
-        size: examples of a batch.
-        memory: bytes of a step: state, batch, results and what is computed between them; None: the compiler had too
-            little memory to say.
-        seconds: of a step; None: it was not run, since it does not fit.
+        size: the number of examples of a batch.
+        memory: the bytes of a step: state, batch, results and intermediate values; None: the compiler had too little
+            memory for the analysis.
+        seconds: the seconds of a step; None: it was not run, because it does not fit.
     """
 
     size: int
@@ -53,14 +53,14 @@ def batch_sizes(
     """Doubles the batch size until a step does not fit. Each size is compiled for its memory, and run if it fits.
 
     Args:
-        estimator: the estimator; nothing of it is changed or written.
-        input_fn: its training input; the rows of its first batch are repeated.
-        memory: bytes that a step may need; None: the memory of the device, or the free memory if it is a processor.
-        largest: no size above this is tried.
+        estimator: the Estimator, which is not changed. Nothing is written to its model_dir.
+        input_fn: the training input. The rows of its first batch are repeated.
+        memory: the bytes that a step may need; None: the memory of the device, or the free memory if it is a CPU.
+        largest: the largest size that is tried.
         hooks: must be empty, because no hook is called.
 
     Returns:
-        The sizes, ascending; if the last one does not fit, it has no time.
+        The sizes, ascending. If the last one does not fit, it has no seconds.
 
     Raises:
         ArgumentError: the step cannot be made outside a training call, or the batches of the input are larger than
@@ -98,7 +98,7 @@ def batch_sizes(
 
 
 def free_memory() -> int:
-    """Bytes that the first device has; of a processor, the memory that is free."""
+    """Returns the bytes of memory of the first device, or the free memory if it is a CPU."""
     told: Any = jax.devices()[0].memory_stats() or {}
     if "bytes_limit" in told:
         return int(told["bytes_limit"])
@@ -112,7 +112,7 @@ def _needed(program: Any) -> int:
 
 
 def _seconds(program: Any, like: Any, first: Any, batch: Batch, size: int) -> float:
-    """Seconds of a step, the best of several measurements, batches on the host included."""
+    """Returns the seconds of a step, the best of several measurements. They include the conversion of host batches."""
     rows = jax.tree.map(
         lambda leaf: np.resize(leaf, (size, *leaf.shape[1:])), (batch.features, batch.labels, batch.weights)
     )

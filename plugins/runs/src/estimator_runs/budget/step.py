@@ -1,4 +1,4 @@
-"""The training step of an estimator by itself: its first state, and its program for any batch size."""
+"""The training step of an estimator without a training call: its first state, and its program for any batch size."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from estimator_runs.population.member import Member, Standing, check_member, sta
 def started(
     estimator: ec.Estimator, input_fn: Callable[..., Any], hooks: Sequence[Any] = ()
 ) -> Generator[tuple[Member, Standing]]:
-    """A run of an estimator at its first step, in a directory that is removed at the end.
+    """Yields a run of an estimator at its first step, in a directory that is removed at the end.
 
     Raises:
-        ArgumentError: its step cannot be made outside a training call; the message says why.
+        ArgumentError: the step cannot be made outside a training call. The message says why.
     """
     with tempfile.TemporaryDirectory(prefix="estimator-budget-") as folder:
         config = estimator.config.replace(

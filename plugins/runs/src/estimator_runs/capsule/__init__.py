@@ -1,1 +1,1 @@
-"""What is needed to run a run again: its record, and the command that proves it."""
+"""The record from which a run can be repeated, and the command that repeats and compares it."""

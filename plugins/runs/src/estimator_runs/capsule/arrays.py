@@ -1,4 +1,4 @@
-"""The digest of arrays: of all their bytes, or of a sample where they are large."""
+"""The digest of arrays: of all their bytes, or of a sample if they are large."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PIECES, _SMALLEST = 64, 64
 
 
 def leaves_digest(leaves: Sequence[tuple[str, np.ndarray]], *, most: int) -> dict[str, Any]:
-    """The size of arrays and their digest; of an array that is alone also those of its pieces.
+    """Returns the size and the digest of arrays. For a single array, it includes the digests of its pieces.
 
     Args:
         leaves: the arrays with their names.
-        most: the bytes to digest. Of more, the beginnings of evenly spaced pieces are, and "sampled" says how many
-            bytes these were.
+        most: the maximum number of bytes to digest. Of larger arrays, only the beginnings of evenly spaced pieces are
+            digested, and "sampled" is the number of these bytes.
 
     Example:
         >>> digest = leaves_digest([("x", np.zeros(1000, np.uint8))], most=640)
@@ -46,12 +46,12 @@ def leaves_digest(leaves: Sequence[tuple[str, np.ndarray]], *, most: int) -> dic
 
 
 def step_of(size: int) -> int:
-    """The bytes of a piece."""
+    """Returns the number of bytes of a piece."""
     return max(_SMALLEST, -(-size // _PIECES))
 
 
 def _content(array: np.ndarray, most: int) -> tuple[Callable[[int, int], Any], int, bool]:
-    """How the bytes of an array are read, how many there are, and whether some were left out already."""
+    """Returns a function that reads the bytes of an array, their number, and whether some are already left out."""
     if array.dtype.hasobject:
         text, cut = _text(array, most)
         return (lambda start, stop: text[start:stop]), len(text), cut
@@ -60,7 +60,7 @@ def _content(array: np.ndarray, most: int) -> tuple[Callable[[int, int], Any], i
         return (lambda start, stop: plain[start:stop]), array.nbytes, False
 
     def read(start: int, stop: int) -> bytes:
-        # A copy of these items alone: the array is too large for one of all.
+        # Copies only these items: the array is too large for a copy of all.
         first = start // array.itemsize
         items = array.flat[first : -(-stop // array.itemsize)].tobytes()
         return items[start - first * array.itemsize :][: stop - start]
@@ -69,7 +69,7 @@ def _content(array: np.ndarray, most: int) -> tuple[Callable[[int, int], Any], i
 
 
 def _text(array: np.ndarray, most: int) -> tuple[bytes, bool]:
-    """The elements as text, each on a line, since their bytes are pointers; and whether the text is cut."""
+    """Returns the elements as lines of text, because their bytes are pointers, and whether the text is cut."""
     bounds = [array.size * place // _PIECES for place in range(_PIECES + 1)]
     spans = [(start, stop) for start, stop in pairwise(bounds) if start < stop]
     parts: list[bytes] = []

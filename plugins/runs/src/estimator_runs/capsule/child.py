@@ -19,14 +19,14 @@ def exit_code(
     output: int = 2,
     errors: IO[str] | None = None,
 ) -> int:
-    """The exit code of a process that does not outlive this one: SIGTERM and SIGINT to this process kill it.
+    """Returns the exit code of a process that does not outlive this one: SIGTERM and SIGINT to this process kill it.
 
     Args:
-        command: what is run.
-        environ: its environment.
-        directory: where; None: here.
-        output: where what it prints goes, as for `Popen`; by default to the standard error.
-        errors: where what it prints to the standard error goes; None: there.
+        command: the command to run.
+        environ: the environment of the process.
+        directory: the working directory; None: the current one.
+        output: the target of standard output, as for `Popen`. The default is the standard error of this process.
+        errors: the target of standard error; None: the standard error of this process.
     """
     with (
         subprocess.Popen(command, env=environ, cwd=directory, stdout=output, stderr=errors) as process,

@@ -1,4 +1,4 @@
-"""The code of a program: hashes of its own modules, and the commit they belong to."""
+"""The code of a program: the hashes of its own modules, and their commit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NAME = re.compile(r"\w[\w-]*")
 
 
 def program_code(path: Path, folders: Sequence[Path]) -> dict[str, Any]:
-    """The code outside of packages: every loaded module by its path, and the state of git.
+    """Returns the code outside of packages: every loaded module by its path, and the state of git.
 
     Args:
-        path: the path of the program; paths are relative to its folder where they lie in it.
-        folders: those of packages, whose code is not the program's.
+        path: the path of the program. The paths of modules in its folder are relative to the folder.
+        folders: the folders of packages, whose code does not belong to the program.
     """
     home = path.resolve().parent
     files = {_relative(file, home): _digest(file) for file in sorted({*_own_modules(folders), *_itself(path)})}
@@ -31,7 +31,7 @@ def program_code(path: Path, folders: Sequence[Path]) -> dict[str, Any]:
 
 
 def _itself(path: Path) -> list[Path]:
-    """A program in Python; the values of a configuration file are compared one by one."""
+    """Returns the program if it is in Python. The values of a configuration file are compared one by one."""
     return [path.resolve()] if path.suffix == ".py" else []
 
 
@@ -52,7 +52,7 @@ def _digest(file: Path) -> str:
 
 
 def _git(folder: Path, files: Sequence[str]) -> dict[str, Any]:
-    """Commit and diff of the folder's repository, and which files it does not track; empty where there is none."""
+    """Returns commit and diff of the repository of a folder, and its untracked files. Empty without a repository."""
     if shutil.which("git") is None:
         return {}
 
@@ -77,7 +77,7 @@ def _git(folder: Path, files: Sequence[str]) -> dict[str, Any]:
 
 
 def _untracked(asked: Callable[..., str | None], top: Path, files: Sequence[Path]) -> list[Path] | None:
-    """The files that neither a commit nor a diff of the repository holds; None: git does not say."""
+    """Returns the files that neither a commit nor a diff of the repository contains; None: git does not answer."""
     within = [str(file) for file in files if file.is_relative_to(top)]
     listed = asked("ls-files", "-z", "--full-name", "--", *within) if within else ""
     if listed is None:
@@ -94,7 +94,7 @@ def _kept(diff: str) -> dict[str, Any]:
 
 
 def _masked(line: str) -> str:
-    """A line of a diff; of one that names a secret anywhere, only its first character.
+    """Returns a line of a diff with its secrets masked. With a name of a secret, only its first character stays.
 
     Example:
         >>> [_masked(line) for line in ("+api_key: str = 'abc'", "-export WANDB_API_KEY=abc", "+rate = 0.1")]

@@ -1,6 +1,6 @@
-"""The fingerprint of the data: files and arrays with their sizes and digests, piece by piece, and the first batch.
+"""The fingerprint of the data: sizes and digests of files and arrays, piece by piece, and of the first batch.
 
-Pieces say where a byte has changed, not only that one has.
+The pieces show which bytes have changed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ import numpy as np
 from estimator_core.inputs import ArrayInput
 from estimator_runs.capsule.arrays import leaves_digest, step_of
 
-#: What is digested at the start of a run; of files beyond it the size is kept, of arrays a sample is digested.
+#: The bytes that are digested at the start of a run. Beyond them, the size of files is recorded, and a sample of
+#: arrays.
 MOST_BYTES = 1 << 30
-#: How the keys of batches begin; two starts need not have one in common.
+#: The prefix of the keys of batches. Two starts need not have such a key in common.
 BATCH = "batch of step "
 
 
 def data_fingerprint(input_fn: Callable[..., Any], batch: Any, *, step: int = 1) -> dict[str, Any]:
-    """What is known of the data of a training.
+    """Returns the fingerprint of the data of a training.
 
     Args:
-        input_fn: the training input. Files of file inputs and arrays of array inputs are digested; another input is not
-            opened a second time, since that could change what it yields.
+        input_fn: the training input. Files of file inputs and arrays of array inputs are digested. Another input is not
+            opened again, because that could change what it yields.
         batch: the first batch of the call.
-        step: the step that it is for.
+        step: the step of the batch.
     """
     source = _innermost(input_fn)
     drawn = {"features": batch.features, "labels": batch.labels, "host": dict(batch.host)}
@@ -48,7 +49,7 @@ def data_fingerprint(input_fn: Callable[..., Any], batch: Any, *, step: int = 1)
 
 
 def _array_digests(arrays: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
-    """The small arrays come first, so that the labels are digested whole beside features that are not."""
+    """Returns the digests of arrays. Small arrays come first, so that labels are digested whole."""
     found: dict[str, Any] = {}
     left = MOST_BYTES
     for place, (name, array) in enumerate(sorted(arrays, key=lambda one: one[1].nbytes)):
@@ -59,7 +60,7 @@ def _array_digests(arrays: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
 
 
 def _without_holder(path: Path) -> str:
-    """The key of a file. Copies of what is at a URL lie in a directory of another name in each process.
+    """Returns the key of a file. The copy of a file at a URL is in a directory with a different name in each process.
 
     Example:
         >>> _without_holder(Path(tempfile.gettempdir(), "estimator-copy-1x", "a", "rows.csv"))
@@ -72,7 +73,7 @@ def _without_holder(path: Path) -> str:
 
 
 def file_digest(path: Path) -> dict[str, Any]:
-    """The size of a file, its digest, and those of its pieces."""
+    """Returns the size of a file, its digest, and the digests of its pieces."""
     size = path.stat().st_size
     step = step_of(size)
     whole, pieces = hashlib.sha256(), list[str]()
@@ -87,7 +88,7 @@ def file_digest(path: Path) -> dict[str, Any]:
 
 
 def changed_place(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Where two digests differ, in words.
+    """Returns the place at which two digests differ, in words.
 
     Example:
         >>> old = {"size": 100, "step": 64, "pieces": ["a", "b"]}
@@ -118,7 +119,7 @@ def _innermost(input_fn: Any) -> Any:
 
 
 def _arrays(source: ArrayInput) -> list[tuple[str, np.ndarray]]:
-    """The arrays of an input, in full."""
+    """Returns all arrays of an input."""
     found: list[tuple[str, np.ndarray]] = []
 
     def see(features: Any, labels: Any) -> tuple[Any, Any]:
@@ -138,7 +139,7 @@ def _leaves(tree: Any) -> list[tuple[str, np.ndarray]]:
 
 
 def _own(leaf: Any) -> np.ndarray:
-    """A leaf as an array; of one that spans several processes, what lies on the devices of this one."""
+    """Returns a leaf as an array. If the leaf spans several processes, it is the part on this one's devices."""
     if getattr(leaf, "is_fully_addressable", True):
         return np.asarray(leaf)
     return np.concatenate([np.asarray(shard.data).reshape(-1) for shard in leaf.addressable_shards])

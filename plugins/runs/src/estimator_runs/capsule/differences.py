@@ -1,4 +1,4 @@
-"""In what two records of starts differ: packages, code, flags, seeds, devices, data, in this order."""
+"""The differences of two records of starts: packages, code, flags, seeds, devices, data, in this order."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Difference:
 
     Args:
         kind: "package", "code", "flag", "seed", "device" or "data".
-        name: what differs.
-        text: how, for people.
+        name: the name of the part that differs.
+        text: the difference in words.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Difference:
 
 
 def capsule_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
-    """The differences between two starts, the most likely cause first.
+    """Returns the differences between two starts, the most likely cause first.
 
     Args:
         before: the record of a start.
@@ -79,7 +79,7 @@ def _code(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Differe
 
 
 def _source(git: Mapping[str, Any], name: str) -> str:
-    """Where the code of a start is found, as far as its record knows.
+    """Returns the place of the code of a start, as far as its record contains it.
 
     Example:
         >>> _source({"commit": "1f", "diff": "", "untracked": ["a.py"]}, "a.py")
@@ -104,7 +104,7 @@ def _values(kind: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
 
 
 def _data(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    # The batch follows from the files and arrays, which say more.
+    # The batch depends on the files and arrays, whose differences say more.
     for name in sorted({*before, *now}, key=lambda one: (one.startswith(BATCH), one)):
         old, new = before.get(name), now.get(name)
         if (old is None or new is None) and name.startswith(BATCH):

@@ -1,4 +1,4 @@
-"""The hook of `estimator run` that keeps the record of a start."""
+"""The hook of `estimator run` that writes the record of a start."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _CONFIGURATIONS = (".toml", ".yaml", ".yml")
 
 
 class CapsuleHook(Hook):
-    """Writes what is needed to run a run again, once its first batch is there. It never stops a run.
+    """Writes the record from which a run can be repeated, after its first batch. An error of it never stops a run.
 
     Args:
-        command: what `estimator run` was given.
-        experiment: what the program made.
+        command: the arguments of `estimator run`.
+        experiment: the experiment that the program returned.
     """
 
     def __init__(self, command: RunCommand, experiment: Experiment) -> None:
@@ -48,7 +48,7 @@ class CapsuleHook(Hook):
         try:
             epoch = read_lineage(LocalStorage(run.model_dir)).epoch
             keep(Path(run.model_dir), self._capsule(run), epoch=epoch, step=run.first_step)
-        except Exception as error:  # whatever it is, the run is worth more than its record
+        except Exception as error:  # whatever the error is, the run matters more than its record
             _log.warning(
                 "`estimator reproduce` will not know this start: its record could not be written (%s: %s).",
                 type(error).__name__,
@@ -73,9 +73,9 @@ class CapsuleHook(Hook):
 
 
 def stopping_hooks(command: RunCommand) -> list[Hook]:
-    """What stops a run that is run again at the newest step that its first run kept; [] in other runs.
+    """Returns the hook that stops a repeated run at the newest step of the first run; [] in other runs.
 
-    `continuous_train_and_eval` ends by itself alone: it would train again after each stop.
+    `continuous_train_and_eval` must end by itself, because it would continue to train after each stop.
     """
     last_step = os.environ.get(LAST_STEP)
     if last_step is None or command.schedule == "continuous_train_and_eval":
@@ -84,7 +84,7 @@ def stopping_hooks(command: RunCommand) -> list[Hook]:
 
 
 def program_path(file: str) -> Path:
-    """The path of a program, without the function.
+    """Returns the path of a program, without the function.
 
     Example:
         >>> program_path("line.py:other").name
@@ -94,7 +94,7 @@ def program_path(file: str) -> Path:
 
 
 def _configuration(path: Path, settings: tuple[str, ...]) -> dict[str, Any]:
-    """The effective values of a configuration file; empty for a program in Python."""
+    """Returns the effective values of a configuration file; empty for a program in Python."""
     if path.suffix not in _CONFIGURATIONS:
         return {}
     from estimator_runs.configuration.reading import read_configuration

@@ -1,4 +1,4 @@
-"""The environment of a process: its packages, which code each of them is, and where it came from."""
+"""The environment of a process: its packages, the hashes of their code, and their origins."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Package:
     """An installed package.
 
     Args:
-        name: in lower case, with hyphens.
-        version: as installed.
-        distribution: its files.
-        origin: where it was installed from; empty for an index.
+        name: the name in lower case, with hyphens.
+        version: the installed version.
+        distribution: the distribution, which lists its files.
+        origin: the source of the installation; empty for an index.
         modules: the names of its top-level modules.
     """
 
@@ -38,12 +38,12 @@ class Package:
 
     @property
     def editable(self) -> bool:
-        """Whether its code lies in a directory of sources."""
+        """Whether its code is in a directory of sources."""
         return bool(self.origin.get("dir_info", {}).get("editable"))
 
 
 def installed() -> list[Package]:
-    """All packages of this environment, by name; of two with one name the first on the path counts."""
+    """Returns all packages of this environment by name. Of two with one name, the first on the path counts."""
     found: dict[str, Package] = {}
     for one in metadata.distributions():
         about = one.metadata
@@ -54,7 +54,7 @@ def installed() -> list[Package]:
 
 
 def environment(packages: Sequence[Package]) -> dict[str, Any]:
-    """Python and all packages: version and origin; of those that this process uses, the hash of the code."""
+    """Returns Python and all packages with version and origin, and the hash of the code of those in use."""
     loaded = {name.partition(".")[0] for name in sys.modules.copy()}
     described: dict[str, Any] = {}
     for one in packages:
@@ -68,14 +68,14 @@ def environment(packages: Sequence[Package]) -> dict[str, Any]:
 
 
 def folders_of(packages: Sequence[Package]) -> tuple[Path, ...]:
-    """The folders of editable packages that this process uses: their code is named as the packages'."""
+    """Returns the folders of editable packages that this process uses. Their code counts as code of packages."""
     modules = (sys.modules.get(name) for one in packages if one.editable for name in one.modules)
     return tuple(Path(path).resolve() for module in modules if module for path in getattr(module, "__path__", ()))
 
 
 def _package(name: str, version: str, distribution: metadata.Distribution) -> Package:
     origin: dict[str, Any] = json.loads(distribution.read_text("direct_url.json") or "{}")
-    # The RECORD of an editable package names no module; its name and its entry points do.
+    # The RECORD of an editable package names no module, but its name and its entry points do.
     points = (point.module.partition(".")[0] for point in distribution.entry_points if point.group == _GROUP)
     modules = dict.fromkeys([name.replace("-", "_"), *points])
     if not origin.get("dir_info", {}).get("editable"):
@@ -89,7 +89,7 @@ def _plain(name: str) -> str:
 
 
 def requirements(packages: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a requirements file that installs the packages of a record again.
+    """Yields the lines of a requirements file that installs the packages of a record again.
 
     Example:
         >>> list(requirements({"python": "3.11.9", "numpy": {"version": "2.3.0"}}))

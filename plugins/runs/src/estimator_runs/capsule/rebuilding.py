@@ -1,4 +1,4 @@
-"""An environment built again from its record, with uv."""
+"""The environment of a record, built again with uv."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from estimator_runs.capsule.packages import requirements
 
 
 def build_environment(packages: Mapping[str, Any], folder: Path) -> Path:
-    """Makes a virtual environment with exactly the packages of a record; returns its interpreter.
+    """Makes a virtual environment with exactly the packages of a record. Returns its interpreter.
 
-    uv decides where packages come from. Its settings and variables, such as UV_FIND_LINKS, apply.
+    uv selects the sources of packages. Its settings and variables, such as UV_FIND_LINKS, apply.
 
     Args:
-        packages: of a record.
-        folder: where it is made.
+        packages: the packages of the record.
+        folder: the folder of the environment.
 
     Raises:
-        ArgumentError: there is no uv, or it cannot install a package.
+        ArgumentError: uv is not installed, or it cannot install a package.
     """
     uv = shutil.which("uv")
     if uv is None:

@@ -1,4 +1,4 @@
-"""Runs a run again and compares: the same weights bit for bit, or the first thing that differs."""
+"""The repetition of a run, and the comparison: the same weights bit for bit, or the first difference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reproduced:
     Args:
         step: the step at which the weights are compared.
         weights: how the weights differ; None: they are equal bit for bit.
-        differences: what differs between the records; the first one is the most likely cause.
+        differences: the differences of the records. The first one is the most likely cause.
     """
 
     step: int
@@ -45,15 +45,15 @@ def reproduce(
     """Runs a run of `estimator run` again, in an environment like its own, and compares the weights.
 
     Args:
-        run: its model_dir.
-        folder: an empty directory, or none yet: `run` in it is the new model_dir, `environment` the environment.
-        here: whether the present environment is used.
-        settings: more texts of `--set`, to see what they change.
-        quiet: whether the second run shows warnings and errors only.
+        run: the model_dir of the run.
+        folder: an empty or missing directory. `run` in it becomes the new model_dir, `environment` the environment.
+        here: whether to use the current environment.
+        settings: further texts of `--set`, to test what they change.
+        quiet: whether the second run logs only warnings and errors.
 
     Raises:
-        ArgumentError: the run has no record, no seed or no checkpoint, or was one of several processes; the folder is
-            not empty; or the program fails.
+        ArgumentError: the run has no record, no seed or no checkpoint, or was trained by several processes. Also if the
+            folder is not empty, or the program fails.
     """
     starts = read_starts(run)
     newest = starts[-1].capsule
@@ -77,11 +77,11 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
 
     Args:
         starts: all starts of the run.
-        checkpoints: its checkpoints by step.
+        checkpoints: the checkpoints of the run by step.
         new: the model_dir of the second run.
 
     Raises:
-        ArgumentError: they have no step in common.
+        ArgumentError: there is no step at which both have a checkpoint.
     """
     again = {checkpoint_step(path): Path(path) for path in all_checkpoints(str(new))}
     common = sorted(again.keys() & checkpoints.keys())
@@ -100,10 +100,10 @@ def compare(starts: Sequence[Start], checkpoints: Mapping[int, Path], new: Path)
 
 
 def _make_empty(folder: Path) -> None:
-    """Makes an empty directory, or takes one that is there.
+    """Creates an empty directory, or accepts an existing one.
 
     Raises:
-        ArgumentError: it is not empty, is a file, or cannot be made.
+        ArgumentError: it is not empty, is a file, or cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -138,10 +138,10 @@ def _run_again(
     Args:
         python: the interpreter.
         capsule: the record.
-        model_dir: where it writes.
-        settings: more texts of `--set`.
-        environ: its environment.
-        quiet: whether it shows warnings and errors only.
+        model_dir: the new model_dir.
+        settings: further texts of `--set`.
+        environ: the environment of the process.
+        quiet: whether it logs only warnings and errors.
     """
     told = capsule["command"]
     words = [*_words(told["words"], model_dir, settings), *(["--quiet"] if quiet else [])]
@@ -151,7 +151,7 @@ def _run_again(
             "holds none, such as the name of a variable of the environment."
         )
     directory = Path(told["directory"])
-    # -P: the command `estimator` has no directory of modules either.
+    # -P: the command `estimator` does not have the current directory in its path either.
     command = [str(python), "-P", "-c", _MAIN, *words]
     output = subprocess.DEVNULL if quiet else 2
     code = exit_code(command, environ, directory if directory.is_dir() else None, output=output)

@@ -1,4 +1,4 @@
-"""What a run was told: configuration, flags and seeds, and the hardware it ran on."""
+"""The settings of a run: configuration, flags and seeds, and its hardware."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from estimator_core.summaries import without_secrets
 
-#: Keys that are another on purpose.
+#: Keys that differ on purpose.
 _OF_THE_RUN = ("run_config.model_dir",)
 _FLAGS = ("XLA_", "JAX_", "LIBTPU_", "NVIDIA_", "CUDA_VISIBLE", "OMP_", "MKL_", "OPENBLAS_", "ESTIMATOR_", "KERAS_")
 _SEEDS = ("PYTHONHASHSEED",)
-#: The step at which a run that is run again stops.
+#: The variable with the step at which a repeated run stops.
 LAST_STEP = "ESTIMATOR_REPRODUCE_LAST_STEP"
-#: Variables that place a process in its job: another job has others.
+#: Variables that identify a process in its job. They differ in another job.
 PLACEMENT = (
     "JAX_COORDINATOR_ADDRESS",
     "JAX_COORDINATOR_BIND_ADDRESS",
@@ -29,7 +29,7 @@ PLACEMENT = (
     LAST_STEP,
 )
 _PREFIX = "environment."
-#: Flags that say where something is kept or told, and change no number.
+#: Parts of the names of flags that set a location or a log, and change no number.
 _HARMLESS = ("CACHE", "LOG", "TRACEBACK", "DUMP", "QUIET")
 _OF_JAX = (
     "jax_enable_x64",
@@ -43,10 +43,10 @@ _OF_JAX = (
 
 
 def told(record: Mapping[str, Any], configuration: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Flags and seeds by key; secrets are masked.
+    """Returns flags and seeds by key, with secrets masked.
 
     Args:
-        record: the run record, whose secrets are masked already.
+        record: the run record, whose secrets are already masked.
         configuration: the effective values of a configuration file by key; empty for a program in Python.
     """
     values: dict[str, Any] = {f"{_PREFIX}{name}": value for name, value in environment_flags().items()}
@@ -61,7 +61,7 @@ def told(record: Mapping[str, Any], configuration: Mapping[str, Any]) -> tuple[d
 
 
 def environment_flags() -> dict[str, str]:
-    """The variables of the environment that may change numbers."""
+    """Returns the variables of the environment that may change numbers."""
     return {
         name: without_secrets([f"{name}={value}"])[0].partition("=")[2]
         for name, value in sorted(os.environ.items())
@@ -70,12 +70,12 @@ def environment_flags() -> dict[str, str]:
 
 
 def environment_again(flags: Mapping[str, Any], present: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a run that is run again: the present one, with the flags of a record and without a job.
+    """Returns the environment for a repeated run: the current one without the job, with the flags of a record.
 
-    A flag whose value the record masks stays as it is.
+    A flag whose value the record masks keeps its current value.
 
     Args:
-        flags: those of the record, with its seeds.
+        flags: the flags and seeds of the record.
         present: the variables of this process.
     """
     recorded = {key.removeprefix(_PREFIX): str(flags[key]) for key in flags if key.startswith(_PREFIX)}
@@ -86,7 +86,7 @@ def environment_again(flags: Mapping[str, Any], present: Mapping[str, str]) -> d
 
 
 def hardware() -> dict[str, Any]:
-    """The devices of this process and the machine around them."""
+    """Returns the devices of this process and facts about its machine."""
     import jax
 
     return {
@@ -114,7 +114,7 @@ def _of_jax() -> Iterator[tuple[str, Any]]:
 
 
 def _is_seed(key: str) -> bool:
-    """Whether a key names a seed.
+    """Returns whether a key names a seed.
 
     Example:
         >>> [_is_seed(key) for key in ("run_config.tf_random_seed", "inputs.train.args.seed", "hparams.speed")]

@@ -1,4 +1,4 @@
-"""The records of starts in a model_dir: one file for each record that differs, and a line for each start."""
+"""The records of starts in a model_dir: one file for each different record, and one line for each start."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Start:
     """A start of a run.
 
     Args:
-        epoch: its number in the journal.
+        epoch: the epoch of the run in the journal.
         step: the step from which it continued.
-        capsule: what it was started with.
+        capsule: the record of the start.
     """
 
     epoch: int
@@ -32,7 +32,7 @@ class Start:
 
 
 def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) -> Path:
-    """Writes the record of a start. A start like an earlier one only gets a line."""
+    """Writes the record of a start. If an earlier start has the same record, only a line is added."""
     folder = model_dir / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(capsule, indent=1, sort_keys=True)
@@ -42,7 +42,7 @@ def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) 
         with draft_of(path) as draft:
             draft.write_text(text + "\n")
     starts = folder / _STARTS
-    # A line that a kill has torn ends here, or it would take this one with it.
+    # The line feed ends a line that a kill has torn. Otherwise this line would be lost, too.
     torn = starts.is_file() and starts.read_bytes()[-1:] not in (b"", b"\n")
     with starts.open("a") as file:
         file.write("\n" if torn else "")
@@ -51,7 +51,7 @@ def keep(model_dir: Path, capsule: Mapping[str, Any], *, epoch: int, step: int) 
 
 
 def read_starts(model_dir: Path) -> Sequence[Start]:
-    """The starts of a run, the first one first.
+    """Returns the starts of a run in their order.
 
     Raises:
         ArgumentError: the directory holds no records, or one cannot be read.
@@ -64,10 +64,10 @@ def read_starts(model_dir: Path) -> Sequence[Start]:
 
 
 def newest_capsule(model_dir: Path) -> Mapping[str, Any]:
-    """What a run was started with the last time.
+    """Returns the record of the newest start of a run.
 
     Raises:
-        ArgumentError: the directory holds no records, or this one cannot be read.
+        ArgumentError: the directory holds no records, or the newest one cannot be read.
     """
     with _named(model_dir):
         return _capsule(model_dir, _lines(model_dir)[-1])
@@ -101,7 +101,7 @@ def _lines(model_dir: Path) -> list[Any]:
 
 
 def _whole(text: bytes) -> Iterator[Any]:
-    """The lines that a kill has not torn."""
+    """Yields the lines that a kill has not torn."""
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
             yield json.loads(line)

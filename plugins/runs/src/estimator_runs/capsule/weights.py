@@ -1,4 +1,4 @@
-"""Whether two checkpoints hold the same weights, bit for bit."""
+"""The comparison of the weights of two checkpoints, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator_core.checkpoint import load_variables
 
 
 def first_difference(before: Path, now: Path) -> str | None:
-    """The first variable in which two checkpoints differ, in words; None: they are equal bit for bit.
+    """Returns the first variable in which two checkpoints differ, in words; None: they are equal bit for bit.
 
     Args:
         before: a checkpoint.

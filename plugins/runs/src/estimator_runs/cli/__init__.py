@@ -1,1 +1,1 @@
-"""The commands of estimator-runs: one file a command."""
+"""The commands of estimator-runs, one per file."""

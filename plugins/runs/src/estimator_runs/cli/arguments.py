@@ -11,9 +11,9 @@ def add_file_arguments(parser: argparse.ArgumentParser, *, table: str, example: 
     """Adds FILE, `--dir`, `--set` and `--json`.
 
     Args:
-        parser: of the command.
-        table: of the configuration file that the command reads; the default folder ends in its name.
-        example: of `--set`.
+        parser: the parser of the command.
+        table: the table of the configuration file that the command reads. The default folder ends with its name.
+        example: the example of a setting for `--set`.
     """
     parser.add_argument("file", metavar="FILE", help=f"a TOML or YAML file with [{table}]")
     parser.add_argument(

@@ -195,7 +195,7 @@ def _data(args: argparse.Namespace, experiment: Any) -> int:
 
 
 def _write(args: argparse.Namespace, title: str, x: str, y: str, points: list[tuple[float, float]]) -> None:
-    """Writes a page with the curve, if that is asked for."""
+    """Writes a page with the curve if the user requests it."""
     if args.output is None:
         return
     from estimator_runs.budget.page import write_curve

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_runs.folds.results import metrics_over_folds, out_of_fold
 
     if args.export:
-        default_plugins().find("format", args.format)  # refuses one that is not installed before anything is trained
+        default_plugins().find("format", args.format)  # refuses a missing format before anything is trained
     folds = open_folds(Path(args.file), Path(args.dir) if args.dir else None, args.settings)
     if args.export:
         receiver_of(folds)

@@ -62,7 +62,7 @@ def show_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def compare_(args: argparse.Namespace, places: list[Path]) -> int:
-    """Prints how runs differ, and whether the difference is more than chance."""
+    """Prints the differences of runs, and whether they are more than chance."""
     runs = _read(places)
     _check_metrics(runs, [args.metric])
     varying = differences(runs)
@@ -118,7 +118,7 @@ def tag_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def rm_(args: argparse.Namespace, places: list[Path]) -> int:
-    """Removes runs: only model_dirs, never a directory that merely holds some."""
+    """Removes runs. It removes only model_dirs, never a directory that only contains some."""
     places = list(dict.fromkeys(places))
     for place in places:
         if place.is_symlink():
@@ -148,10 +148,10 @@ def rm_(args: argparse.Namespace, places: list[Path]) -> int:
 
 
 def _has_ended(place: Path, *, force: bool) -> bool:
-    """Whether a run has ended by itself. With `force`, one whose record cannot be read has not.
+    """Returns whether a run has ended by itself. With `force`, a run whose record cannot be read counts as not ended.
 
     Raises:
-        ArgumentError: the directory holds no run, or without `force` one that cannot be read.
+        ArgumentError: the directory holds no run, or without `force`, a run that cannot be read.
     """
     try:
         return "ended" in read_run(place).record
@@ -164,7 +164,7 @@ def _has_ended(place: Path, *, force: bool) -> bool:
 
 
 def _read(places: Sequence[Path]) -> list[RunRecord]:
-    """The runs that can be read; the others are named on standard error."""
+    """Returns the runs that can be read. Prints the others on standard error."""
     runs, faults = read_sound_runs(places)
     for fault in faults:
         print(f"left out: {fault}", file=sys.stderr)

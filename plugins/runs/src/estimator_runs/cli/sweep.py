@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         told = f"{error.filename} cannot be written: {error.strerror}."
         if not args.show:
             raise ArgumentError(told) from error
-        print(told, file=sys.stderr)  # the sweep of another user can be looked at
+        print(told, file=sys.stderr)  # a user can read the sweep of another user
         winner = None
     states = [trial.state.name for trial in search.shelf.study().get_trials(deepcopy=False)]
     counts = {state: states.count(state) for state in sorted(set(states))}

@@ -1,1 +1,1 @@
-"""Programs from configuration files: read, merged, checked, built."""
+"""Programs from configuration files: the files are read, merged, checked and built."""

@@ -1,4 +1,4 @@
-"""An experiment from a configuration."""
+"""The experiment that a configuration describes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from estimator_runs.configuration.targets import call, find_object
 
 
 def build_program(found: Configuration, resolved: Resolved, path: Path) -> Program:
-    """The program that a configuration describes, as `estimator run` takes it.
+    """Returns the program that a configuration describes, for `estimator run`.
 
     Args:
         found: the configuration.
         resolved: its values and their origins.
-        path: the path of the file; the run is named after it.
+        path: the path of the file. The run has its name.
 
     Raises:
-        ConfigurationError: it names code, components or arguments that do not exist.
+        ConfigurationError: the configuration names code, components or arguments that do not exist.
     """
     program = None if found.program is None else _of_file(found.program, resolved)  # first: others may name code of it
     fields = run_config_fields(found, resolved)
@@ -58,7 +58,7 @@ def build_program(found: Configuration, resolved: Resolved, path: Path) -> Progr
 
 
 def plugins_of(found: Configuration) -> Plugins:
-    """The plugins that a configuration allows."""
+    """Returns the plugins that a configuration allows."""
     if found.plugins is None:
         return default_plugins()
     said = found.plugins
@@ -75,13 +75,13 @@ def _of_file(said: ProgramFile, resolved: Resolved) -> Program:
         program = load_program(f"{file}:{said.function}" if said.function != "experiment_fn" else str(file))
     except ArgumentError as error:
         raise ConfigurationError([at(resolved, ("program", "function"), str(error))]) from None
-    if file.suffix == ".py" and file.stem in sys.modules:  # a configuration has none
+    if file.suffix == ".py" and file.stem in sys.modules:  # a configuration file has none
         resolved.modules[file.resolve()] = sys.modules[file.stem]
     return program
 
 
 def _hparams(found: Configuration, resolved: Resolved) -> HParams:
-    """The hyperparameters of a configuration, whose names may be reserved."""
+    """Returns the hyperparameters of a configuration. Some names are reserved."""
     hparams, problems = HParams(), list[Problem]()
     for name, value in found.hparams.items():
         try:
@@ -94,7 +94,7 @@ def _hparams(found: Configuration, resolved: Resolved) -> HParams:
 
 
 def _replaced(defaults: HParams | None, found: Configuration, resolved: Resolved) -> HParams | None:
-    """The program's hyperparameters, replaced by those of the configuration."""
+    """Returns the hyperparameters of the program, with those of the configuration in their place."""
     if defaults is None:
         if found.hparams:
             text = "the program defines no HPARAMS, so there is nothing to replace."
@@ -156,10 +156,10 @@ def _estimator(found: Configuration, resolved: Resolved, plugins: Plugins, run_c
 
 
 def build_input(one: Input, resolved: Resolved, path: KeyPath, plugins: Plugins) -> Callable[..., Any]:
-    """The input_fn that a table describes.
+    """Returns the input_fn that a table describes.
 
     Raises:
-        ConfigurationError: it names code, components or arguments that do not exist.
+        ConfigurationError: the table names code, components or arguments that do not exist.
     """
     if one.function is not None:
         return find_object(resolved, (*path, "function"), one.function)

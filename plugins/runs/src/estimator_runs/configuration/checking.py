@@ -1,4 +1,4 @@
-"""Checks values against the schema: every fault with its place, and the nearest valid name."""
+"""The check of values against the schema. Every fault has its place and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from estimator_runs.configuration.layers import KeyPath, Resolved, name_of
 from estimator_runs.configuration.problems import ConfigurationError, Problem, at, nearest
 from estimator_runs.configuration.schema import Configuration
 
-#: Tables whose keys are those of the file in full.
+#: The tables whose keys are full keys of the file.
 _KEYS_IN_FULL: tuple[KeyPath, ...] = (("sweep", "space"), ("population", "values"))
 
 
 def checked(resolved: Resolved) -> Configuration:
-    """The configuration that the values describe.
+    """Returns the configuration that the values describe.
 
     Raises:
-        ConfigurationError: unknown keys, values of another type, keys that are missing or exclude each other.
+        ConfigurationError: a key is unknown or missing, keys exclude each other, or a value has another type.
 
     Example:
         >>> from estimator_runs.configuration.layers import Origin, Resolved
@@ -38,7 +38,7 @@ def checked(resolved: Resolved) -> Configuration:
 
 
 def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
-    """A problem for each place; the possible forms of a value are joined."""
+    """Returns a problem for each place. If a value has several possible forms, their texts are joined."""
     texts: dict[KeyPath, list[str]] = {}
     for fault in error.errors(include_url=False):
         unknown = fault["type"] == "extra_forbidden"
@@ -68,13 +68,13 @@ def _problems(error: ValidationError, resolved: Resolved) -> list[Problem]:
 
 
 def _in_quotes(place: KeyPath) -> str:
-    """A hint if a place is where a key in full was written without quotes, so that it became tables in tables."""
+    """Returns a hint if a full key was written without quotes, so that it became nested tables."""
     bare = len(place) == 3 and place[:2] in _KEYS_IN_FULL and "." not in str(place[2])
     return ' Write the key in full and in quotes, as in "hparams.rate".' if bare else ""
 
 
 def _existing(place: KeyPath, values: Any) -> KeyPath:
-    """The part of a place that exists in the values: after it pydantic names the form that it tried."""
+    """Returns the part of a place that exists in the values. After it, pydantic names the form that it tried."""
     for length, part in enumerate(place):
         try:
             values = values[part]
@@ -90,7 +90,7 @@ def _value(values: Any, place: KeyPath) -> Any:
 
 
 def keys_at(place: KeyPath) -> list[str]:
-    """The keys that the schema knows in a table; () is the file. Empty where the file chooses the keys."""
+    """Returns the keys of a table in the schema; () is the file. Empty if the file chooses the keys."""
     model: Any = Configuration
     chosen = False  # whether the next part is a name that the file chooses
     for part in place:
@@ -107,25 +107,25 @@ def keys_at(place: KeyPath) -> list[str]:
 
 
 def _has_names(annotation: Any) -> bool:
-    """Whether a type is a table whose keys the file chooses."""
+    """Returns whether a type is a table whose keys the file chooses."""
     return get_origin(annotation) is dict or any(map(_has_names, get_args(annotation)))
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model of a table in a type."""
+    """Returns the model of a table in a type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def _other_table(place: KeyPath) -> str:
-    """A hint if the key belongs to another table."""
+    """Returns a hint if the key belongs to another table."""
     homes = [name for name in Configuration.model_fields if place[-1] in keys_at((name,)) and (name,) != place[:-1]]
     return f" It belongs in [{homes[0]}]." if homes and place[-1] not in ("name", "args", "file", "function") else ""
 
 
 def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
-    """Problems of keys that define the same thing twice, or nothing."""
+    """Yields problems of keys that define the same thing twice, or nothing."""
     if found.program is None and found.model is None:
         yield Problem(
             origin=resolved.whole,
@@ -152,7 +152,7 @@ def _exclusive(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
 
 
 def _incomplete(found: Configuration, resolved: Resolved) -> Iterable[Problem]:
-    """Problems of keys that need others."""
+    """Yields problems of keys that need others."""
     if found.model is not None and found.inputs is None:
         yield at(resolved, ("inputs",), "is missing: [model] needs [inputs.train].")
     if found.exporters and found.serving is None and found.program is None:

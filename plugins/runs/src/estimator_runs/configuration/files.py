@@ -1,4 +1,4 @@
-"""Configuration files, and the files that they include."""
+"""The reader of configuration files and the files that they include."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
 
 
 def read_layers(path: Path) -> list[Layer]:
-    """The layers of a file: those of the included files, in their order, then its own.
+    """Returns the layers of a file: those of the included files in their order, and last its own.
 
     Args:
         path: the path of a TOML or YAML file. `include` in it is a file or a list of them, relative to it.

@@ -1,4 +1,4 @@
-"""The settings for plugins that a configuration leads to: the same rows as `estimator plugins policy`."""
+"""The settings for plugins that result from a configuration: the same rows as `estimator plugins policy`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimator_runs.configuration.schema import NONE
 if TYPE_CHECKING:
     from estimator_policy import Layer, Setting
 
-#: Keys of a configuration file, and the settings that they are.
+#: The keys of a configuration file, and the names of the settings for them.
 _NAMES: dict[KeyPath, str] = {
     ("run_config", "default_hooks"): "default_hooks",
     ("run_config", "plugins_lock"): "lock",
@@ -25,9 +25,9 @@ _NAMES: dict[KeyPath, str] = {
 
 
 def plugin_settings(read: Read) -> tuple[Setting, ...]:
-    """What holds for plugins where this configuration is run: the effective value of each setting and its origin.
+    """Returns the effective value and the origin of each setting for plugins where this configuration is run.
 
-    Empty where estimator-policy, which resolves the sources, is not installed.
+    Empty without estimator-policy, which resolves the sources.
     """
     if importlib.util.find_spec("estimator_policy") is None:
         return ()
@@ -39,7 +39,7 @@ def plugin_settings(read: Read) -> tuple[Setting, ...]:
 
 
 def setting_name(path: KeyPath) -> str:
-    """The name of the setting that a key of a configuration is; empty for all others.
+    """Returns the name of the setting for a key of a configuration; empty for all other keys.
 
     Example:
         >>> setting_name(("run_config", "components", "log")), setting_name(("hparams", "rate"))
@@ -55,7 +55,7 @@ def setting_name(path: KeyPath) -> str:
 
 
 def _layers(read: Read) -> Iterator[Layer]:
-    """One layer for each value that the file or `--set` says, in the order of their strength."""
+    """Yields a layer for each value of the file or of `--set`, in the order of their strength."""
     from estimator_policy import Layer
 
     values = read.resolved.values

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: The way to a value: keys of tables, and places in lists.
+#: The path of a value: keys of tables, and positions in lists.
 KeyPath = tuple[str | int, ...]
 
 
@@ -16,7 +16,7 @@ class Origin:
     """The origin of a value.
 
     Args:
-        source: a file, as it was named, or "--set", or "default".
+        source: the name of a file as it was given, or "--set", or "default".
         line: the line in that file, from 1; None if there are no lines.
         directory: the base of relative names of code in the value.
 
@@ -56,7 +56,8 @@ class Resolved:
         values: the effective values.
         origins: the last origin of each value.
         whole: the origin of the last layer, for values without an origin.
-        modules: the Python files that were run for it, by path: all that it names as `file.py:name` shares one state.
+        modules: the Python files that were run for it, by path. All references to a file as `file.py:name` share its
+            state.
     """
 
     values: Mapping[str, Any]
@@ -65,7 +66,7 @@ class Resolved:
     modules: dict[Path, Any] = field(default_factory=dict[Path, Any], compare=False, repr=False)
 
     def origin(self, path: KeyPath) -> Origin:
-        """The origin of a value, or of the table to which it would belong."""
+        """Returns the origin of a value, or of the table to which it would belong."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
@@ -73,10 +74,10 @@ class Resolved:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Merges layers: tables are merged key by key, and all other values are replaced.
+    """Merges layers. Tables are merged key by key, and all other values are replaced.
 
     Args:
-        layers: at least one; the last one wins.
+        layers: the layers, at least one. The last one wins.
 
     Example:
         >>> file, typed = Origin(source="a.toml", line=1), Origin(source="--set")
@@ -113,7 +114,7 @@ def _copy(value: Any) -> Any:
 
 
 def paths_of(value: Any, at: KeyPath = ()) -> list[KeyPath]:
-    """Every path into a value, including the empty one.
+    """Returns every path into a value, including the empty one.
 
     Example:
         >>> paths_of({"a": [1]})
@@ -124,7 +125,7 @@ def paths_of(value: Any, at: KeyPath = ()) -> list[KeyPath]:
 
 
 def name_of(path: KeyPath) -> str:
-    """A key as a user writes it.
+    """Returns a key in the form in which a user writes it.
 
     Example:
         >>> name_of(("hooks", 1, "name"))

@@ -1,4 +1,4 @@
-"""`--set a.b=c`: reads settings of the command line."""
+"""The reader of the settings of the command line: `--set a.b=c`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SET = Origin(source="--set", directory=Path())
 
 
 def read_settings(texts: Iterable[str]) -> list[Layer]:
-    """A layer for each setting.
+    """Returns a layer for each setting.
 
     Args:
-        texts: `key.in.full=value`. The value is in TOML or Python; any other value is a text.
+        texts: texts of the form `key.in.full=value`. The value is in TOML or Python. Any other value is a text.
 
     Raises:
         ConfigurationError: a text has another form.
@@ -34,16 +34,16 @@ def read_settings(texts: Iterable[str]) -> list[Layer]:
 
 
 def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
-    """Settings whose hyperparameters have the types that the files say, as `--hparams` demands it.
+    """Returns settings whose hyperparameters have the types of the files, as `--hparams` requires.
 
-    Beside [program] a whole number of a file may be a fraction in a setting: the program has the types.
+    With [program], a setting may be a fraction although the file has a whole number: the program defines the types.
 
     Args:
         settings: the layers of `--set`.
-        files: what the files say.
+        files: the merged files.
 
     Raises:
-        ConfigurationError: a hyperparameter has another type, or a new name that nearly is one of the files.
+        ConfigurationError: a hyperparameter has another type, or a new name that is similar to one of the files.
     """
     settings = list(settings)
     known = files.values.get("hparams", {})
@@ -76,13 +76,13 @@ def of_same_types(settings: Iterable[Layer], files: Resolved) -> list[Layer]:
 
 
 def _is_another(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is near another one and does not misspell it, as `hidden2` and `rate_decay`."""
+    """Returns whether a name is similar to another one but not a misspelling, as `hidden2` or `rate_decay`."""
     letters = name.rstrip("0123456789")
     return any(name.startswith(f"{one}_") or letters == str(one).rstrip("0123456789") for one in known)
 
 
 def _searched(values: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The hyperparameters that a sweep or a population sets."""
+    """Returns the hyperparameters that a sweep or a population sets."""
     tables = [one.get(name) for one in values for name in ("sweep", "population")]
     spaces = [table.get(key) for table in tables if isinstance(table, Mapping) for key in ("space", "values")]
     keys = [str(key) for space in spaces if isinstance(space, Mapping) for key in space]
@@ -90,30 +90,30 @@ def _searched(values: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def _of_type(name: str, first: Any, value: Any, *, whole_only: bool) -> Any:
-    """The value of a hyperparameter whose first value is known.
+    """Returns the value of a hyperparameter in the type of its first value.
 
     Args:
-        name: the hyperparameter.
+        name: the name of the hyperparameter.
         first: the value of the file.
-        value: that of the setting.
+        value: the value of the setting.
         whole_only: whether a whole number may not become a fraction.
 
     Raises:
-        ArgumentError: it has another type.
+        ArgumentError: the value has another type.
     """
     if type(first) is int and type(value) is float and not whole_only:
         return value
     hparams = HParams()
     try:
         hparams.add_hparam(name, first)
-    except ArgumentError:  # the first value is none: whether the new one is, the schema says
+    except ArgumentError:  # the first value is invalid: the schema checks the new one
         return value
     hparams.set_hparam(name, value)
     return hparams.values()[name]
 
 
 def layer_of(key: str, value: Any, origin: Origin) -> Layer | None:
-    """A layer with one value; None: the key cannot be read.
+    """Returns a layer with one value; None: the key cannot be read.
 
     Example:
         >>> layer_of("hparams.rate", 0.1, Origin(source="trial 3")).values
@@ -135,7 +135,7 @@ def _setting(text: str) -> Layer:
     key, equals, said = text.partition("=")
     try:
         layer = layer_of(key, _value(said), _SET) if equals else None
-    except (RecursionError, MemoryError):  # as the parsers of TOML and Python raise them
+    except (RecursionError, MemoryError):  # raised by the parsers of TOML and Python
         raise ConfigurationError([Problem(origin=_SET, key=key, text="the value is nested too deeply.")]) from None
     if layer is None:
         raise ConfigurationError([Problem(origin=_SET, key="", text=f"{text!r}: write KEY=VALUE, as in hparams.a=1.")])
@@ -145,7 +145,7 @@ def _setting(text: str) -> Layer:
 def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except ValueError:  # also of a number with thousands of digits
+    except ValueError:  # also for a number with thousands of digits
         parsed = {}
     if list(parsed) == ["value"]:
         return parsed["value"]

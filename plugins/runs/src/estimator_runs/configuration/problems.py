@@ -1,4 +1,4 @@
-"""The faults of a configuration, each with its place and its cure."""
+"""The faults of a configuration, each with its place and its fix."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Problem:
 
     Args:
         origin: the origin of the value.
-        key: the key in full; empty for the file as a whole.
-        text: the fault, and what to write instead.
+        key: the full key; empty for the file as a whole.
+        text: the fault, and the correction to write.
     """
 
     origin: Origin
@@ -29,10 +29,10 @@ class Problem:
 
 
 class ConfigurationError(ArgumentError):
-    """A configuration cannot be used; the message has a line for every fault.
+    """A configuration cannot be used. The message has a line for every fault.
 
     Args:
-        problems: at least one.
+        problems: the faults, at least one.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -44,12 +44,12 @@ class ConfigurationError(ArgumentError):
 
 
 def at(resolved: Resolved, path: KeyPath, text: str) -> Problem:
-    """A problem with the value of a key."""
+    """Returns a problem with the value of a key."""
     return Problem(origin=resolved.origin(path), key=name_of(path), text=text)
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """A hint with the known name that is most similar to the given one; empty if none is similar.
+    """Returns a hint with the known name that is most similar to the given one; empty if none is similar.
 
     Example:
         >>> nearest("modle", ["model", "inputs"])

@@ -15,7 +15,8 @@ from estimator_runs.configuration.overrides import of_same_types, read_settings
 from estimator_runs.configuration.problems import ConfigurationError, at
 from estimator_runs.configuration.schema import Configuration
 
-#: What reads, checks and shows values calls itself for each list or table in another.
+#: The maximum nesting, because the readers of values are recursive, and the number of parts of such a key that is
+#: shown.
 _DEEPEST, _SHOWN = 50, 4
 
 
@@ -29,10 +30,10 @@ class Read:
     resolved: Resolved
 
     def program(self) -> Program:
-        """The program that it describes.
+        """Returns the program that the configuration describes.
 
         Raises:
-            ConfigurationError: it names code, components or arguments that do not exist.
+            ConfigurationError: the configuration names code, components or arguments that do not exist.
         """
         return build_program(self.configuration, self.resolved, self.path)
 
@@ -44,12 +45,12 @@ def read_configuration(
 
     Args:
         path: the path of a TOML or YAML file.
-        settings: the settings of the command line, `key.in.full=value`; the last ones win.
-        more: layers that come before the file, such as those of an organisation.
-        over: layers that come after the command line, such as the values of a trial.
+        settings: the settings of the command line, `key.in.full=value`. The last ones win.
+        more: layers below the file, such as those of an organisation.
+        over: layers above the command line, such as the values of a trial.
 
     Raises:
-        ConfigurationError: names file, line, key and remedy of every fault.
+        ConfigurationError: there are faults. The message names file, line, key and remedy of each.
     """
     files = [*more, *read_layers(path)]
     resolved = resolve([*files, *of_same_types(read_settings(settings), resolve(files)), *over])
@@ -59,9 +60,9 @@ def read_configuration(
 
 
 def read_program(path: Path, settings: Sequence[str] = ()) -> Program:
-    """The program that a configuration file describes.
+    """Returns the program that a configuration file describes.
 
     Raises:
-        ConfigurationError: names file, line, key and remedy of every fault.
+        ConfigurationError: there are faults. The message names file, line, key and remedy of each.
     """
     return read_configuration(path, settings).program()

@@ -13,7 +13,7 @@ from estimator_runs.configuration.schema import NONE, Configuration
 
 
 def run_config_fields(found: Configuration, resolved: Resolved) -> dict[str, Any]:
-    """The fields of RunConfig that the configuration sets, as Python values.
+    """Returns the fields of RunConfig that the configuration sets, as Python values.
 
     Raises:
         ConfigurationError: RunConfig refuses a value.
@@ -34,7 +34,7 @@ def run_config_fields(found: Configuration, resolved: Resolved) -> dict[str, Any
 
 
 def _spec(value: Any) -> Any:
-    """A partition spec: lists are tuples, a table is FullySharded."""
+    """Converts a partition spec: lists become tuples, and a table becomes FullySharded."""
     if isinstance(value, list):
         return tuple(map(_spec, value))
     if isinstance(value, Mapping):

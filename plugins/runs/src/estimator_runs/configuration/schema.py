@@ -1,4 +1,4 @@
-"""The schema of configuration files, typed."""
+"""The typed schema of configuration files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from estimator_core.config import RunConfig
 from estimator_core.errors import ArgumentTypeError
 
-#: TOML has no null.
+#: The word for None, because TOML has no null.
 NONE = "none"
 
 
 class Part(BaseModel):
-    """A table: every key is known, and no value becomes another type."""
+    """A table whose keys are all known. Values are not converted to other types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, protected_namespaces=())
 
@@ -25,7 +25,7 @@ def _none(value: Any) -> Any:
     return None if value == NONE else value
 
 
-#: A field that a later layer may take back: TOML writes "none".
+#: A field that a later layer may reset with "none".
 OrNone = BeforeValidator(_none)
 
 
@@ -34,7 +34,7 @@ def _named(value: Any) -> Any:
 
 
 class Component(Part):
-    """A component of a plugin by its name, with arguments; the name alone is enough."""
+    """A component of a plugin by its name, with arguments. The name alone is enough."""
 
     name: str
     args: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def _dtype(value: str) -> str:
 
 
 class Feature(Part):
-    """A feature of a request; an axis of -1 has any length, the first one counts examples."""
+    """A feature of a request. An axis of -1 has any length, and the first axis counts examples."""
 
     shape: Annotated[list[int], AfterValidator(_shape)] = [-1]
     dtype: Annotated[str, AfterValidator(_dtype)] = "float32"
@@ -120,7 +120,7 @@ class Serving(Part):
 
 
 class PluginSettings(Part):
-    """Which plugins may load, and their options by distribution."""
+    """The plugins that may load, and their options by distribution."""
 
     only: list[str] | None = None
     block: list[str] | None = None
@@ -128,7 +128,7 @@ class PluginSettings(Part):
 
 
 class KeepBestPart(Part):
-    """`ec.KeepBest`."""
+    """The table of an `ec.KeepBest`."""
 
     metric: str
     mode: Literal["min", "max"]
@@ -140,7 +140,7 @@ def _choices(value: Any) -> Any:
     return {key: _none(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-#: Fields of RunConfig whose values TOML writes in another form than Python.
+#: Fields of RunConfig that have another form in TOML than in Python.
 _FORMS: dict[str, Any] = {
     "keep_checkpoint_best": KeepBestPart | None,
     "partition_rules": list[list[Any]],
@@ -156,7 +156,7 @@ def _run_config_part() -> type[Part]:
     for one in fields(RunConfig):
         form = _FORMS.get(one.name, hints[one.name])
         default = one.default if one.default is not MISSING else None
-        # "none" is an ordinary word where null is not possible.
+        # "none" is an ordinary word if null is not possible.
         parts[one.name] = (Annotated[form, BeforeValidator(_none)] if NoneType in get_args(form) else form), default
     made: Any = create_model("RunConfigPart", __base__=Part, **parts)
     return made
@@ -177,7 +177,7 @@ def _hparam(value: Any) -> Any:
 
 
 class Objective(Part):
-    """A metric of the evaluations, and whether more or less is better."""
+    """A metric of the evaluations, and whether lower or higher values are better."""
 
     metric: str
     mode: Literal["min", "max"]
@@ -208,7 +208,7 @@ class Sweep(Part):
 
 
 class Crossval(Part):
-    """Cross-validation: how rows are split, and the batches of the training."""
+    """A cross-validation: the split of the rows, and the batches of the training."""
 
     folds: Annotated[int, Field(ge=2)] = 5
     splitter: Literal["k_fold", "stratified", "grouped", "stratified_grouped", "time_ordered"] = "k_fold"
@@ -222,7 +222,7 @@ class Crossval(Part):
 
 
 class PopulationPart(Part):
-    """Trials that are trained together on one device: every seed with all values."""
+    """The trials that are trained together on one device: every seed with all values."""
 
     seeds: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] = 1
     values: dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]] = {}
@@ -231,7 +231,7 @@ class PopulationPart(Part):
 
 
 class Configuration(Part):
-    """A whole configuration."""
+    """A complete configuration."""
 
     program: ProgramFile | None = None
     model: Model | None = None

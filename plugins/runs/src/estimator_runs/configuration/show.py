@@ -18,17 +18,17 @@ from estimator_runs.configuration.run_config import run_config_fields
 from estimator_runs.configuration.schema import NONE
 
 _DEFAULT = "default"
-#: What the whole shows, whoever says it.
+#: The keys that are always shown, whatever their origin.
 _ALWAYS: tuple[KeyPath, ...] = (("run_config", "default_hooks"),)
 _SECRET = re.compile(r"password|passwd|secret|token|api_?key|credential", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
-    """Key, value and origin of every effective value; secrets are hidden. The policy of the project counts."""
+    """Yields key, value and origin of every effective value, with secrets hidden. The policy of the project applies."""
     resolved = read.resolved
     dumped = read.configuration.model_dump(mode="python", exclude={"run_config"})
-    # Values that nobody set are the defaults of RunConfig for the rest.
+    # Values that nobody set have the defaults that RunConfig computes from the others.
     config = RunConfig(**run_config_fields(read.configuration, resolved))
     said_there = read.configuration.run_config.model_dump(include=set(resolved.values.get("run_config", {})))
     dumped["run_config"] = {one.name: said_there.get(one.name, getattr(config, one.name)) for one in fields(config)}
@@ -45,7 +45,7 @@ def effective(read: Read) -> Iterator[tuple[str, Any, str]]:
 
 
 def beside(read: Read) -> Iterator[tuple[str, Any, str]]:
-    """Name, value and origin of what holds for plugins and no key of the file says, as `plugins policy`."""
+    """Yields name, value and origin, as `plugins policy` does, of the settings for plugins that the file lacks."""
     shown = {setting_name(path) for path in _ALWAYS} | {
         setting_name(path) for path in paths_of(read.resolved.values) if _has(read.resolved.values, path)
     }
@@ -55,7 +55,7 @@ def beside(read: Read) -> Iterator[tuple[str, Any, str]]:
 
 
 def show(read: Read) -> str:
-    """The whole configuration as TOML: one line for each value, followed by its origin."""
+    """Returns the complete configuration as TOML: one line for each value, followed by its origin."""
     rows = [(f"{key} = {_toml(value)}", origin) for key, value, origin in effective(read)]
     rows += [(f"# {name}: {'all' if value is None else _toml(value)}", origin) for name, value, origin in beside(read)]
     width = max(len(line) for line, _ in rows if len(line) <= 60)
@@ -63,7 +63,7 @@ def show(read: Read) -> str:
 
 
 def masked(value: Any, path: KeyPath = ()) -> Any:
-    """Values as JSON has them, with stars for secrets, by the names of keys and within texts."""
+    """Returns values in the form of JSON, with stars for secrets. Keys and patterns in texts identify these."""
     if isinstance(value, Mapping):
         return {str(key): masked(each, (*path, key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -73,7 +73,7 @@ def masked(value: Any, path: KeyPath = ()) -> Any:
 
 
 def _hidden(path: KeyPath, value: Any) -> Any:
-    """The value, or stars for a text under the name of a secret."""
+    """Returns the value, or stars for a text whose key names a secret."""
     secret = isinstance(value, str) and any(_SECRET.search(str(part)) for part in path[1:])
     return "********" if secret else value
 

@@ -1,4 +1,4 @@
-"""Code that a configuration names: `module:function`, `file.py:function`, and arguments that name code again."""
+"""The code that a configuration names: `module:function`, `file.py:function`, and arguments that name further code."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _HERE = "${here}"
 
 
 def find_object(resolved: Resolved, path: KeyPath, text: str) -> Any:
-    """The object that a text at a key names.
+    """Returns the object that a text at a key names.
 
     Args:
-        resolved: knows the origin of the text: files are found from there, and modules beside it.
+        resolved: the configuration with the origin of the text. Files and modules are searched from there.
         path: the path of the key.
         text: `package.module:name` or `file.py:name`.
 
     Raises:
-        ConfigurationError: there is no such module, file or name.
+        ConfigurationError: the module, file or name does not exist.
     """
     module_name, colon, name = text.rpartition(":")
     is_relative = module_name.startswith(".") and not module_name.endswith(".py")
@@ -61,13 +61,13 @@ def _module(resolved: Resolved, path: KeyPath, name: str, directory: Path) -> An
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # the module exists, but an import of it does not
+            raise  # the module exists, but an import in it fails
         known = [each.stem for each in Path(beside).glob("*.py")]
         raise _refused(resolved, path, f"there is no module {error.name!r}.{nearest(error.name, known)}") from None
 
 
 def public_names(holder: Any) -> list[str]:
-    """The names without an underscore."""
+    """Returns the names without a leading underscore."""
     return [name for name in dir(holder) if not name.startswith("_")]
 
 
@@ -75,14 +75,14 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
     """Calls a function with the arguments at a key.
 
     Args:
-        resolved: knows the origin of the arguments.
+        resolved: the configuration with the origin of the arguments.
         path: the path of the arguments.
         function: the function to call.
-        args: the arguments as in the file. Tables with `call` or `object` name code, and are replaced by its result.
+        args: the arguments as in the file. Tables with `call` or `object` name code, and their result replaces them.
         **given: arguments that do not come from a file.
 
     Raises:
-        ConfigurationError: the function takes no such argument, or needs others, or refuses their values.
+        ConfigurationError: the function does not have such an argument, needs others, or refuses their values.
     """
     parameters = _parameters(function)
     accepts_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
@@ -111,14 +111,14 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
     except ConfigurationError:
         raise
     except (ValueError, TypeError) as error:
-        # The argument that the message names, if it names one.
+        # The place of the argument that the message names, if it names one.
         named = next((name for name in args if name in str(error)), None)
         place = path if named is None else (*path, named)
         raise _refused(resolved, place, f"{_called(function)} refuses it: {error}") from error
     except EstimatorError as error:
         from estimator_experiment.faults import fault
 
-        fault(str(at(resolved, path, f"{_called(function)} fails")), error)  # no note is in a line of a command
+        fault(str(at(resolved, path, f"{_called(function)} fails")), error)  # a command shows one line, without notes
         raise
     except Exception as error:
         error.add_note(str(at(resolved, path, f"{_called(function)} was called with it.")))
@@ -126,7 +126,7 @@ def call(resolved: Resolved, path: KeyPath, function: Callable[..., Any], args: 
 
 
 def argument(resolved: Resolved, path: KeyPath, value: Any) -> Any:
-    """A value of a file as code receives it: "none" is None, `${here}` is the directory of the file."""
+    """Returns a value of a file in the form for code: "none" becomes None, `${here}` the directory of the file."""
     if isinstance(value, Mapping):
         if _CALL in value or _OBJECT in value:
             return _coded(resolved, path, value)
@@ -170,7 +170,7 @@ def _positional(resolved: Resolved, path: KeyPath, function: Callable[..., Any],
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The named parameters of a function; empty if they are not known."""
+    """Returns the named parameters of a function; empty if they are not known."""
     try:
         return inspect.signature(function).parameters
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""TOML with the line of every key: the parser of the standard library, called statement by statement for the lines."""
+"""TOML with the line of every key. To find the lines, tomllib parses each statement separately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AT = re.compile(r" ?\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 def read_toml(text: str, source: str, directory: Path) -> Layer:
-    r"""The settings of a TOML document.
+    r"""Returns the settings of a TOML document.
 
     Args:
         text: the document.
@@ -39,7 +39,7 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
         origin = Origin(source=source, line=line, directory=directory)
         said = _AT.sub("", str(error))
         raise ConfigurationError([Problem(origin=origin, key="", text=f"this is not TOML: {said}.")]) from None
-    except ValueError:  # of Python's numbers, which have a limit
+    except ValueError:  # Python limits the digits of numbers
         origin = Origin(source=source, directory=directory)
         raise ConfigurationError([Problem(origin=origin, key="", text="a number has too many digits.")]) from None
     origins: dict[KeyPath, Origin] = {}
@@ -49,10 +49,10 @@ def read_toml(text: str, source: str, directory: Path) -> Layer:
 
 
 def toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """The line at which each table, list and value of a valid document begins.
+    """Yields the line at which each table, list and value of a valid document begins.
 
-    A statement ends with the first line up to which it can be parsed by itself: outside of strings and brackets a new
-    line always ends it.
+    A statement ends with the first line up to which it can be parsed alone. Outside of strings and brackets, a new line
+    always ends it.
     """
     table: KeyPath = ()
     elements: Counter[KeyPath] = Counter()
@@ -92,7 +92,7 @@ def _statements(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _names(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names in the header of a table, parsed by itself."""
+    """Returns the names in the header of a table, which was parsed alone."""
     names: list[str] = []
     inner: Any = header
     while isinstance(inner, dict) and inner:
@@ -102,7 +102,7 @@ def _names(header: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _placed(names: KeyPath, elements: Mapping[KeyPath, int]) -> KeyPath:
-    """A table below lists of tables is in the last element of each."""
+    """Returns the path of a table. Below lists of tables, it is in the last element of each."""
     path: KeyPath = ()
     for name in names:
         path = (*path, name)

@@ -1,4 +1,4 @@
-"""YAML 1.2 with the line of every key, by ruamel.yaml."""
+"""YAML 1.2 with the line of every key, read with ruamel.yaml."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.layers import KeyPath, Layer, Origin
 from estimator_runs.configuration.problems import ConfigurationError, Problem
 
-#: More values than a person writes. Aliases of aliases can make any number of values.
+#: More values than a person writes. Aliases of aliases can represent any number of values.
 _MOST_VALUES = 100_000
 _SCALARS = ("str", "int", "float", "bool", "null")
 
 
 def read_yaml(text: str, source: str, directory: Path) -> Layer:
-    """The settings of a YAML document: plain values only, and no key twice.
+    """Returns the settings of a YAML document, which has only plain values and no repeated key.
 
     Args:
         text: the document.
@@ -23,7 +23,8 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
         directory: the base of relative names in it.
 
     Raises:
-        ConfigurationError: it is not YAML, or holds more than tables, lists, texts, numbers, booleans and nulls.
+        ConfigurationError: the text is not YAML, or contains more than tables, lists, texts, numbers, booleans and
+            nulls.
         ArgumentError: ruamel.yaml is not installed.
     """
     try:
@@ -55,14 +56,14 @@ def read_yaml(text: str, source: str, directory: Path) -> Layer:
 
 
 class _Reader:
-    """Turns nodes into values, and notes their places."""
+    """Converts nodes to values, and records their places."""
 
     def __init__(self, constructor: Any, source: str, directory: Path, origins: dict[KeyPath, Origin]) -> None:
         self._constructor, self._source, self._directory, self._origins = constructor, source, directory, origins
         self._count = 0
 
     def value(self, node: Any, path: KeyPath, outer: tuple[Any, ...], key_node: Any = None) -> Any:
-        """The value of a node; `outer` are the nodes around it."""
+        """Returns the value of a node. `outer` contains the nodes around it."""
         origin = self._origin(key_node or node)
         self._count += 1
         if node in outer or self._count > _MOST_VALUES:

@@ -1,4 +1,4 @@
-"""One prediction from those of several models."""
+"""The combination of the predictions of several models to one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import jax.numpy as jnp
 
-#: Names of ids that follow from probabilities beside them.
+#: The names of ids that depend on probabilities in the same predictions.
 _IDS, _PROBABILITIES = ("class_ids", "classes"), "probabilities"
 
 
 def averaged(found: Sequence[Any]) -> Any:
-    """The mean of numbers with a fraction. Of other values the one that most models give, at a tie the one of the
-    earliest model. Ids of classes are those of the largest mean of `probabilities`, if these stand beside them.
+    """Returns the mean of floats, and the most frequent of other values. At a tie, the earliest model counts.
+
+    Ids of classes are those of the largest mean of `probabilities`, if the predictions include these.
 
     Args:
-        found: of each model: an array, or a dict of arrays, or None.
+        found: the predictions of each model: an array, or a dict of arrays, or None.
 
     Example:
         >>> both = [

@@ -1,4 +1,4 @@
-"""Hooks that wait for evaluations. A fold in training has none: it is evaluated once, at its end."""
+"""Hooks that wait for evaluations. A fold has no evaluations during training: it is evaluated once, at its end."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WAITING, _EVALUATING = "estimator_hooks.early_stopping", "estimator_hooks.in_me
 
 
 def warn_of_blind_hooks(hooks: Sequence[Any], steps: int) -> None:
-    """Names the hooks of early stopping in the log, unless a hook beside them evaluates.
+    """Names the hooks of early stopping in the log, unless another hook evaluates.
 
     Args:
-        hooks: of the training of a fold.
-        steps: where it ends.
+        hooks: the hooks of the training of a fold.
+        steps: the last step of the training.
     """
     modules = [f"{type(hook).__module__}." for hook in hooks]
     names = [

@@ -1,4 +1,4 @@
-"""Runs a cross-validation: each fold is trained, evaluated and predicted once, in a model_dir of its own."""
+"""The driver of a cross-validation: each fold is trained, evaluated and predicted once, in its own model_dir."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
     """Reads a configuration and its rows, and splits them.
 
     Args:
-        path: the path of the configuration file. Rows come from [crossval.input], else from [inputs.eval], read once.
+        path: the path of the configuration file. Rows come from [crossval.input], otherwise from [inputs.eval], read
+            once.
         folder: the output directory; None: `runs/<name of the file>-crossval`.
         settings: the settings of the command line.
 
@@ -62,8 +63,9 @@ def open_folds(path: Path, folder: Path | None = None, settings: Sequence[str] =
 
 
 def run_folds(folds: Folds) -> None:
-    """Runs the folds that have not ended, in `crossval.workers` processes or together, as `crossval.way` says. An
-    interrupted fold continues from its checkpoint.
+    """Runs the folds that have not ended, in `crossval.workers` processes or together, according to `crossval.way`.
+
+    An interrupted fold continues from its checkpoint.
 
     Raises:
         ArgumentError: the plan has no last step, a worker failed, or the folds cannot be trained together.
@@ -91,7 +93,7 @@ def run_folds(folds: Folds) -> None:
 
 
 def work(folds: Folds) -> None:
-    """Runs one fold after the other, without those that have ended or belong to another process.
+    """Runs one fold after the other, except those that have ended or belong to another process.
 
     Raises:
         NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
@@ -124,7 +126,7 @@ def _run(folds: Folds, fold: int, *, warn: bool) -> None:
 
 
 def _rows(read: Read, crossval: Crossval, folder: Path) -> Rows:
-    """Reads all rows. The input is handed the params and the config of the first fold, as in its training."""
+    """Reads all rows. The input receives the params and the config of the first fold, as in its training."""
     found = read.configuration
     said = [(crossval.input, ("crossval", "input")), (found.inputs and found.inputs.eval, ("inputs", "eval"))]
     for one, path in said:
@@ -156,7 +158,7 @@ def _check_same(folds: Folds) -> None:
         write_whole(path, said)
         return
     before = json.loads(path.read_text())
-    if "configuration_digest" not in before and before["configuration"] == text:  # an earlier version wrote it all
+    if "configuration_digest" not in before and before["configuration"] == text:  # an earlier version wrote it in full
         before |= {"configuration_digest": said["configuration_digest"]}
         write_whole(path, said | {"digest": before["digest"]})
     for key, what in (("digest", "other rows or splits"), ("configuration_digest", "another configuration")):
@@ -165,7 +167,7 @@ def _check_same(folds: Folds) -> None:
 
 
 def _configuration(read: Read) -> dict[str, Any]:
-    """The configuration with which the folds are trained."""
+    """Returns the configuration with which the folds are trained."""
     values: dict[str, Any] = dict(read.resolved.values)
     if "crossval" in values:
         values["crossval"] = {key: value for key, value in values["crossval"].items() if key != "workers"}

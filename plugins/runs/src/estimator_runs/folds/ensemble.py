@@ -1,4 +1,4 @@
-"""All folds as one model, which is exported: its predictions are the mean of theirs."""
+"""All folds as one model that can be exported. Its predictions are the mean of theirs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def export_ensemble(folds: Folds, *, format: str = "stablehlo") -> str:
     """Exports all folds as one model below `ensemble/export` of the output directory.
 
     Args:
-        folds: all have ended.
+        folds: the folds, which must all have ended.
         format: the name of an export format.
 
     Returns:
-        The path of the export, which has been read back and compared with the ensemble.
+        The path of the export, which was read back and compared with the ensemble.
 
     Raises:
-        ArgumentError: a fold has not ended, the file does not say what requests look like, or the folds have learned
+        ArgumentError: a fold has not ended, the file does not define the form of requests, or the folds have learned
             different names or fills from their rows.
     """
     receiver = receiver_of(folds)
@@ -44,10 +44,10 @@ def export_ensemble(folds: Folds, *, format: str = "stablehlo") -> str:
 
 
 def receiver_of(folds: Folds) -> Callable[[], Any]:
-    """What says how requests look.
+    """Returns the function that defines the form of requests.
 
     Raises:
-        ArgumentError: nothing does.
+        ArgumentError: neither the file nor the program defines it.
     """
     receiver = folds.read.program().serving_input_receiver_fn
     if receiver is None:
@@ -59,8 +59,9 @@ def receiver_of(folds: Folds) -> Callable[[], Any]:
 
 
 def ensemble(folds: Folds) -> ec.Estimator:
-    """An Estimator whose predictions are the mean of those of all folds, with a checkpoint at step 0. The variables of
-    each fold are below `fold_<number>/`.
+    """Returns an Estimator whose predictions are the mean of those of all folds, with a checkpoint at step 0.
+
+    The variables of each fold are below `fold_<number>/`.
 
     Raises:
         ArgumentError: a fold has not ended, or the folds have learned different names or fills from their rows.
@@ -72,7 +73,7 @@ def ensemble(folds: Folds) -> ec.Estimator:
     values = [load_variables(one.model_dir) for one in estimators]
     _check_learned_alike(values)
     first = folds.rows.take(np.arange(1))
-    for one in estimators:  # what a model has learned from its rows is known once an input was opened
+    for one in estimators:  # the names and fills that a model has learned are known after an input was opened
         next(iter(one.predict(numpy_input_fn(dict(first.features), first.labels, batch_size=1, shuffle=False))))
     config = estimators[0].config.replace(model_dir=str(folds.folder / "ensemble"), default_hooks=False)
     made = ec.with_model_fn(estimators[0], _model_fn([one.model_fn for one in estimators], values), config)
@@ -85,7 +86,7 @@ def ensemble(folds: Folds) -> ec.Estimator:
 
 
 class _BeforeTheFirstStep(ec.Hook):
-    """Ends a training call before its first step, so that only its first values are saved."""
+    """Ends a training call before its first step, so that only the initial values are saved."""
 
     def after_create(self, run: ec.Run) -> None:
         run.request_stop("the folds are trained already")
@@ -113,7 +114,7 @@ def _model_fn(parts: Sequence[Callable[..., Any]], values: Sequence[Mapping[str,
 
 
 def _outputs(found: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """The signatures of the ensemble: those of a fold, with arrays of all."""
+    """Returns the signatures of the ensemble: those of a fold, with the combined arrays of all."""
     if found[0] is None:
         return None
     made: dict[str, Any] = {}
@@ -125,10 +126,10 @@ def _outputs(found: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None
 
 
 def _check_learned_alike(values: Sequence[Mapping[str, np.ndarray]]) -> None:
-    """Checks what models keep about their rows as bytes: names of classes and fills.
+    """Checks that the folds keep the same bytes about their rows: names of classes and fills.
 
     Raises:
-        ArgumentError: it differs, so that no request could be prepared for all folds.
+        ArgumentError: they differ, so one request could not be prepared for all folds.
     """
     for fold, found in enumerate(values):
         for name, value in found.items():

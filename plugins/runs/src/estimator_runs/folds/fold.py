@@ -1,4 +1,4 @@
-"""One fold: its experiment, its training input, and what is kept of it once it is trained."""
+"""One fold: its experiment, its training input, and its results."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Folds:
 
     Args:
         read: the configuration.
-        crossval: how rows are split.
+        crossval: the settings of the cross-validation, such as the split of the rows.
         folder: the output directory.
         rows: all rows.
-        splits: rows to train on and rows held out, fold by fold.
+        splits: for each fold, the numbers of the rows to train on and of the rows held out.
     """
 
     read: Read
@@ -36,33 +36,33 @@ class Folds:
     splits: Sequence[tuple[np.ndarray, np.ndarray]]
 
     def model_dir(self, fold: int) -> Path:
-        """The model_dir of a fold."""
+        """Returns the model_dir of a fold."""
         return model_dir_of(self.folder, fold)
 
     def done(self, fold: int) -> bool:
-        """Whether a fold has ended."""
+        """Returns whether a fold has ended."""
         return (self.model_dir(fold) / "fold.json").exists()
 
 
 def model_dir_of(folder: Path, fold: int) -> Path:
-    """The model_dir of a fold below an output directory."""
+    """Returns the model_dir of a fold below an output directory."""
     return folder / "folds" / str(fold)
 
 
 def experiment_in(read: Read, model_dir: Path) -> Any:
-    """The experiment of a configuration, in a model_dir. Each runs the files that it names, as in a process alone."""
+    """Returns the experiment of a configuration, in a model_dir. It runs the named files again."""
     program = replace(read, resolved=replace(read.resolved, modules={})).program()
     return program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
 
 
 def check_finite(failed: Mapping[int, int | None]) -> None:
-    """Names the folds whose loss was not finite, once the others have ended.
+    """Names the folds whose loss was not finite, after the others have ended.
 
     Args:
-        failed: the step of each, where it is known.
+        failed: the step for each failed fold, or None if it is not known.
 
     Raises:
-        NanLossDuringTrainingError: there is one.
+        NanLossDuringTrainingError: there is such a fold.
     """
     if failed:
         told = ", ".join(f"of fold {fold}{'' if step is None else f' at step {step}'}" for fold, step in failed.items())
@@ -70,10 +70,10 @@ def check_finite(failed: Mapping[int, int | None]) -> None:
 
 
 def fold_experiment(folds: Folds, fold: int) -> Any:
-    """The experiment of a fold, in its model_dir.
+    """Returns the experiment of a fold, in its model_dir.
 
     Raises:
-        ArgumentError: its training has no last step.
+        ArgumentError: the training has no last step.
     """
     experiment = experiment_in(folds.read, folds.model_dir(fold))
     if experiment.train_steps is None:
@@ -82,7 +82,7 @@ def fold_experiment(folds: Folds, fold: int) -> Any:
 
 
 def training_input(folds: Folds, fold: int) -> Callable[..., Any]:
-    """The rows that a fold trains on, in batches without an end."""
+    """Returns an input with the training rows of a fold, in batches without an end."""
     rows = folds.rows.take(folds.splits[fold][0])
     return numpy_input_fn(
         dict(rows.features),
@@ -95,7 +95,7 @@ def training_input(folds: Folds, fold: int) -> Callable[..., Any]:
 
 
 def judge(folds: Folds, fold: int, estimator: Any) -> None:
-    """Evaluates and predicts the rows that a fold has not seen, and records that it has ended."""
+    """Evaluates and predicts the rows that a fold held out, and records that it has ended."""
     train, held_out = folds.splits[fold]
     model_dir, test = folds.model_dir(fold), folds.rows.take(held_out)
     size = folds.crossval.batch_size

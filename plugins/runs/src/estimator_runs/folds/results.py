@@ -31,10 +31,10 @@ class MetricOverFolds:
 
 
 def metrics_over_folds(folds: Folds) -> dict[str, MetricOverFolds]:
-    """Mean and interval of every metric.
+    """Returns mean and interval of every metric.
 
-    The interval is Student's t with the variance of Nadeau and Bengio (2003): folds share their training rows, so
-    the plain variance of their mean is too small.
+    The interval uses Student's t with the variance of Nadeau and Bengio (2003). Folds share their training rows, so the
+    plain variance of their mean is too small.
 
     Raises:
         ArgumentError: a fold has not ended.
@@ -53,10 +53,10 @@ def metrics_over_folds(folds: Folds) -> dict[str, MetricOverFolds]:
 
 
 def out_of_fold(folds: Folds) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
-    """Predictions of every row by the fold that has not seen it, in the order of the input.
+    """Returns the prediction of every row by the fold that held it out, in the order of the input.
 
     Returns:
-        The numbers of the rows that some fold held out, and an array for each prediction with a row for each of them.
+        The numbers of the rows that a fold held out, and an array for each prediction with a row for each of them.
 
     Raises:
         ArgumentError: a fold has not ended.

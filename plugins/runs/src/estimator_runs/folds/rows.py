@@ -1,4 +1,4 @@
-"""All rows of an input, in its order, each once."""
+"""All rows of an input, each once, in the order of the input."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Rows:
     """Rows in memory.
 
     Args:
-        features: arrays by name, all with one row for each example.
-        labels: an array, [rows, ...].
+        features: the arrays by name. Each has one row per example.
+        labels: the labels, [rows, ...].
     """
 
     features: Mapping[str, np.ndarray]
@@ -30,25 +30,25 @@ class Rows:
         return len(self.labels)
 
     def take(self, chosen: np.ndarray) -> Rows:
-        """Some of the rows, by their numbers."""
+        """Returns some of the rows by their numbers."""
         return Rows(features={name: value[chosen] for name, value in self.features.items()}, labels=self.labels[chosen])
 
 
 def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any = None, most: int | None = None) -> Rows:
     """Reads an input to its end, or its first rows.
 
-    An input of arrays or files that begins its data again is read up to the last batch before that, so no row is there
-    twice. For your own iterator, this place is unknown.
+    An input of arrays or files that repeats its data is read up to the last batch before the repetition, so no row is
+    read twice. For a user's own iterator, this place is unknown.
 
     Args:
-        input_fn: yields batches of a dict of features and an array of labels.
-        params: passed to it.
-        config: passed to it.
-        most: rows to read; None: all. An input that never ends needs it.
+        input_fn: an input_fn that yields batches of a dict of features and an array of labels.
+        params: the params that the input_fn receives.
+        config: the RunConfig that the input_fn receives.
+        most: the number of rows to read; None: all. An input that never ends needs it.
 
     Raises:
         ArgumentError: the input is empty, its batches have another form, it never ends and `most` is None, or its data
-            are fewer than a batch of it.
+            have fewer rows than a batch.
 
     Example:
         >>> rows = read_rows(lambda: [({"x": np.ones((2, 1), np.float32)}, np.zeros(2, np.int32))])
@@ -96,10 +96,10 @@ def read_rows(input_fn: Callable[..., Any], *, params: Any = None, config: Any =
 
 
 def _epoch(position: InputPosition) -> int:
-    """How often the data had been begun again when the last row of a batch was read, as far as its position says it."""
+    """Returns the number of repetitions of the data before the last row of a batch, if the position contains it."""
     kind, _, facts = position.fingerprint.partition("; ")
     state: Any = position.source_state
-    if "." in kind:  # a class of someone else, whose state means what it wants
+    if "." in kind:  # the class of another package, whose state is unknown
         return 0
     if isinstance(state, Mapping):
         return int(state.get("epoch", 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

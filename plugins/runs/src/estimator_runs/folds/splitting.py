@@ -1,4 +1,4 @@
-"""Which rows train and which are held out, by the splitters of scikit-learn."""
+"""The rows to train on and the rows held out, chosen by the splitters of scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator_core.errors import ArgumentError
 from estimator_runs.configuration.schema import Crossval
 from estimator_runs.folds.rows import Rows
 
-#: Name: class of sklearn.model_selection, whether it shuffles by default.
+#: For each name: the class of sklearn.model_selection, and whether it shuffles by default.
 _SPLITTERS = {
     "k_fold": ("KFold", True),
     "stratified": ("StratifiedKFold", True),
@@ -18,16 +18,16 @@ _SPLITTERS = {
     "stratified_grouped": ("StratifiedGroupKFold", True),
     "time_ordered": ("TimeSeriesSplit", False),
 }
-#: Those that keep the rows of a group together.
+#: The splitters that keep the rows of a group together.
 _GROUPED = ("grouped", "stratified_grouped")
 
 
 def splits(crossval: Crossval, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The numbers of the rows to train on and of those held out, fold by fold.
+    """Returns the numbers of the rows to train on and of those held out, for each fold.
 
     Raises:
-        ArgumentError: scikit-learn is not installed, or cannot split these rows. Groups are missing, cannot be used, or
-            are named for a splitter that does not look at them.
+        ArgumentError: scikit-learn is not installed, or cannot split these rows. Also if groups are missing, cannot be
+            used, or are set for a splitter that ignores them.
     """
     splitter = _splitter(crossval)
     groups = _groups(crossval, rows)
@@ -39,7 +39,7 @@ def splits(crossval: Crossval, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
-    """A number for the group of each row; None: the splitter does not look at groups."""
+    """Returns a number for the group of each row; None: the splitter ignores groups."""
     name = crossval.groups
     if crossval.splitter not in _GROUPED:
         if name is not None:
@@ -64,10 +64,10 @@ def _groups(crossval: Crossval, rows: Rows) -> np.ndarray | None:
 
 
 def _numbered(values: np.ndarray, what: str) -> np.ndarray:
-    """The values as numbers: equal ones are one number, and the order stays.
+    """Converts values to numbers. Equal values become one number, and the order stays.
 
     Raises:
-        ArgumentError: they cannot be ordered, as with a missing value among words.
+        ArgumentError: the values cannot be ordered, for example with a missing value among words.
     """
     empty = [(row, value) for row, value in enumerate(values.tolist()) if value is None or value != value]
     why = f"row {empty[0][0]} has none ({empty[0][1]})" if empty else "they are of several types"

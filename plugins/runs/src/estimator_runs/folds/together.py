@@ -1,4 +1,4 @@
-"""Folds that are trained together by one program: the members of a population, whose rows differ."""
+"""Folds that one program trains together: the members of a population with different rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from estimator_runs.workers import Interruption, owned
 
 
 def run_together(folds: Folds) -> None:
-    """Trains all folds that have not ended by one program, then evaluates and predicts each. Folds that belong to
-    another process are left to it.
+    """Trains all folds that have not ended by one program, then evaluates and predicts each.
+
+    Folds that belong to another process are not changed.
 
     Raises:
-        ArgumentError: the folds cannot be trained together; the message names the reason.
+        ArgumentError: the folds cannot be trained together. The message names the reason.
         NanLossDuringTrainingError: the loss of a fold is not finite. The others have ended.
-        PreemptedError: SIGTERM or SIGINT stopped it. What is trained is saved.
+        PreemptedError: SIGTERM or SIGINT stopped it. The progress is saved.
     """
     place, way = folds.folder / "way.json", folds.crossval.way
     known = json.loads(place.read_text()) if place.exists() else None

@@ -10,7 +10,7 @@ from estimator_runs.workers import end_with_parent, worked
 
 
 def main(text: str) -> int:
-    """Runs the folds that nobody else runs, unless the process that started this one has ended."""
+    """Runs the folds that do not belong to another process. Ends when the process that started this one has ended."""
     from estimator_runs.folds.driving import open_folds, work
 
     end_with_parent()

@@ -1,1 +1,1 @@
-"""Several runs of one program, trained together on one device; each keeps a model_dir of its own."""
+"""Several runs of one program, trained together on one device. Each has its own model_dir."""

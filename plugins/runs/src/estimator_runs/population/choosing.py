@@ -1,4 +1,4 @@
-"""Which way of making the steps is the fastest one here, by measurement."""
+"""The choice of the fastest way to make the steps, by measurement."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from estimator_runs.population.program import SEVERAL, STEPS, TOGETHER, Row, Way
 
 _log = logging.getLogger("estimator_core")
 _REPEATS, _STEPS = 3, 2 * STEPS
-#: Dispatching such a step costs little beside it. A signal would have to wait for several.
+#: The seconds from which a step is slow. Its dispatch costs little in comparison, and a signal would wait for several
+#: steps.
 _SLOW_SECONDS = 2e-3
 
 
 def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Row) -> str:
-    """The name of the fastest way, tried on copies of the states. Several steps are made in one dispatch only where
-    that computes the same bits, since a run may be interrupted between any two of them.
+    """Returns the name of the fastest way, tried on copies of the states.
+
+    Several steps are made in one dispatch only if that computes the same bits, because a run may be interrupted between
+    any two of them.
 
     Args:
-        ways: by name.
-        states: of the runs, on the host.
+        ways: the ways by name.
+        states: the states of the runs, on the host.
         row: a batch for each run.
     """
     seconds, after = dict[str, float](), dict[str, Any]()
@@ -40,8 +43,9 @@ def fastest(ways: Mapping[str, Way], states: Sequence[Any], row: Row) -> str:
 
 
 def _tried(way: Way, states: Sequence[Any], row: Row) -> tuple[Any, float]:
-    """The states after some steps, and the seconds of a step of all runs: the best of several measurements. What
-    compiles is not counted.
+    """Returns the states after some steps, and the seconds of a step of all runs.
+
+    The seconds are the best of several measurements without compilation.
     """
     carried, _ = jax.block_until_ready(_stepped(way, way.enter(states), row))
     first = jax.device_get(carried)

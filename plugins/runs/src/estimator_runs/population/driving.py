@@ -1,4 +1,4 @@
-"""Runs the [population] of a configuration file: every seed with all values, trained together, each in a model_dir."""
+"""The [population] of a configuration file: every seed with all values, trained together, each in its own model_dir."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Trials:
 
     Args:
         read: the configuration.
-        said: its [population].
+        said: the [population] of the configuration.
         folder: the directory of the population.
         values: the values of each trial by key, the seed included.
     """
@@ -52,17 +52,17 @@ class Trials:
         return self.folder / "trials" / f"{number:05d}"
 
     def metrics(self, number: int) -> Mapping[str, Any]:
-        """The newest evaluation of a trial; empty: there is none."""
+        """Returns the newest evaluation of a trial; empty: it has not been evaluated."""
         results = read_eval_metrics(self.model_dir(number) / "eval")
         return results[max(results)] if results else {}
 
     def ended(self, number: int) -> Mapping[str, Any] | None:
-        """Why a trial ended and at which step; None: it has not ended."""
+        """Returns the reason and the step of the end of a trial; None: it has not ended."""
         place = self.model_dir(number) / "trial.json"
         return json.loads(place.read_text()) if place.exists() else None
 
     def end(self, number: int, reason: str, step: int) -> None:
-        """Records the end of a trial, which is not trained any further."""
+        """Records the end of a trial, which is not trained further."""
         write_whole(self.model_dir(number) / "trial.json", {"reason": reason, "step": step})
 
 
@@ -92,14 +92,14 @@ def open_population(path: Path, folder: Path | None = None, settings: Sequence[s
 
 
 def run_population(trials: Trials) -> dict[int, str]:
-    """Trains and evaluates all trials. Started again after any end, it continues.
+    """Trains and evaluates all trials. A new start after any end continues.
 
     Returns:
-        Why trials failed, by number: a loss that is not finite.
+        The reason of each failed trial, by number: a loss that is not finite.
 
     Raises:
         ArgumentError: the trials cannot be trained together, or their plan has no last step.
-        PreemptedError: SIGTERM or SIGINT stopped it. All trials are saved where they stand.
+        PreemptedError: SIGTERM or SIGINT stopped it. All trials are saved at their current steps.
     """
     experiments = {number: _experiment(trials, number) for number in range(len(trials.values))}
     last = max((one.train_steps or 0 for one in experiments.values()), default=0)
@@ -117,7 +117,7 @@ def run_population(trials: Trials) -> dict[int, str]:
 
 
 def _run(trials: Trials, waiting: Mapping[int, Any], last: int, interruption: Interruption) -> None:
-    """Trains the trials that have not ended, from evaluation to evaluation, and notes how each ends."""
+    """Trains the trials that have not ended, from evaluation to evaluation, and records the end of each."""
     members = [
         Member(
             name=f"trial {number}", estimator=one.estimator, input_fn=one.train_input_fn, hooks=tuple(one.train_hooks)
@@ -158,7 +158,7 @@ def _failures(trials: Trials) -> dict[int, str]:
 
 
 def _note_known_end(trials: Trials, number: int, one: Any, last: int) -> None:
-    """Records the end of a trial whose files show it: it was killed before the record, or is of an earlier version."""
+    """Records the end of a trial that its files show: it was killed before the record, or is of an earlier version."""
     if last in read_eval_metrics(one.estimator.eval_dir()):
         trials.end(number, _ALL_STEPS, last)
     elif input_ended(one.estimator):
@@ -168,7 +168,7 @@ def _note_known_end(trials: Trials, number: int, one: Any, last: int) -> None:
 
 
 def _evaluate(experiment: Any, step: int) -> None:
-    """Evaluates a trial where it stands, unless that is done."""
+    """Evaluates a trial at its current step, unless that is done."""
     estimator = experiment.estimator
     if step not in read_eval_metrics(estimator.eval_dir()):
         estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)
@@ -182,7 +182,7 @@ def _experiment(trials: Trials, number: int) -> Any:
 
 
 def _check_same(trials: Trials) -> None:
-    """Checks that the directory holds trials of the same configuration; further values may not be added."""
+    """Checks that the directory holds trials of the same configuration. Further values may not be added."""
     whole = [trials.read.resolved.values, trials.values]
     text = json.dumps(whole, sort_keys=True, default=str)
     said = {
@@ -192,7 +192,7 @@ def _check_same(trials: Trials) -> None:
     place = trials.folder / "population.json"
     check_owner(trials.folder, place.name)
     before = json.loads(place.read_text()) if place.exists() else text
-    if before == text:  # of an earlier version, which wrote it all
+    if before == text:  # an earlier version wrote it in full
         write_whole(place, said)
     elif isinstance(before, str) or before["digest"] != said["digest"]:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""One run of a population: how it starts and how it takes what was trained for it, each time by a call of its own."""
+"""One run of a population: a training call starts it, and another one writes what was trained for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.inputs import Batch, BatchSource, InputPosition
 from estimator_core.lowering import land
 from estimator_core.train_eval import training_batches
 
-#: Packages whose hooks show a run and do not change it.
+#: The packages whose hooks show a run and do not change it.
 _HARMLESS = ("estimator_hooks",)
 
 
@@ -26,10 +26,10 @@ class Member:
     """A run that is trained together with others.
 
     Args:
-        name: its name in messages.
-        estimator: with a model_dir of its own.
-        input_fn: its training input.
-        hooks: must be empty: a hook sees the steps of one run.
+        name: the name of the run in messages.
+        estimator: the Estimator, with its own model_dir.
+        input_fn: the training input.
+        hooks: the hooks, which must be empty, because a hook sees the steps of one run.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Standing:
     """The progress of a member.
 
     Attributes:
-        member: the run.
-        step: its newest step.
-        state: its state on the host.
-        batches: what it trains on next.
-        position: of the input after that step; None: at the beginning.
-        losses: by step, since the last landing.
+        member: the member.
+        step: the newest step.
+        state: the state on the host.
+        batches: the source of the next batches.
+        position: the position of the input after that step; None: the beginning.
+        losses: the losses by step, since the last save.
     """
 
     member: Member
@@ -59,7 +59,7 @@ class Standing:
     losses: dict[int, Mapping[str, float]] = field(default_factory=dict[int, Mapping[str, float]])
 
     def draw(self) -> Batch | None:
-        """The next batch; None: the input has ended, perhaps before this process was started."""
+        """Returns the next batch, or None if the input has ended, perhaps before this process was started."""
         batch = next(self.batches, None)
         return None if self.batches.ended else batch
 
@@ -89,7 +89,7 @@ class _Look(Hook):
 
 
 class _Land(Hook):
-    """Takes over the state that was trained for the run, and writes the losses of its steps."""
+    """Sets the state that was trained for the run, and writes the losses of its steps."""
 
     place = "early"
 
@@ -97,7 +97,7 @@ class _Land(Hook):
         self._standing = standing
 
     def after_create(self, run: Any) -> None:
-        """Takes over the state."""
+        """Sets the state."""
         standing = self._standing
         land(run, standing.state, standing.position)
         for step, values in standing.losses.items():
@@ -106,10 +106,10 @@ class _Land(Hook):
 
 
 def check_member(member: Member) -> None:
-    """Refuses what cannot be trained together.
+    """Refuses a run that cannot be trained together with others.
 
     Raises:
-        ArgumentError: names the member and what is in the way.
+        ArgumentError: it cannot be. The message names the member and the reason.
     """
     config, why = member.estimator.config, None
     if member.hooks:
@@ -129,7 +129,7 @@ def check_member(member: Member) -> None:
 
 
 def start(member: Member) -> Standing:
-    """Starts or resumes a run: a training call that ends before its first step.
+    """Starts or resumes a run by a training call that ends before its first step.
 
     Raises:
         ArgumentError: the input has no batch, or a plugin adds a hook to the run.
@@ -146,6 +146,6 @@ def start(member: Member) -> Standing:
 
 
 def save(standing: Standing) -> None:
-    """Brings the run in its model_dir to where it stands, with a checkpoint: a training call of its own."""
+    """Writes the progress of a run to its model_dir, with a checkpoint, by a separate training call."""
     standing.member.estimator.train(standing.member.input_fn, hooks=[_Land(standing)], max_steps=standing.step)
     standing.losses.clear()

@@ -1,4 +1,4 @@
-"""The one program of several runs: the training step of each is traced, compared and mapped over all."""
+"""The common program of several runs: the training step of each is traced and compared, and one is mapped over all."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from estimator_core.inputs import Batch
 from estimator_core.lowering import trace_step
 from estimator_runs.population.member import Member
 
-#: Names of primitives whose result under `vmap` differs from that of each run alone.
+#: The names of primitives whose result under `vmap` differs from the result for each run alone.
 _NOT_ALIKE = ("rng_bit_generator", "rng_uniform")
-#: Programs whose ways are kept; the first goes first.
+#: The number of programs whose ways are kept. The oldest is removed first.
 _MOST = 8
-#: Steps that one dispatch makes, where that is faster. As many may be under way when a signal comes.
+#: The number of steps of one dispatch, if that is faster. This number of steps may be in progress when a signal comes.
 STEPS = 4
-#: The ways that map the step over the runs: one step in a dispatch, and `STEPS`.
+#: The names of the ways that map the step over the runs, with one step per dispatch, and with `STEPS`.
 TOGETHER, SEVERAL = "together", "together in fours"
 _made: OrderedDict[Any, dict[str, Way]] = OrderedDict()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class Row(NamedTuple):
-    """A batch of each run, all of the same shapes.
+    """A batch of each run. All have the same shapes.
 
     Args:
-        batches: one for each run.
+        batches: the batches, one for each run.
         leaves: the arrays of each batch.
-        tree: their structure.
-        shapes: of the arrays of one batch, with dtypes.
+        tree: the tree structure of a batch.
+        shapes: the shapes and dtypes of the arrays of one batch.
     """
 
     batches: Sequence[Batch]
@@ -52,11 +52,12 @@ class Way:
     """A way to make the steps of several runs.
 
     Args:
-        enter: from the states of the runs, on the host, to what `step` takes.
-        step: takes that and a batch for each run; returns it after a step, and what the step computed.
-        each: from what `enter` or `step` returns, on the host, and the number of runs, to a tree for each run.
-        several: as `step` for `STEPS` batches of each run; what was computed has a leading axis of steps. None: steps
-            are made one by one.
+        enter: a function that converts the states of the runs, on the host, to the argument of `step`.
+        step: a function of that argument and a batch for each run. It returns the argument after a step, and the
+            results.
+        each: a function that divides the result of `enter` or `step`, on the host, into a tree for each run.
+        several: as `step`, for `STEPS` batches of each run. The results have a leading axis of steps. None: each step
+            has its own dispatch.
     """
 
     enter: Callable[[Sequence[Any]], Any]
@@ -70,10 +71,10 @@ class Step:
     """The training step of a member, traced for one shape of batches.
 
     Args:
-        function: `(state, batch) -> (state, scalars by name)`.
+        function: a function `(state, batch) -> (state, scalars by name)`.
         text: the program as text.
-        constants: digest of the arrays that it holds, at any depth.
-        form: the structures of what it takes and returns.
+        constants: the digest of the arrays that the program contains, at any depth.
+        form: the tree structures of the arguments and results.
     """
 
     function: Callable[[Any, Any], tuple[Any, dict[str, Any]]]
@@ -86,7 +87,7 @@ def trace(member: Member, batch: Batch) -> Step:
     """Traces the training step of a member.
 
     Raises:
-        ArgumentError: it cannot be mapped over runs. The message names the member and the reason.
+        ArgumentError: the step cannot be mapped over runs. The message names the member and the reason.
     """
     hooks: list[str] = []
     inner = member.estimator.model_fn
@@ -123,10 +124,10 @@ def trace(member: Member, batch: Batch) -> Step:
 
 
 def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
-    """The step of all members, which must be the same program: numbers may differ only in the optimizer's state.
+    """Returns the step of all members. Their programs must be equal: numbers may differ only in the optimizer's state.
 
     Raises:
-        ArgumentError: names the member whose program differs, and the first difference.
+        ArgumentError: a program differs. The message names the member and the first difference.
     """
     first = trace(members[0], batches[0])
     for member, batch in zip(members[1:], batches[1:], strict=True):
@@ -144,8 +145,10 @@ def common_step(members: Sequence[Member], batches: Sequence[Batch]) -> Step:
 
 
 def ways(step: Step) -> dict[str, Way]:
-    """The ways to make a step of all runs: mapped over them, perhaps several steps in one dispatch, or of one after the
-    other. All compute the same. Steps of one program get the same ways, which are compiled once.
+    """Returns the ways to make a step of all runs. All compute the same.
+
+    They map the step over the runs, with one or several steps per dispatch, or run the step for one run after the
+    other. Steps of one program share their ways, which are compiled once.
     """
     key = step.text, step.constants, step.form
     if key not in _made:
@@ -183,17 +186,17 @@ def _ways(step: Step) -> dict[str, Way]:
 
 
 def stacked(trees: Sequence[Any]) -> Any:
-    """Host arrays of several runs with a leading axis of runs."""
+    """Returns host arrays of several runs, stacked along a leading axis of runs."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
 
 
 def _columns(row: Row) -> list[np.ndarray]:
-    """The arrays of a row with a leading axis of runs."""
+    """Returns the arrays of a row, stacked along a leading axis of runs."""
     return [np.stack(column) for column in zip(*row.leaves, strict=True)]
 
 
 def arrays(batch: Batch) -> Any:
-    """What the step takes of a batch."""
+    """Returns the parts of a batch that the step reads."""
     return batch.features, batch.labels, batch.weights
 
 
@@ -211,7 +214,7 @@ def _primitives(jaxpr: Any) -> Iterator[str]:
 
 
 def _constants(found: Any) -> Iterator[Any]:
-    """The constants of a program and of all programs within it, in the order of the text; literals included."""
+    """Yields the constants and literals of a program and of all programs within it, in the order of the text."""
     yield from getattr(found, "consts", ())
     jaxpr = getattr(found, "jaxpr", found)
     for equation in jaxpr.eqns:
@@ -229,13 +232,13 @@ def _literals(variables: Sequence[Any]) -> Iterator[Any]:
 
 
 def _parameters(equation: Any) -> Iterator[Any]:
-    """The parameters of an equation, those in tuples one by one."""
+    """Yields the parameters of an equation, and the items of those that are tuples."""
     for value in equation.params.values():
         yield from value if isinstance(value, tuple | list) else (value,)
 
 
 def _bytes(constant: Any) -> bytes:
-    """The kind, the shape and the values of a constant; of random keys their numbers."""
+    """Returns the kind, the shape and the values of a constant. For random keys, the values are their numbers."""
     dtype = getattr(constant, "dtype", None)
     keys = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     values = np.asarray(jax.random.key_data(constant) if keys else constant)

@@ -1,4 +1,4 @@
-"""Trains several runs together: one program, stacked states, a checkpoint for each in its own model_dir."""
+"""The training of several runs together: one program, stacked states, and checkpoints of each in its own model_dir."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from estimator_runs.population.program import STEPS, Row, Way, arrays, common_st
 from estimator_runs.workers import Interruption
 
 _log = logging.getLogger("estimator_core")
-_FIRST_BAD = 1  # in the clock
-_AHEAD = STEPS  # that the host may be ahead of the device: a signal and the time of a save wait for them
+_FIRST_BAD = 1  # the index in the clock
+_AHEAD = STEPS  # the steps that the host may be ahead of the device: a signal and a save by time wait for them
 
 
 class Population:
@@ -29,16 +29,16 @@ class Population:
 
     Args:
         members: the runs. Their programs must be the same; seeds, data and numbers in the optimizer's state may differ.
-        way: "together" maps the step over all runs. "apart" runs the step of one run after the other. None:
-            the faster of them by measurement.
-        keep_way: called with the way that was measured, before the first step.
+        way: "together" maps the step over all runs. "apart" runs the step of one run after the other. None: the faster
+            one, by measurement.
+        keep_way: a function that is called with the measured way before the first step.
 
     Attributes:
-        way: what was chosen; None: nothing yet.
-        failed: the first step whose loss was not finite, by name of the run. Such a run is not trained any further.
+        way: the way in use; None: it has not been chosen.
+        failed: the first step whose loss was not finite, by name of the run. Such a run is not trained further.
 
     Raises:
-        ArgumentError: a run cannot be trained together with others; the message names it and the reason.
+        ArgumentError: a run cannot be trained together with others. The message names it and the reason.
 
     Example:
         >>> import estimator_core as ec, jax, jax.numpy as jnp, numpy as np, optax, tempfile
@@ -76,25 +76,25 @@ class Population:
         self._standing = {member.name: start(member) for member in members}
         self._interruption = Interruption()
         self._ways: dict[Any, dict[str, Way]] = {}
-        self._next: dict[str, Batch | None] = {}  # drawn and not used; None: the input has ended
+        self._next: dict[str, Batch | None] = {}  # drawn but not used; None: the input has ended
 
     def drop(self, name: str) -> None:
-        """Trains a run no further."""
+        """Stops the training of a run."""
         del self._standing[name]
 
     def step(self, name: str) -> int:
-        """The step at which a run stands."""
+        """Returns the current step of a run."""
         return self._standing[name].step
 
     def train(self, step: int) -> None:
-        """Trains every run up to a step, or to the end of its input. Each saves there, and as its RunConfig says.
+        """Trains every run up to a step, or to the end of its input. Each is saved there, and as its RunConfig says.
 
         Args:
-            step: the global step. Runs that have passed it are left alone; those with fewer steps catch up first.
+            step: the global step. Runs that have passed it do not change. Runs with fewer steps are trained first.
 
         Raises:
             ArgumentError: the batches of the runs have different shapes.
-            PreemptedError: SIGTERM or SIGINT stopped it; the states of all runs are saved.
+            PreemptedError: SIGTERM or SIGINT stopped it. The states of all runs are saved.
         """
         going = {name: one for name, one in self._standing.items() if one.step < step and name not in self.failed}
         with Interruption() as self._interruption:
@@ -118,7 +118,7 @@ class Population:
             }
 
     def _advance(self, group: list[Standing], target: int) -> set[str]:
-        """Trains runs of one step up to another one. Returns the names of those whose input has ended."""
+        """Trains runs with the same step up to a later one. Returns the names of those whose input has ended."""
         at, ended, recent = group[0].step, set[str](), deque[Any]()
         cadences = {one.member.estimator.config.save_summary_steps or sys.maxsize for one in group}
         due = time.monotonic() + min(one.member.estimator.config.save_checkpoints_secs or math.inf for one in group)
@@ -170,11 +170,11 @@ class Population:
         return self._ways[key][self.way]
 
     def _may_follow(self, one: Standing) -> bool:
-        """Whether a run may be trained later: it has not failed, and its input has not ended."""
+        """Returns whether a run may be trained later: it has not failed, and its input has not ended."""
         return one.member.name not in self.failed and self._peek(one) is not None
 
     def _like(self, one: Standing, batch: Batch) -> Batch:
-        """A batch of these shapes, to trace a step that a run makes later: its own next one, if that has them."""
+        """Returns a batch of these shapes, to trace a later step of a run. The run's next one is used if it fits."""
         following = self._peek(one)
         if following is None or _shapes(following)[0] != _shapes(batch)[0]:
             raise ArgumentError(
@@ -189,7 +189,7 @@ class Population:
         return self._next[name]
 
     def _row(self, group: list[Standing]) -> Row:
-        """The next batch of each run; all have some."""
+        """Returns the next batch of each run. Every run has one."""
         batches = [batch for one in group if (batch := self._next.pop(one.member.name)) is not None]
         flat = [jax.tree.flatten(arrays(batch)) for batch in batches]
         forms = [(tree, tuple([(leaf.shape, leaf.dtype) for leaf in leaves])) for leaves, tree in flat]
@@ -202,7 +202,7 @@ class Population:
         return Row(batches, [leaves for leaves, _ in flat], *forms[0])
 
     def _together(self, group: list[Standing], row: Row) -> list[Row]:
-        """A row and those after it that one dispatch can take with it; fewer than `STEPS` are made one by one."""
+        """Returns a row and the following ones for the same dispatch. Fewer than `STEPS` rows run one by one."""
         rows = [row]
         while len(rows) < STEPS:
             following = [self._peek(one) for one in group]
@@ -220,7 +220,7 @@ class Population:
         at: int,
         positions: Mapping[str, InputPosition | None],
     ) -> None:
-        """Brings each run to a step in its model_dir, unless its loss is not finite."""
+        """Writes the progress of each run up to a step to its model_dir, unless its loss is not finite."""
         if way is None:
             return
         states = way.each(jax.device_get(carried), len(group))
@@ -241,19 +241,19 @@ class Population:
                     one.losses[step] = {name: float(value) for name, value in found[index].items()}
             try:
                 save(one)
-            except PreemptedError:  # its call took the signal: the others are saved as well
+            except PreemptedError:  # its call received the signal, so the other runs are saved, too
                 self._interruption.reason = "a signal during a save"
                 save(one)
 
 
 def _next_save(group: Sequence[Standing], step: int) -> int:
-    """The next step at which one of the runs saves."""
+    """Returns the next step at which one of the runs saves."""
     cadences = [one.member.estimator.config.save_checkpoints_steps for one in group]
     return min([(step // every + 1) * every for every in cadences if every] or [sys.maxsize])
 
 
 def _shapes(batch: Batch) -> tuple[Any, tuple[Any, ...]]:
-    """The structure, shapes and dtypes of a batch, cheaply: this is asked for every batch of every run."""
+    """Returns the structure, shapes and dtypes of a batch. It is fast, as every batch of every run needs it."""
     leaves, tree = jax.tree.flatten(arrays(batch))
     return tree, tuple([(leaf.shape, leaf.dtype) for leaf in leaves])
 

@@ -1,1 +1,1 @@
-"""Many runs, read from their model_dirs: tables, differences, statistics, a page. No server, no jax."""
+"""Tables, differences, statistics and a page of many runs, read from their model_dirs, without server and jax."""

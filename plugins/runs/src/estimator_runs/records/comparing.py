@@ -1,4 +1,4 @@
-"""Compares runs: what differs, which is best, and whether the difference is more than chance."""
+"""The comparison of runs: the differences, the best one, and whether the difference is more than chance."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Paired:
 
 
 def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
-    """The settings in which runs differ: for each key one value per run; None if a run lacks it.
+    """Returns the settings in which runs differ: for each key one value per run; None if a run does not have it.
 
-    What a configuration file says is known of runs of `estimator run`, and of the trials of a sweep as far as the sweep
-    has chosen it. A run of which it is not known differs in nothing there.
+    The values of a configuration file are known for runs of `estimator run`. For the trials of a sweep, only the values
+    that the sweep has chosen are known. A run whose values are not known counts as not different.
     """
     settings = [run.settings for run in runs]
     found: dict[str, list[Any]] = {}
@@ -48,7 +48,7 @@ def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
 
 
 def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
-    """Groups of runs that differ only in the seed; the key names what distinguishes the groups."""
+    """Returns groups of runs that differ only in the seed. The key names the settings that distinguish the groups."""
     varying = differences(runs)
     groups: dict[str, list[RunRecord]] = {}
     for place, run in enumerate(runs):
@@ -58,7 +58,7 @@ def by_configuration(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def paired_bootstrap(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | None:
-    """Whether the difference of two configurations is more than the effect of the seed.
+    """Compares the difference of two configurations with the effect of the seed.
 
     Args:
         first: a metric by seed.
@@ -83,19 +83,19 @@ def paired_bootstrap(first: Mapping[int, float], second: Mapping[int, float]) ->
 
 
 def of_seeds(runs: Sequence[RunRecord], metric: str, mode: str) -> dict[int, float]:
-    """The best value of each run that has a seed and the metric, by seed."""
+    """Returns the best value of each run that has a seed and the metric, by seed."""
     found = {run.seed: run.best(metric, mode) for run in runs}
     return {seed: value for seed, value in found.items() if seed is not None and value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """A configuration and the best one.
+    """A configuration in comparison with the best one.
 
     Args:
-        settings: what distinguishes the configuration.
-        best: what distinguishes the best one.
-        found: their difference over the seeds that both were run with.
+        settings: the settings that distinguish the configuration.
+        best: the settings that distinguish the best one.
+        found: their difference over the common seeds.
     """
 
     settings: str
@@ -104,7 +104,7 @@ class Against:
 
 
 def against_best(runs: Sequence[RunRecord], metric: str, mode: str) -> list[Against]:
-    """Each configuration with the best one, the second best first; without those that share less than two seeds."""
+    """Returns each configuration with the best one, the second best first. It needs at least two common seeds."""
     values = {name: of_seeds(group, metric, mode) for name, group in by_configuration(runs).items()}
     told = {name: of for name, of in values.items() if of}
     ranked = sorted(told, key=lambda name: rank(sum(told[name].values()) / len(told[name]), mode))
@@ -113,7 +113,7 @@ def against_best(runs: Sequence[RunRecord], metric: str, mode: str) -> list[Agai
 
 
 def rank(value: float | None, mode: str) -> float:
-    """The sort key of runs: the best comes first, and runs without a value come last.
+    """Returns the sort key of runs: the best comes first, and runs without a value come last.
 
     Example:
         >>> sorted([0.5, None, 0.9], key=lambda value: rank(value, "max"))

@@ -1,4 +1,4 @@
-"""What is kept in memory of the results of a run: of each metric its extremes, its last value, and some points."""
+"""The digest of the results of a run: for each metric its extremes, its last value, and some points."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from pydantic_core import from_json
 
 from estimator_core.summaries import read_eval_metrics
 
-#: More points of one line cannot be distinguished.
+#: The maximum number of points of a line, because more cannot be distinguished.
 MOST_POINTS = 400
-#: Results that are added at once, and bytes of lines that are parsed at once, with the rest of the last line.
+#: The number of results that are added at once, and of bytes that are parsed at once, plus the rest of the last line.
 _ROWS, _BYTES = 1024, 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Digest:
-    """A metric of a run.
+    """The digest of one metric of a run.
 
     Args:
-        least: the smallest value that is a number; None: there is none.
-        most: the largest one.
+        least: the smallest value that is a number; None: there is no such value.
+        most: the largest value.
         last: the value at the last step.
-        steps: some steps, evenly chosen if there are more than can be seen; the first and the last are kept.
-        values: the values there.
+        steps: the steps of the points, evenly chosen if there are too many. The first and the last are always included.
+        values: the values at these steps.
     """
 
     least: float | None
@@ -41,15 +41,15 @@ class Digest:
 
     @property
     def points(self) -> list[tuple[float, float]]:
-        """Steps and values, as a chart takes them."""
+        """The steps and values in the form of a chart."""
         return list(zip(self.steps, self.values, strict=True))
 
 
 def digests(results: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Digest]:
-    """The digest of every metric that is a number, by name.
+    """Returns the digest of every metric that is a number, by name.
 
     Args:
-        results: steps and their metrics, in the order of the steps. They are not kept.
+        results: the steps and their metrics, in the order of the steps. They are not kept in memory.
 
     Example:
         >>> found = digests({10: {"loss": 2.0}, 20: {"loss": 0.5}, 30: {"loss": 1.0}}.items())["loss"]
@@ -64,8 +64,10 @@ def digests(results: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Diges
 
 
 def file_digests(path: Path) -> dict[str, Digest]:
-    """The digests of a file of results. A file of any length is read in little memory, if it is as one undisturbed run
-    writes it. Any other file is left to `read_eval_metrics`, which knows torn lines and steps that come twice.
+    """Returns the digests of a file of results.
+
+    A file of one undisturbed run is read in little memory, whatever its length. For any other file, `read_eval_metrics`
+    handles torn lines and repeated steps.
     """
     try:
         return _plain(path)
@@ -74,10 +76,10 @@ def file_digests(path: Path) -> dict[str, Digest]:
 
 
 def _plain(path: Path) -> dict[str, Digest]:
-    """The digests of a file whose steps ascend.
+    """Returns the digests of a file whose steps ascend.
 
     Raises:
-        ValueError: its steps do not ascend, or a line is torn. Lines of another form raise their own errors.
+        ValueError: the steps do not ascend, or a line is torn. Lines of another form raise their own errors.
     """
     curves, last = _Curves(), -1
     with path.open("rb") as file:
@@ -92,7 +94,7 @@ def _plain(path: Path) -> dict[str, Digest]:
 
 
 class _Curves:
-    """Steps and values of every metric, block by block."""
+    """The steps and values of every metric, collected block by block."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[array[float], array[float]]] = {}
@@ -110,7 +112,7 @@ class _Curves:
                 known[1].extend(column)
 
     def digests(self) -> dict[str, Digest]:
-        """What to keep of them."""
+        """Returns the digests of the metrics."""
         return {name: _digest(steps, values) for name, (steps, values) in self._found.items()}
 
 

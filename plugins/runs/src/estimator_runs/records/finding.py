@@ -1,4 +1,4 @@
-"""The files of one name at a directory or below it, also where a symbolic link leads."""
+"""The search for files of one name in a directory and below it, including the targets of symbolic links."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 
 
 def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
-    """The files, by path, and for each directory that cannot be read a line that says so. Directories beside or below a
-    file that was found are not told: what they hold is a matter of its reader.
+    """Returns the files by path, and a line for each directory that cannot be read.
 
-    A directory is looked into once, by its own path before that of a link. So links that form a circle do no harm. A
-    link to a directory above the place is not followed: it would lead over the whole disk, back to the place.
+    Directories next to or below a found file are not reported, because their content concerns only its reader.
+
+    Each directory is read once, by its own path before that of a link, so links that form a circle do no harm. A link
+    to a directory above the place is not followed, because it would lead over the whole disk and back to the place.
 
     Args:
-        place: a directory. A file, or a path without anything there, holds none.
-        name: of the files.
+        place: the directory. For a file or a missing path, the result is empty.
+        name: the name of the files.
 
     Raises:
-        OSError: the directory itself may not be looked into.
+        OSError: the directory itself cannot be read.
     """
     found: list[Path] = []
     faults: dict[Path, str] = {}
@@ -40,7 +41,7 @@ def files_below(place: Path, name: str) -> tuple[list[Path], list[str]]:
         except OSError as error:
             if folder == place:
                 raise
-            if error.errno == errno.ELOOP:  # a link that leads to itself leads nowhere
+            if error.errno == errno.ELOOP:  # a link to itself has no target
                 continue
             faults[folder] = f"{folder} cannot be read: {error.strerror}."
             continue

@@ -1,6 +1,6 @@
-"""The digests of a long file of results, kept in a file beside it, so that many long runs are parsed once.
+"""The digests of a long file of results, stored in a file next to it, so that many long runs are parsed only once.
 
-They count only for the very file that was read. Where the directory cannot be written, nothing is kept.
+They are valid only for the exact file that was read. If the directory cannot be written, nothing is stored.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from estimator_core.storage import draft_of
 from estimator_runs.records.digest import Digest, file_digests
 
-#: The name of the file, beside the results.
+#: The name of the file, in the directory of the results.
 KEPT = "metrics.digests.json"
-#: Shorter files, in bytes, are parsed as quickly as their digests are read.
+#: The number of bytes below which results are parsed as quickly as their digests are read.
 LEAST_BYTES = 1 << 18
-#: A file that is younger, in nanoseconds, could change once more without another time stamp.
+#: The age in nanoseconds below which a file could change once more without another time stamp.
 _YOUNG = 2_000_000_000
 _FORMAT = 1
 
 
 def known_digests(path: Path) -> dict[str, Digest]:
-    """The digest of every metric in a file of results. The results of a long file are parsed only if it has changed."""
+    """Returns the digest of every metric in a file of results. A long file is parsed only if it has changed."""
     about = path.stat()
     if about.st_size < LEAST_BYTES:
         return file_digests(path)
@@ -43,7 +43,7 @@ def known_digests(path: Path) -> dict[str, Digest]:
 
 
 def _keep(path: Path, told: Mapping[str, Any]) -> None:
-    with contextlib.suppress(OSError), draft_of(path, durable=False) as draft:  # a torn one is made again
+    with contextlib.suppress(OSError), draft_of(path, durable=False) as draft:  # a torn file is written again
         draft.write_text(json.dumps(told))
 
 

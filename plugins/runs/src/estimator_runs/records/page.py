@@ -12,18 +12,18 @@ from estimator_core.errors import ArgumentError
 from estimator_runs.records.comparing import Against, against_best, differences, rank
 from estimator_runs.records.reading import RunRecord
 
-#: More lines in one chart cannot be distinguished.
+#: The maximum number of lines in one chart, because more cannot be distinguished.
 _MOST_LINES = 12
 
 
 def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *, mode: str = "min") -> Path:
-    """Writes one HTML file that loads nothing.
+    """Writes one HTML file that loads no other file.
 
     Args:
         runs: the runs of the page.
         metrics: one chart for each. The 12 best runs by the first one are drawn.
         path: the path of the file.
-        mode: which way the first metric is good: runs are sorted by it, and configurations compared.
+        mode: "min" or "max", for the first metric. It determines the order of the runs and the best configuration.
 
     Raises:
         ArgumentError: estimator-report is not installed, or the file cannot be written there.
@@ -42,7 +42,7 @@ def write_page(runs: Sequence[RunRecord], metrics: Sequence[str], path: Path, *,
 
 
 class _Table:
-    """The best value of the first metric, last values, seed and differing settings of every run, the best first."""
+    """The best value of the first metric, last values, seed and differing settings of every run, the best run first."""
 
     title, order = "Runs", 10
 
@@ -50,7 +50,7 @@ class _Table:
         self._runs, self._metrics, self._mode = runs, metrics, mode
 
     def body(self, source: object) -> str:
-        """The table."""
+        """Returns the table."""
         varying = differences(self._runs)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._head(varying))
         rows = [
@@ -73,18 +73,18 @@ class _Table:
 
 
 class _Curves:
-    """A chart for each metric, a line for each run. Lines are called by what differs in the paths: room is scarce."""
+    """A chart for each metric, with a line for each run. The different parts of paths name the lines."""
 
     title, order = "Curves", 5
 
     def __init__(self, runs: Sequence[RunRecord], metrics: Sequence[str], common: Path) -> None:
         self._metrics, self._count = metrics, len(runs)
         names = [str(run.path.absolute().relative_to(common)) for run in runs[:_MOST_LINES]]
-        # A run that holds all others is the directory that they share: "." would be no name.
+        # A run that contains all others is their common directory, and "." would not be a name.
         self._runs = {common.name if name == "." else name: run for name, run in zip(names, runs, strict=False)}
 
     def body(self, source: object) -> str:
-        """The charts."""
+        """Returns the charts."""
         from estimator_report.charts import line_chart
 
         charts = [
@@ -96,7 +96,7 @@ class _Curves:
 
 
 class _Configurations:
-    """Each configuration against the best one, over the same seeds."""
+    """Each configuration in comparison with the best one, over the same seeds."""
 
     title, order = "Configurations", 7
 
@@ -104,7 +104,7 @@ class _Configurations:
         self._pairs, self._metric = pairs, metric
 
     def body(self, source: object) -> str:
-        """The table."""
+        """Returns the table."""
         best = html.escape(f"The best by {self._metric} is {self._pairs[0].best}. A row says how far another one is.")
         head = "".join(f"<th>{name}</th>" for name in ("configuration", "seeds", "difference", "95% interval"))
         rows = [

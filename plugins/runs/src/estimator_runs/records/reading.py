@@ -1,4 +1,4 @@
-"""Runs, read from their model_dirs: `run.json`, the evaluations, and tags."""
+"""The runs in model_dirs: `run.json`, the evaluations, and tags."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from estimator_runs.records.kept import known_digests
 from estimator_runs.records.told import told_by_file
 
 _RECORD, _TAGS, _RESULTS = "run.json", "tags.json", "metrics.jsonl"
-#: What a record holds as an object, where it holds it.
+#: The entries of a record that must be objects if they exist.
 _TABLES = ("run_config", "ended")
-#: Settings of which run.json tells all.
+#: The settings that run.json contains completely.
 OF_RECORDS = ("hparams", "run_config")
-#: Keys that name a run and are not its settings.
+#: Keys that identify a run and do not count as settings.
 _OF_THE_RUN = ("run_config.model_dir", "run_config.tf_random_seed")
 
 
@@ -32,10 +32,10 @@ class RunRecord:
     """The record of a run.
 
     Args:
-        path: its model_dir.
+        path: the model_dir.
         record: the content of `run.json`.
-        evaluations: metrics by name of the evaluation and step; "" is the evaluation without a name. Those of a
-            directory are read at each access: only their digests stay in memory.
+        evaluations: the metrics by name of the evaluation and step. "" is the evaluation without a name. Those of a
+            directory are read at each access, and only their digests stay in memory.
         tags: the tags of `estimator runs tag`.
     """
 
@@ -50,13 +50,14 @@ class RunRecord:
 
     @property
     def seed(self) -> int | None:
-        """The seed that was set; None: one was drawn."""
+        """The seed that the user set; None: it was drawn."""
         return self.record.get("run_config", {}).get("tf_random_seed")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Hyperparameters, fields of RunConfig and what a configuration file has told, by key; without the seed and the
-        model_dir.
+        """Hyperparameters, fields of RunConfig and known values of a configuration file, by key.
+
+        The seed and the model_dir are not included.
         """
         found: dict[str, Any] = dict(self._by_file[0])
         for table in OF_RECORDS:
@@ -67,7 +68,7 @@ class RunRecord:
 
     @property
     def tells_all(self) -> bool:
-        """Whether the record of a configuration file is there: what it does not tell was told by nobody."""
+        """Whether the record of a configuration file exists. Then it contains all settings of the run."""
         return self._by_file[1]
 
     @cached_property
@@ -75,18 +76,18 @@ class RunRecord:
         return told_by_file(self.path)
 
     def curve(self, metric: str, evaluation: str = "") -> dict[int, float]:
-        """A metric by step; steps that lack it are left out."""
+        """Returns a metric by step. Steps without it are left out."""
         results = self.evaluations.get(evaluation, {})
         return {
             step: float(found[metric]) for step, found in results.items() if isinstance(found.get(metric), int | float)
         }
 
     def digest(self, metric: str, evaluation: str = "") -> Digest | None:
-        """The extremes, the last value and some points of a metric; None: the run has none. Results are read once."""
+        """Returns the extremes, the last value and some points of a metric, or None. Results are read once."""
         return self._all_digests(evaluation).get(metric)
 
     def metric_names(self, evaluation: str = "") -> frozenset[str]:
-        """The metrics of an evaluation that are numbers; empty: nothing was evaluated."""
+        """Returns the metrics of an evaluation that are numbers; empty: nothing was evaluated."""
         return frozenset(self._all_digests(evaluation))
 
     def _all_digests(self, evaluation: str) -> dict[str, Digest]:
@@ -99,13 +100,13 @@ class RunRecord:
         return self._digests[evaluation]
 
     def best(self, metric: str, mode: str, evaluation: str = "") -> float | None:
-        """The best value of a metric; None: the run has none."""
+        """Returns the best value of a metric; None: the run does not have it."""
         found = self.digest(metric, evaluation)
         return None if found is None else found.least if mode == "min" else found.most
 
 
 class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
-    """Results by name of the evaluation, read when they are asked for."""
+    """Results by name of the evaluation, read at each access."""
 
     def __init__(self, model_dir: Path) -> None:
         self._folders = {
@@ -118,7 +119,7 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
         return read_eval_metrics(self._folders[name])
 
     def digests(self, name: str) -> dict[str, Digest]:
-        """What to keep of the results of an evaluation; empty if no evaluation has this name."""
+        """Returns the digests of the results of an evaluation; empty if no evaluation has this name."""
         return known_digests(self._folders[name] / _RESULTS) if name in self._folders else {}
 
     def __iter__(self) -> Iterator[str]:
@@ -129,10 +130,10 @@ class _Results(Mapping[str, Mapping[int, Mapping[str, Any]]]):
 
 
 def read_runs(places: Iterable[Path]) -> list[RunRecord]:
-    """The runs in some directories, by path.
+    """Returns the runs in some directories, by path.
 
     Args:
-        places: model_dirs, or directories that hold some.
+        places: model_dirs, or directories that contain some.
 
     Raises:
         ArgumentError: a directory cannot be read or holds no run, or the record of a run cannot be read.
@@ -144,11 +145,12 @@ def read_runs(places: Iterable[Path]) -> list[RunRecord]:
 
 
 def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
-    """The runs that can be read, with their results; and for each other one, and each directory that cannot be looked
-    into, a line that says what is wrong.
+    """Returns the runs that can be read, with their results, and a line for each fault.
+
+    Faults are runs and directories that cannot be read.
 
     Args:
-        places: model_dirs, or directories that hold some.
+        places: model_dirs, or directories that contain some.
 
     Raises:
         ArgumentError: a directory cannot be read or holds no run, or no run can be read.
@@ -171,29 +173,29 @@ def read_sound_runs(places: Iterable[Path]) -> tuple[list[RunRecord], list[str]]
 
 
 def _model_dirs(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
-    """The model_dirs, each once, and a line for each directory below that cannot be looked into."""
+    """Returns the model_dirs, each once, and a line for each directory below that cannot be read."""
     found: dict[str, Path] = {}
     faults: dict[str, None] = {}
     for place in places:
         try:
             paths, told = ([place / _RECORD], []) if (place / _RECORD).is_file() else files_below(place, _RECORD)
-        except OSError as error:  # it may not be looked into
+        except OSError as error:  # it cannot be read
             raise ArgumentError(f"{place} cannot be read: {error.strerror}.") from error
         if not paths and not told:
             if not place.exists():
                 raise ArgumentError(f"There is no directory {place}.")
             raise ArgumentError(f"{place} holds no run: there is no {_RECORD} in it or below it.")
-        for path in paths:  # one that several places lead to has the path of the first
+        for path in paths:  # a run in several places has the path of the first
             found.setdefault(os.path.realpath(path.parent), path.parent)
         faults.update(dict.fromkeys(told))
     return list(found.values()), list(faults)
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is such a file.
+    """Returns whether a file exists.
 
     Raises:
-        OSError: its directory may not be looked into.
+        OSError: its directory cannot be read.
     """
     try:
         path.stat()
@@ -223,7 +225,7 @@ def read_run(model_dir: Path) -> RunRecord:
 
 
 def tag_run(model_dir: Path, tags: Iterable[str], *, remove: bool = False) -> tuple[str, ...]:
-    """Adds tags to a run, or removes them; returns its tags afterwards.
+    """Adds tags to a run, or removes them. Returns the resulting tags.
 
     Raises:
         ArgumentError: the directory holds no run or cannot be written, or a tag is empty, or has a comma, a line

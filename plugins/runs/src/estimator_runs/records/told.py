@@ -1,4 +1,4 @@
-"""What a configuration file has told a run, beyond `run.json`: inputs, model, plan, hooks."""
+"""The settings of a configuration file that `run.json` does not contain: inputs, model, plan, hooks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TABLES = ("program", "model", "inputs", "train", "evaluate", "hooks", "exporter
 
 
 def told_by_file(model_dir: Path) -> tuple[dict[str, Any], bool]:
-    """The values by key, and whether these are all. Files that cannot be read tell nothing.
+    """Returns the values by key, and whether these are all. Files that cannot be read have no values.
 
     Args:
-        model_dir: of a run of `estimator run`, whose newest start tells everything; or a trial of a sweep, which tells
-            the values that the sweep has chosen.
+        model_dir: the directory of a run of `estimator run`, whose newest start has all values, or of a trial of a
+            sweep, which has the values that the sweep has chosen.
     """
     try:
         flags = newest_capsule(model_dir)["flags"]

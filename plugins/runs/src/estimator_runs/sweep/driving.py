@@ -1,4 +1,4 @@
-"""Runs a sweep: one worker in this process, or several in processes of their own."""
+"""The driver of a sweep: one worker in this process, or several worker processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_ENDED = (
     "Trial %d has not ended. The next start tries it again. If it can never end, `estimator sweep` with --give-up %d "
     "lets it count as failed, and the sweep continues without it."
 )
-#: Tables that a trial does not read. Of [sweep] the directory keeps what counts by itself.
+#: The tables that a trial does not read. The directory records the relevant part of [sweep] separately.
 _NOT_OF_TRIALS = ("sweep", "population", "crossval", "exporters", "serving")
 
 
@@ -39,8 +39,8 @@ class Search:
         path: the path of the configuration file.
         settings: the settings of the command line.
         sweep: the search.
-        space: distributions by name.
-        shelf: its directory.
+        space: the distributions by name.
+        shelf: the directory of the sweep.
     """
 
     path: Path
@@ -57,11 +57,11 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
         path: the path of the configuration file.
         folder: the directory of the sweep; None: `runs/<name of the file>-sweep`.
         settings: the settings of the command line.
-        look: whether the sweep is only read: it has begun, and nothing is written.
+        look: whether the sweep is only read. It must have begun, and nothing is written.
 
     Raises:
         ConfigurationError: the file, its space, sampler or pruner cannot be used.
-        ArgumentError: the directory is a URL, or holds another sweep, a population, or none to look at.
+        ArgumentError: the directory is a URL, or holds another sweep or a population, or there is no sweep to look at.
     """
     folder = checked_directory(folder or f"runs/{path.stem}-sweep")
     read = read_configuration(path, settings)
@@ -72,7 +72,7 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
         )
     space = distributions(sweep.space, read.resolved)
     _check_keys(sweep, read.resolved)
-    if not look:  # who looks samples nothing
+    if not look:  # nothing is sampled if the sweep is only read
         check_engine(sweep, read.resolved)
         check_space(sweep, space, read.resolved)
     shelf = Shelf(folder, sweep, space)
@@ -81,12 +81,12 @@ def open_search(path: Path, folder: Path | None = None, settings: Sequence[str] 
 
 
 def _of_trials(resolved: Resolved) -> dict[str, Any]:
-    """The part of a configuration by which all trials are trained and judged."""
+    """Returns the part of a configuration with which all trials are trained and judged."""
     return {key: value for key, value in resolved.values.items() if key not in _NOT_OF_TRIALS}
 
 
 def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
-    """Checks that each key of the space names a value of the file: a search of an unused key would be useless."""
+    """Checks that each key of the space names a value of the file. A search over an unused key would be useless."""
     known = [path for path in paths_of(resolved.values)[1:] if path[0] != "sweep"]
     names = [".".join(map(str, path)) for path in known]
     problems = []
@@ -101,7 +101,7 @@ def _check_keys(sweep: Sweep, resolved: Resolved) -> None:
 
 
 def run_search(search: Search) -> None:
-    """Works until all trials have ended. Started again after any end, it continues.
+    """Works until all trials have ended. A new start after any end continues.
 
     Raises:
         ArgumentError: a worker failed.
@@ -113,7 +113,7 @@ def run_search(search: Search) -> None:
 
 
 def work(search: Search) -> None:
-    """Takes one trial after the other, first those that were left over, until all have ended.
+    """Runs one trial after the other, unfinished ones first, until all have ended.
 
     Raises:
         PreemptedError: SIGTERM or SIGINT stopped it. A trial in progress continues from its checkpoint.
@@ -121,18 +121,18 @@ def work(search: Search) -> None:
     with Interruption() as interruption:
         while search.shelf.ended() < search.sweep.trials:
             if not any(_tried(search, number, interruption) for number in _open_numbers(search)):
-                time.sleep(_WAIT)  # others work on trials whose results this one needs
+                time.sleep(_WAIT)  # other processes work on trials whose results this one needs
             interruption.check()
 
 
 def _open_numbers(search: Search) -> range:
-    """The trials that can run: those whose known trials have all ended."""
+    """Returns the trials that can run: those whose known trials have all ended."""
     ended = search.shelf.ended()
     return range(ended, min(ended + search.sweep.workers, search.sweep.trials))
 
 
 def _tried(search: Search, number: int, interruption: Interruption) -> bool:
-    """Works on a trial, unless it has ended or belongs to somebody else."""
+    """Works on a trial, unless it has ended or another process works on it. Returns whether it did."""
     shelf = search.shelf
     with shelf.owned(number) as mine:
         if not mine or shelf.outcome(number) is not None:
@@ -157,7 +157,7 @@ def _tried(search: Search, number: int, interruption: Interruption) -> bool:
             from estimator_experiment.faults import fault
 
             _log.error(_NOT_ENDED, number, number)
-            fault(f"trial {number} of {shelf.folder}, {params}", error)  # no note is in a line of a command
+            fault(f"trial {number} of {shelf.folder}, {params}", error)  # a command shows one line, without notes
             raise
         except Exception as error:
             _log.error(_NOT_ENDED, number, number)
@@ -174,10 +174,10 @@ def give_up(search: Search, number: int) -> None:
 
     Args:
         search: the sweep.
-        number: of the trial.
+        number: the number of the trial.
 
     Raises:
-        ArgumentError: there is no such trial, it has ended, or a process works on it.
+        ArgumentError: the trial does not exist or has ended, or a process works on it.
     """
     shelf = search.shelf
     plan = shelf.plan(number) if number >= 0 else None
@@ -192,8 +192,9 @@ def give_up(search: Search, number: int) -> None:
 
 
 def planned(search: Search, number: int) -> Plan:
-    """The plan of a trial whose known trials have ended. It is made if it is missing, as are those between: each
-    follows from what stands before it, so whoever makes it makes the same.
+    """Returns the plan of a trial whose known trials have ended. Missing plans up to it are made.
+
+    Each plan depends only on what precedes it, so every process makes the same plan.
     """
     shelf = search.shelf
     first = shelf.first_open(number)
@@ -208,7 +209,7 @@ def planned(search: Search, number: int) -> Plan:
 
 
 def _run_workers(search: Search) -> None:
-    """Runs the workers in processes of their own."""
+    """Runs the worker processes."""
     said = {"path": str(search.path), "folder": str(search.shelf.folder), "settings": search.settings}
     codes = run_workers("estimator_runs.sweep.worker", said, search.sweep.workers)
     failed = [code for code in codes if code]

@@ -1,8 +1,8 @@
-"""Optuna as the engine: which values a trial gets and whether it continues, from the trials that it knows.
+"""Optuna as the engine: it chooses the values of a trial and whether it continues, from the trials that it knows.
 
 A trial knows exactly the trials that ended `workers` places before it, and the plans of those since. So a seed always
-leads to the same trials, in any order of the workers and after any kill. Optuna's study is made anew for each trial:
-what samplers and pruners keep in it is kept with the plans and outcomes.
+leads to the same trials, in any order of the workers and after any kill. The study of Optuna is made again for each
+trial. The state that samplers and pruners keep in it is stored with the plans and outcomes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The choice of a sampler for a trial, with the state that it keeps.
+    """The values that a sampler chose for a trial, with the state that it keeps.
 
     Args:
         params: the values by name.
-        attributes: what it keeps with the trial, such as a generation.
-        study: what it keeps with the study after this trial, such as its place in a sequence.
+        attributes: the state that it keeps with the trial, such as a generation.
+        study: the state that it keeps with the study after this trial, such as its place in a sequence.
     """
 
     params: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Plan:
 
 
 def engine() -> Any:
-    """The package optuna, without its log of every trial.
+    """Returns the package optuna, without its log of every trial.
 
     Raises:
         ArgumentError: optuna is not installed.
@@ -54,7 +54,7 @@ def engine() -> Any:
 
 
 def distributions(space: Mapping[str, Parameter], resolved: Resolved) -> dict[str, Any]:
-    """The distribution of each value.
+    """Returns the distribution of each value.
 
     Raises:
         ConfigurationError: a parameter has neither a range nor choices, or an invalid range.
@@ -85,11 +85,11 @@ def _distribution(one: Parameter) -> Any:
 
 
 def directions(sweep: Sweep) -> list[str]:
-    """The direction of each objective, in Optuna's words."""
+    """Returns the direction of each objective, in the words of Optuna."""
     return ["minimize" if one.mode == "min" else "maximize" for one in sweep.objectives]
 
 
-#: What a sampler needs that Optuna does not bring.
+#: The packages that a sampler needs and Optuna does not install.
 _NEEDED = {"GPSampler": "torch"}
 _PICKLES = (
     "CmaEsSampler keeps its state as a pickle, and a sweep writes and reads none. "
@@ -98,11 +98,10 @@ _PICKLES = (
 
 
 def check_engine(sweep: Sweep, resolved: Resolved) -> None:
-    """Refuses samplers and pruners that Optuna does not have, that need what is missing, or that their arguments do not
-    fit.
+    """Refuses samplers and pruners that Optuna does not have, or whose packages or arguments are wrong.
 
     Raises:
-        ConfigurationError: one is not valid; the message names it and the nearest valid name.
+        ConfigurationError: one is not valid. The message names it and the nearest valid name.
     """
     if len(sweep.objectives) > 1 and sweep.pruner.name != "NopPruner":
         raise ConfigurationError([at(resolved, ("sweep", "pruner"), "trials of several objectives are not pruned.")])
@@ -128,7 +127,7 @@ def check_space(sweep: Sweep, space: Mapping[str, Any], resolved: Resolved) -> N
     """Refuses a sampler that cannot choose values for a space, or whose grid has values outside of it.
 
     Raises:
-        ConfigurationError: it cannot; the message has the reason that Optuna tells.
+        ConfigurationError: it cannot. The message has the reason of Optuna.
     """
     name, args = sweep.sampler.name, sweep.sampler.args
     grid = args.get("search_space", {}) if name == "GridSampler" else {}
@@ -151,20 +150,20 @@ def sample(
     known: Sequence[optuna.trial.FrozenTrial],
     remembered: Mapping[str, Any],
 ) -> Plan:
-    """The plan of the trial after those that it knows.
+    """Returns the plan of the next trial after those that it knows.
 
     Args:
         sweep: the search.
-        space: distributions by name.
+        space: the distributions by name.
         known: the trials that it knows, in order.
-        remembered: what the sampler kept with the study when it planned the trial before.
+        remembered: the state that the sampler kept with the study when it planned the previous trial.
     """
     storage = engine().storages.InMemoryStorage()
     study = _view(sweep, known, storage)
     place = storage.get_study_id_from_name(study.study_name)
     for name, value in remembered.items():
         storage.set_study_system_attr(place, name, value)
-    study.pruner.prune(study, running(space, Plan(params={})))  # Hyperband shares the trials out once it is asked
+    study.pruner.prune(study, running(space, Plan(params={})))  # Hyperband distributes the trials at this call
     params = dict(study.ask(dict(space)).params)
     attributes = study.get_trials(deepcopy=False)[-1].system_attrs
     return Plan(params=params, attributes=dict(attributes), study=dict(storage.get_study_system_attrs(place)))
@@ -177,13 +176,13 @@ def pruning(
     plan: Plan,
     values: Mapping[int, float],
 ) -> tuple[bool, Mapping[str, Any]]:
-    """Whether the trial after those that it knows ends early, and what sampler and pruner keep with it from now on.
+    """Returns whether the next trial ends early, and the state that sampler and pruner keep with it.
 
     Args:
         sweep: the search.
-        space: distributions by name.
+        space: the distributions by name.
         known: the trials that it knows, in order.
-        plan: its plan, with what the pruner has kept so far.
+        plan: the plan of the trial, with the state that the pruner has kept so far.
         values: the results of its evaluations, by step.
     """
     study = _view(sweep, [*known, running(space, plan, values)])
@@ -192,11 +191,11 @@ def pruning(
 
 
 def running(space: Mapping[str, Any], plan: Plan, values: Mapping[int, float] | None = None) -> Any:
-    """A trial that has not ended, as an object of Optuna.
+    """Returns a trial that has not ended, as an object of Optuna.
 
     Args:
-        space: distributions by name.
-        plan: its plan.
+        space: the distributions by name.
+        plan: the plan of the trial.
         values: the results of its evaluations, by step.
     """
     optuna = engine()
@@ -210,7 +209,7 @@ def running(space: Mapping[str, Any], plan: Plan, values: Mapping[int, float] | 
 
 
 def _view(sweep: Sweep, known: Sequence[Any], storage: Any = None) -> optuna.Study:
-    """A study in memory with the trials that one trial knows of, and a sampler seeded for that trial."""
+    """Returns a study in memory with the trials that one trial knows, and a sampler with a seed for that trial."""
     optuna = engine()
     study = optuna.create_study(
         storage=storage,
@@ -224,8 +223,9 @@ def _view(sweep: Sweep, known: Sequence[Any], storage: Any = None) -> optuna.Stu
 
 
 def _sampler(sweep: Sweep, number: int) -> Any:
-    """The sampler of a trial, with a seed of its own from the one of the sampler or of the sweep. Of a grid or a
-    sequence all trials have the same one, and take their places in it.
+    """Returns the sampler of a trial. Its seed depends on its number and on the seed of the sampler or sweep.
+
+    For a grid or a sequence, all trials share the seed and take different places.
     """
     name, args, samplers = sweep.sampler.name, dict(sweep.sampler.args), engine().samplers
     whole = args.pop("seed", sweep.seed)

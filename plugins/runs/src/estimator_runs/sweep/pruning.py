@@ -1,4 +1,4 @@
-"""The hook by which an objective of your own is pruned: it reports evaluations to Optuna and ends the training."""
+"""The hook with which a user's own objective is pruned: it reports evaluations to Optuna and ends the training."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class PruningHook(Hook):
     Args:
         trial: the `optuna.Trial` of the objective.
         metric: the metric to report.
-        every_steps: steps after which it looks for new evaluations.
-        name: of the evaluations, as in `EvalSpec`; None: those without a name.
+        every_steps: the number of steps between two checks for new evaluations.
+        name: the name of the evaluations, as in `EvalSpec`; None: those without a name.
 
     Attributes:
         pruned: whether Optuna has pruned the trial. Then the objective raises `optuna.TrialPruned`.
@@ -40,26 +40,26 @@ class PruningHook(Hook):
         self.pruned = False
 
     def after_create(self, run: Run) -> None:
-        """Leaves the evaluations of earlier calls out."""
+        """Ignores the evaluations of earlier calls."""
         self._seen = len(run.estimator.history.evaluations)
 
     def next_step(self, step: int) -> int:
-        """The next step after which it looks."""
+        """Returns the next step after which it checks for evaluations."""
         return (step // self._every + 1) * self._every
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
-        """Reports, and asks Optuna."""
+        """Reports new evaluations, and stops the training if Optuna prunes the trial."""
         if self._report(run) and self._trial.should_prune():
             self.pruned = True
             run.request_stop("Optuna prunes the trial")
 
     def end(self, run: Run) -> None:
-        """Reports the rest."""
+        """Reports the remaining evaluations."""
         if not run.failed:
             self._report(run)
 
     def _report(self, run: Run) -> bool:
-        """Reports what is new. Returns whether anything was."""
+        """Reports new evaluations. Returns whether there were any."""
         rows = run.estimator.history.evaluations
         mine = [row for row in rows[self._seen :] if row["name"] == self._name]
         self._seen = len(rows)

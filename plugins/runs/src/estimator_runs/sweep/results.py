@@ -1,4 +1,4 @@
-"""The results of a sweep: the best trials, what mattered, and the winner as a configuration file."""
+"""The results of a sweep: the best trials, the importance of values, and the winner as a configuration file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from estimator_runs.configuration.reading import read_configuration
 from estimator_runs.sweep.driving import Search
 from estimator_runs.sweep.engine import engine
 
-#: Code as `file.py:name`.
+#: A text that names code as `file.py:name`.
 _CODE = re.compile(r"[^:]+\.py:[A-Za-z_][\w.]*")
 
 
 def best_trials(search: Search) -> list[Any]:
-    """The Pareto front: trials that no other trial beats in every objective. With one objective, the best trial.
+    """Returns the Pareto front: trials that no other trial beats in every objective. For one objective: the best.
 
     Raises:
         ArgumentError: no trial is complete.
@@ -37,7 +37,7 @@ def best_trials(search: Search) -> list[Any]:
 
 
 def _why_none(search: Search) -> str:
-    """Why no trial is complete: those that have ended have failed, or were pruned, or there are none."""
+    """Returns why no trial is complete: the ended ones have failed or were pruned, or no trial has ended."""
     ended = [search.shelf.outcome(number) for number in range(search.shelf.ended())]
     failed = {number: one.reason for number, one in enumerate(ended) if one is not None and one.state == "FAIL"}
     if not failed:
@@ -47,10 +47,10 @@ def _why_none(search: Search) -> str:
 
 
 def importances(search: Search) -> dict[str, float]:
-    """How much each value mattered to the first objective, the most important first (PED-ANOVA).
+    """Returns the importance of each value for the first objective, the most important first (PED-ANOVA).
 
     Returns:
-        Shares that sum to 1; empty if the trials are not enough.
+        Shares that sum to 1; empty if there are too few trials.
     """
     optuna = engine()
     study = search.shelf.study()
@@ -72,14 +72,14 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
         number: the number of the trial; None: the best one.
 
     Raises:
-        ArgumentError: no trial is complete, or that one is not planned.
+        ArgumentError: no trial is complete, or the trial of this number is not planned.
     """
     chosen = best_trials(search)[0].number if number is None else number
     plan = search.shelf.plan(chosen)
     if plan is None:
         raise ArgumentError(f"{search.shelf.folder} has no trial {chosen}.")
     target = search.shelf.folder / "best.toml" if path is None else path
-    # As the trials have them: with the types of the file, and with code from where the command was given.
+    # As the trials have them: with the types of the file, and with code relative to the directory of the command.
     settings = of_same_types(read_settings(search.settings), resolve(read_layers(search.path)))
     way = os.path.relpath(Path.cwd(), target.parent.resolve())
     settings = [replace(layer, values=_seen_from(layer.values, way)) for layer in settings]
@@ -94,11 +94,11 @@ def write_winner(search: Search, path: Path | None = None, number: int | None = 
 
 
 def _seen_from(value: Any, way: str, path: KeyPath = ()) -> Any:
-    """Settings for a file in another directory: their files of Python and `${here}` are those of before.
+    """Converts settings for a file in another directory. Their Python files and `${here}` stay the same.
 
     Args:
         value: the settings.
-        way: from the directory of the file to the one of the settings.
+        way: the relative path from the directory of the file to the one of the settings.
         path: the path of the value.
 
     Example:
@@ -109,7 +109,7 @@ def _seen_from(value: Any, way: str, path: KeyPath = ()) -> Any:
         return {key: _seen_from(each, way, (*path, key)) for key, each in value.items()}
     if isinstance(value, list):
         return [_seen_from(each, way, (*path, place)) for place, each in enumerate(value)]
-    if not isinstance(value, str) or path[:1] == ("hparams",):  # these reach the program as they are
+    if not isinstance(value, str) or path[:1] == ("hparams",):  # hyperparameters reach the program unchanged
         return value
     if path == ("program", "file") or _CODE.fullmatch(value):
         return os.path.join(way, value)

@@ -1,8 +1,8 @@
-"""The directory of a sweep: plans, owners and outcomes of trials, and Optuna's storage of finished trials.
+"""The directory of a sweep: plans, owners and outcomes of trials, and the storage of Optuna for finished trials.
 
 One file plans a trial and another one ends it, each written atomically. The process that works on a trial holds a lock
-on it, which the operating system releases when the process dies in any way. Finished trials go into the storage in the
-order of their numbers, so the storage is the same whichever process was killed.
+on it, which the operating system releases when the process dies in any way. Finished trials are added to the storage in
+the order of their numbers, so the storage does not depend on which process was killed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a trial ended.
+    """The end of a trial.
 
     Args:
-        state: the state in Optuna's words.
-        values: one for each objective; empty if it failed.
+        state: the state in the words of Optuna.
+        values: the values of the objectives; empty if the trial failed.
         steps: the first objective at each evaluation.
-        reason: why it failed.
-        attributes: what sampler and pruner keep with the trial.
+        reason: the reason of a failure.
+        attributes: the state that sampler and pruner keep with the trial.
     """
 
     state: Literal["COMPLETE", "PRUNED", "FAIL"]
@@ -53,28 +53,28 @@ class Shelf:
     """The directory of a sweep.
 
     Args:
-        folder: its path; it may not exist yet.
+        folder: the path of the directory, which need not exist yet.
         sweep: the search.
-        space: distributions by name.
+        space: the distributions by name.
     """
 
     def __init__(self, folder: Path, sweep: Sweep, space: Mapping[str, Any]) -> None:
         self.folder, self._sweep, self._space = folder, sweep, space
 
     def trial_dir(self, number: int) -> Path:
-        """The model_dir of a trial."""
+        """Returns the model_dir of a trial."""
         return self.folder / "trials" / f"{number:05d}"
 
     def open(self, configuration: Mapping[str, Any], *, look: bool = False) -> None:
-        """Makes the directory, or refuses one of another search.
+        """Creates the directory, or refuses one of another search.
 
         Args:
-            configuration: what the trials have in common. An earlier version did not note it.
-            look: whether nothing is written.
+            configuration: the common configuration of the trials. An earlier version did not record it.
+            look: whether the sweep is only read.
 
         Raises:
             ArgumentError: a search with another space, seed, objective, sampler, number of workers or configuration
-                began here, or a population, or none if nothing is written.
+                began here, or a population. Also if `look` is set and no search began here.
         """
         said = json.loads(self._sweep.model_dump_json(exclude={"trials", "storage"}))
         told = json.dumps(configuration, sort_keys=True, default=str)
@@ -107,7 +107,7 @@ class Shelf:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """A block that one process enters at a time.
+        """Makes a block that one process enters at a time.
 
         Raises:
             ArgumentError: the directory cannot be written.
@@ -118,12 +118,12 @@ class Shelf:
 
     @contextlib.contextmanager
     def owned(self, number: int) -> Generator[bool]:
-        """Whether this process may work on a trial; no other process may do so within the block."""
+        """Yields whether this process may work on a trial. No other process may do so within the block."""
         with owned(self.trial_dir(number)) as mine:
             yield mine
 
     def plan(self, number: int) -> Plan | None:
-        """The plan of a trial; None: it has none yet. An earlier version noted the values alone."""
+        """Returns the plan of a trial; None: it is not planned. An earlier version recorded only the values."""
         path = self.trial_dir(number) / "trial.json"
         if not path.exists():
             return None
@@ -131,11 +131,11 @@ class Shelf:
         return Plan(params=said["params"], attributes=said.get("attributes", {}), study=said.get("study", {}))
 
     def note(self, number: int, plan: Plan) -> None:
-        """Notes the plan of a trial."""
+        """Records the plan of a trial."""
         write_whole(self.trial_dir(number) / "trial.json", {"number": number, **asdict(plan)})
 
     def outcome(self, number: int) -> Outcome | None:
-        """How a trial ended; None: it has not."""
+        """Returns the end of a trial; None: it has not ended."""
         path = self.trial_dir(number) / "outcome.json"
         if not path.exists():
             return None
@@ -144,29 +144,29 @@ class Shelf:
         return Outcome(**said)
 
     def end(self, number: int, outcome: Outcome) -> None:
-        """Notes how a trial ended."""
+        """Records the end of a trial."""
         write_whole(self.trial_dir(number) / "outcome.json", {**asdict(outcome), "steps": dict(outcome.steps)})
 
     def ended(self) -> int:
-        """How many trials from the first on have ended without a gap."""
+        """Returns the number of trials from the first one that have ended without a gap."""
         number = 0
         while (self.trial_dir(number) / "outcome.json").exists():
             number += 1
         return number
 
     def known(self, number: int) -> list[Any]:
-        """The trials that one trial knows of: those that ended `workers` places before it, and plans of those since."""
+        """Returns the trials that one trial knows: those `workers` or more places before it, and the later plans."""
         first = self.first_open(number)
         planned = [self.plan(one) for one in range(first, number)]
         ended = [self.frozen(one) for one in range(first)]
         return ended + [running(self._space, one) for one in planned if one is not None]
 
     def first_open(self, number: int) -> int:
-        """The first trial whose outcome one trial does not know; itself, if one worker takes them in turn."""
+        """Returns the first trial whose outcome one trial does not know. With one worker, this is the trial itself."""
         return max(0, number - self._sweep.workers + 1)
 
     def frozen(self, number: int) -> Any:
-        """A trial that has ended, as an object of Optuna."""
+        """Returns a trial that has ended, as an object of Optuna."""
         optuna = engine()
         outcome, plan = self.outcome(number), self.plan(number)
         assert outcome is not None
@@ -183,30 +183,31 @@ class Shelf:
         )
 
     def study(self) -> Any:
-        """Optuna's study in its storage, with every trial that has ended; other tools of Optuna read it. Where the
-        directory cannot be written, the same in memory.
+        """Returns the study of Optuna in its storage, with every trial that has ended, for other tools of Optuna.
+
+        If the directory cannot be written, the study is in memory.
         """
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(self.locked())
-            except ArgumentError:  # it is of another user: the storage stays as it is
+            except ArgumentError:  # the directory of another user: its storage does not change
                 return self._filled(engine().storages.InMemoryStorage())
             self._set_aside_if_torn()
             return self._filled(self._storage())
 
     def _filled(self, storage: Any) -> Any:
-        """A study in a storage with every trial that has ended."""
+        """Returns a study in a storage with every trial that has ended."""
         optuna = engine()
         try:
             study = optuna.load_study(study_name="sweep", storage=storage)
-        except KeyError:  # a journal would note every attempt to make it
+        except KeyError:  # otherwise a journal would record every attempt to create it
             study = optuna.create_study(study_name="sweep", storage=storage, directions=directions(self._sweep))
         for number in range(len(study.get_trials(deepcopy=False)), self.ended()):
             study.add_trial(self.frozen(number))
         return study
 
     def _set_aside_if_torn(self) -> None:
-        """Moves a journal away that was cut within a line, as by a full disk: Optuna can neither read nor extend it."""
+        """Moves a journal away that ends within a line, as after a full disk: Optuna can neither read nor extend it."""
         path = self.folder / _JOURNAL
         if self._sweep.storage != "journal" or not path.exists():
             return
@@ -227,7 +228,7 @@ class Shelf:
 
 
 def _is_json(line: bytes) -> bool:
-    """Whether a line is JSON."""
+    """Returns whether a line is JSON."""
     try:
         json.loads(line)
     except ValueError:
@@ -236,7 +237,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of nested tables, by key in full."""
+    """Returns the values of nested tables by full key."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         inner: Any = _flat(value) if isinstance(value, Mapping) else {}
@@ -248,7 +249,7 @@ def write_whole(path: Path, value: Any) -> None:
     """Writes JSON atomically.
 
     Raises:
-        ArgumentError: it cannot be written there.
+        ArgumentError: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from estimator_runs.sweep.shelf import Outcome
 
 
 def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[str, Any], seed: int) -> Read:
-    """A configuration with the values of a trial over it; the seed is used if the file has none.
+    """Returns a configuration with the values of a trial. The seed applies if the file has none.
 
     Raises:
         ConfigurationError: a value does not fit its key.
@@ -33,17 +33,17 @@ def configured(path: Path, settings: Sequence[str], name: str, values: Mapping[s
 
 
 def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Mapping[int, float]], bool]) -> Outcome:
-    """Trains and evaluates; continues from the checkpoint of an interrupted run.
+    """Trains and evaluates. It continues from the checkpoint of an interrupted run.
 
     Args:
         read: the configuration of the trial.
         model_dir: the directory of the run.
-        sweep: defines the evaluations and the objectives.
-        is_pruned: takes the first objective by step; called after every evaluation but the last.
+        sweep: the search, which defines the evaluations and the objectives.
+        is_pruned: a function of the first objective by step. It is called after every evaluation except the last.
 
     Raises:
-        ArgumentError: the plan has no last step, a hook has restore_best although evaluations are in between, or an
-            evaluation lacks an objective.
+        ArgumentError: the plan has no last step, a hook has restore_best although there are evaluations in between, or
+            an evaluation lacks an objective.
     """
     program = read.program()
     experiment = program.experiment_fn(program.run_config(str(model_dir)), program.hparams(""))
@@ -64,7 +64,7 @@ def run_trial(read: Read, model_dir: Path, sweep: Sweep, is_pruned: Callable[[Ma
         if not all(map(math.isfinite, values)):
             return Outcome(state="FAIL", steps=steps, reason=f"an objective is {values} at step {stands}")
         steps[stands] = values[0]
-        if stands < step:  # its training has ended by itself: with its input, or by a hook
+        if stands < step:  # the training has ended at the end of its input, or a hook stopped it
             break
         if step < last and is_pruned(steps):
             return Outcome(state="PRUNED", values=values, steps=steps)
@@ -83,8 +83,9 @@ def _check_parts(hooks: Sequence[object]) -> None:
 
 
 def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
-    """The metrics at a step, or where the training has ended before it; and that step. Trains up to it and evaluates,
-    unless both are done already. An input that has ended does not begin again.
+    """Returns the metrics at a step, and the step. If the training has ended earlier, it is that earlier step.
+
+    It trains up to the step and evaluates, unless both are done. An input that has ended does not start again.
     """
     estimator = experiment.estimator
     done = read_eval_metrics(estimator.eval_dir())
@@ -93,7 +94,7 @@ def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
     if not _nothing_left(experiment):
         estimator.train(experiment.train_input_fn, hooks=experiment.train_hooks, max_steps=step)
     path = estimator.latest_checkpoint()
-    stands = step if path is None else checkpoint_step(path)  # without one, the evaluation says what is missing
+    stands = step if path is None else checkpoint_step(path)  # without one, the evaluation reports it
     if stands in done:
         return done[stands], stands
     metrics = estimator.evaluate(experiment.eval_input_fn, steps=experiment.eval_steps, hooks=experiment.eval_hooks)
@@ -101,8 +102,9 @@ def evaluated(experiment: Any, step: int) -> tuple[Mapping[str, Any], int]:
 
 
 def _nothing_left(experiment: Any) -> bool:
-    """Whether the training input has ended where the newest checkpoint stands. An input that is only counted is not
-    asked: it would be read up to there once more.
+    """Returns whether the training input has ended at the newest checkpoint.
+
+    An input whose position is only a count is not checked, because it would be read up to there once more.
     """
     estimator = experiment.estimator
     position = _position(estimator)
@@ -117,7 +119,7 @@ def _nothing_left(experiment: Any) -> bool:
 
 
 def input_ended(estimator: Any) -> bool:
-    """Whether the newest checkpoint says that the input has ended."""
+    """Returns whether the input has ended according to the newest checkpoint."""
     position = _position(estimator)
     return position is not None and position.exhausted
 

@@ -10,7 +10,7 @@ from estimator_runs.workers import end_with_parent, worked
 
 
 def main(text: str) -> int:
-    """Works until all trials have ended, or the process that started this one has."""
+    """Works until all trials have ended, or until the process that started this one has ended."""
     from estimator_runs.sweep.driving import open_search, work
 
     end_with_parent()
