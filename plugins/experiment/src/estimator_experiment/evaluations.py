@@ -1,4 +1,4 @@
-"""Evaluations at intervals of steps, of the checkpoint of that step if there is one, else of the state in memory."""
+"""Evaluations at intervals of steps: of the checkpoint of that step if it exists, otherwise of the state in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EvaluationsEvery(Evaluations):
     Args:
         estimator: the Estimator that trains.
         spec: the evaluation.
-        every: steps between evaluations. 0: only at the end.
+        every: the number of steps between evaluations. 0: only at the end.
     """
 
     def __init__(self, estimator: Estimator, spec: EvalSpec, every: int) -> None:
@@ -27,12 +27,12 @@ class EvaluationsEvery(Evaluations):
         self._every = every
 
     def evaluate(self, run: Run) -> None:
-        """Evaluates a checkpoint that is about to be saved, if its step is due or the run ends with it."""
+        """Evaluates a checkpoint that is about to be saved, if its step is due or if the run ends with it."""
         ends = run.stop_reason is not None or run.step == run.last_step
         if ends or (self._every and run.step % self._every == 0):
             super().evaluate(run)
 
 
 def evaluations_of(estimator: Estimator, spec: EvalSpec, every: int | None) -> Evaluations:
-    """The evaluations of a run: every `every` steps, or at every checkpoint if `every` is None."""
+    """Returns the evaluations of a run: every `every` steps, or at every checkpoint if `every` is None."""
     return Evaluations(estimator, [spec]) if every is None else EvaluationsEvery(estimator, spec, every)

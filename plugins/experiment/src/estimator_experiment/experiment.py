@@ -1,4 +1,4 @@
-"""`Experiment`: an Estimator with its inputs and settings, run by schedule names."""
+"""An Estimator with its inputs and settings, run by schedule names."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ class Experiment:
 
     Args:
         estimator: the Estimator.
-        train_input_fn, eval_input_fn: inputs.
+        train_input_fn, eval_input_fn: the inputs.
         eval_metrics: must be None, because metrics belong to model_fn.
         train_steps: the global step at which training ends. None: training ends with the input.
-        eval_steps: batches of an evaluation. None (the default): the whole input. (tf.contrib.learn: 100.)
-        train_hooks, eval_hooks: hooks. `train_monitors` is the old name of `train_hooks`.
-        eval_delay_secs: seconds to wait before `evaluate` and `continuous_eval` in a separate process.
-        continuous_eval_throttle_secs: the least number of seconds between the starts of two evaluations of
+        eval_steps: the number of batches of an evaluation. None (the default): the whole input. (tf.contrib.learn:
+            100.)
+        train_hooks, eval_hooks: the hooks. `train_monitors` is the old name of `train_hooks`.
+        eval_delay_secs: the seconds to wait before `evaluate` and `continuous_eval` in a separate process.
+        continuous_eval_throttle_secs: the minimum number of seconds between the starts of two evaluations of
             `continuous_eval`.
-        min_eval_frequency: steps between evaluations in `train_and_evaluate`. 0: only at the end. None: at every
-            checkpoint. An evaluation that is due at the step of a checkpoint evaluates that checkpoint.
+        min_eval_frequency: the number of steps between evaluations in `train_and_evaluate`. 0: only at the end. None:
+            at every checkpoint. An evaluation that is due at the step of a checkpoint evaluates that checkpoint.
         export_strategies: exporters, which run after evaluations of checkpoints.
-        train_steps_per_iteration: steps of one round of `continuous_train_and_eval`, which ends at a multiple of this
-            number. Default: a tenth of train_steps, or 1000.
+        train_steps_per_iteration: the number of steps of one round of `continuous_train_and_eval`, which ends at a
+            multiple of this number. Default: a tenth of train_steps, or 1000.
         checkpoint_and_export: whether to evaluate and export at each checkpoint, into `eval_intermediate_export`.
-        saving_listeners: checkpoint listeners.
+        saving_listeners: the checkpoint listeners.
 
     Source: `tf.contrib.learn.Experiment`.
     """
@@ -121,12 +122,12 @@ class Experiment:
 
     @property
     def train_hooks(self) -> list[Any]:
-        """Hooks of the training runs."""
+        """The hooks of the training runs."""
         return list(self._train_hooks)
 
     @property
     def eval_hooks(self) -> list[Any]:
-        """Hooks of the evaluations."""
+        """The hooks of the evaluations."""
         return list(self._eval_hooks)
 
     @property
@@ -136,7 +137,7 @@ class Experiment:
 
     @property
     def eval_steps(self) -> int | None:
-        """Batches of an evaluation."""
+        """The number of batches of an evaluation."""
         return self._eval_steps
 
     def extend_train_hooks(self, hooks: Sequence[Any]) -> None:
@@ -144,7 +145,7 @@ class Experiment:
         self._train_hooks.extend(check_hooks(hooks, "hooks"))
 
     def reset_export_strategies(self, export_strategies: Any = None) -> Any:
-        """Replaces the exporters and returns the old ones."""
+        """Replaces the exporters and returns the previous ones."""
         old, self._exporters = self._exporters, check_exporters(export_strategies)
         return old
 
@@ -186,7 +187,7 @@ class Experiment:
         continuous_eval_predicate_fn: Callable[..., bool] | None = None,
         name: str = "continuous_on_train_data",
     ) -> dict[str, Any] | None:
-        """Like `continuous_eval`, but on training data and without exports."""
+        """Evaluates each new checkpoint, as `continuous_eval` does, but on training data and without exports."""
         return self._continuous_eval(
             self._train_input_fn, delay_secs, throttle_delay_secs, True, continuous_eval_predicate_fn, name, ()
         )
@@ -212,7 +213,7 @@ class Experiment:
         return evaluations.metrics[spec.name], evaluations.exports[spec.name]
 
     def specs(self) -> tuple[TrainSpec, EvalSpec]:
-        """The specs of `train_and_evaluate`."""
+        """Returns the specs of `train_and_evaluate`."""
         train_spec = TrainSpec(
             self._train_input_fn, max_steps=self._train_steps, hooks=self._train_hooks, saving_listeners=self._listeners
         )
@@ -243,10 +244,10 @@ class Experiment:
         return results, self._export(results)
 
     def _results_of_last_round(self, per_round: int) -> dict[str, Any] | None:
-        """Those of a round that made its last step before; None within a round.
+        """Returns the results of a round whose last step an earlier call made; None within a round.
 
-        A kill after its last save leaves out its end and its evaluation. Every process of a run knows only the step,
-        so it is evaluated again where it was before.
+        A kill after the last save of a round prevents its end and its evaluation. The processes of a run know only the
+        step, so the evaluation is repeated even if it was done.
         """
         done = self._done()
         if not done or (done % per_round and done != self._train_steps):
@@ -257,7 +258,7 @@ class Experiment:
         return self._evaluate(None)
 
     def test(self) -> tuple[dict[str, Any], list[Any]]:
-        """Tests whether everything fits together, with one training step, one evaluation batch and an export."""
+        """Tests whether the parts fit each other, with one training step, one evaluation batch and an export."""
         self._estimator.train(self._train_input_fn, hooks=self._train_hooks, steps=1, saving_listeners=self._listeners)
         results = self._estimator.evaluate(self._eval_input_fn, steps=1, hooks=self._eval_hooks, name="one_pass")
         return results, self._export(results, "one_pass")
@@ -277,7 +278,7 @@ class Experiment:
         return self._estimator.evaluate(self._eval_input_fn, steps=self._eval_steps, hooks=self._eval_hooks, name=name)
 
     def _export(self, results: dict[str, Any] | None, name: str | None = None) -> list[Any]:
-        """Exports the newest checkpoint like the last one of `train_and_evaluate`: in one process, also to a URL."""
+        """Exports the newest checkpoint as `train_and_evaluate` exports its last one: in one process, also to a URL."""
         if not self._exporters or self._estimator.latest_checkpoint() is None:
             return []
         evaluations = Evaluations(self._estimator, [self._spec(self._eval_input_fn, name, self._exporters)])
@@ -320,7 +321,7 @@ class Experiment:
 
     def _next_stop(self, per_round: int, results: dict[str, Any] | None) -> int:
         done = self._done() if results is None else int(results["global_step"])
-        end = (done // per_round + 1) * per_round  # wherever a kill has left the round
+        end = (done // per_round + 1) * per_round  # independent of the step at which a kill stopped the round
         return end if self._train_steps is None else min(end, self._train_steps)
 
     def _done(self) -> int:

@@ -1,4 +1,4 @@
-"""Errors that say at which place of a program they were found."""
+"""Errors that name the place of a program at which they were found."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from estimator_core.inputs import Batch
 
 
 class OtherCodeError(ModelFnError):
-    """An error of code that is not of this house, with its place; the error itself is its cause."""
+    """An error of code outside of this project, with its place. Its cause is the error itself."""
 
 
 def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception:
-    """An error with its place. Errors of the house say what to do; those of other code get their line.
+    """Returns an error with its place. Errors of this project contain advice. Errors of other code receive their line.
 
     Args:
-        place: begins the message.
-        error: what was raised.
-        batch: the batch that was traced, which is described.
+        place: the beginning of the message.
+        error: the error that was raised.
+        batch: the batch that was traced, which the message describes.
 
     Example:
         >>> str(fault("The training input", EstimatorError("it is empty.")))
@@ -40,9 +40,9 @@ def fault(place: str, error: Exception, batch: Batch | None = None) -> Exception
 
 
 def as_raised(faults: Sequence[Exception]) -> list[Exception]:
-    """The faults of a run that is refused, with a note on how to run without these checks.
+    """Returns the faults of a refused run, with a note on how to run without these checks.
 
-    A single error of other code stays what it is, so that whoever expects it gets it; its place becomes a note.
+    A single error of other code keeps its type, so that code that expects it can catch it. Its place becomes a note.
     """
     told = list(faults)
     if len(told) == 1 and isinstance(told[0], OtherCodeError) and isinstance(told[0].__cause__, Exception):
@@ -60,10 +60,10 @@ _SWITCH = (
 
 
 def line_of(error: Exception) -> str:
-    """The innermost line of code outside installed packages and this house, in brackets; else nothing.
+    """Returns the innermost line of code outside installed packages and this project, in brackets, or an empty string.
 
     Args:
-        error: was raised.
+        error: the error that was raised.
 
     Example:
         >>> line_of(KeyError("x"))

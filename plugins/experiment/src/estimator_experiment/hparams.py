@@ -1,4 +1,4 @@
-"""Named hyperparameters with fixed types: `HParams`."""
+"""Named hyperparameters with fixed types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from estimator_core.errors import ArgumentError
 
-#: name, name[index]; then a value without comma or bracket, or a bracketed list.
+#: name or name[index], followed by a value without comma or bracket, or by a bracketed list.
 _ASSIGNMENT: Final = re.compile(
     r"""\s*(?P<name>[a-zA-Z]\w*)(?:\[\s*(?P<index>\d+)\s*\])?\s*=\s*
         (?:\[(?P<items>[^\]]*)\]\s*|(?P<value>[^,\[]*))
@@ -275,7 +275,7 @@ def _literal(text: str) -> Any:
 
 
 def _cast(name: str, item_type: type[Any], value: Any) -> Any:
-    """Returns `value` as `item_type` if nothing is lost by it."""
+    """Returns `value` as `item_type` if the conversion loses nothing."""
     if item_type is type(None) or type(value) is item_type:
         return value
     is_text = issubclass(item_type, (str, bytes)) != isinstance(value, (str, bytes))
@@ -294,5 +294,5 @@ def _cast(name: str, item_type: type[Any], value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy scalar or array as JSON has it."""
+    """Returns a numpy scalar or array as a JSON value."""
     return value.tolist() if hasattr(value, "tolist") else repr(value)

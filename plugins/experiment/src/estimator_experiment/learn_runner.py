@@ -1,4 +1,4 @@
-"""`learn_runner.run`: runs an experiment by the name of a schedule."""
+"""Runs an experiment by the name of a schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_experiment.experiment import Experiment
 from estimator_experiment.hparams import HParams
 
-# Processes that train together make the same calls: a worker does what the chief does.
+# Processes that train together make the same calls, so a worker runs the schedule of the chief.
 _BY_ROLE = {
     "master": "train_and_evaluate",
     "chief": "train_and_evaluate",
@@ -69,7 +69,7 @@ def run(
     if config.model_dir is None:
         raise ArgumentError("Must specify a model directory in `run_config`: ec.RunConfig(model_dir=...).")
     experiment = checked_experiment(experiment_fn(config, hparams))
-    asked = experiment.estimator.config.model_dir  # of a URL `estimator.model_dir` is the copy on this machine
+    asked = experiment.estimator.config.model_dir  # for a URL, `estimator.model_dir` is the copy on this machine
     if asked != config.model_dir:
         raise ArgumentError(
             f"The estimator of the experiment writes to {asked!r}, run_config says "

@@ -1,4 +1,4 @@
-"""Whether an input can be opened once more without a loss: nothing that its function reaches is used up by that."""
+"""The check whether an input can be opened again without a loss: opening must not consume anything that it reaches."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _OF_OTHERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """What an input_fn reaches, as far as Python shows it.
+    """The objects that an input_fn reaches, as far as Python shows them.
 
     Attributes:
-        one_shot: the first thing that a second opening would use up or wait for, such as "a generator in 'rows'"; None:
-            there is none.
+        one_shot: the first object that a second opening would consume or wait for, such as "a generator in 'rows'".
+            None: there is no such object.
         random: the sources of random numbers.
     """
 
@@ -39,10 +39,10 @@ class Reached:
 
 
 def reached(input_fn: Callable[..., Any]) -> Reached:
-    """Looks for iterators, queues and random numbers that an input_fn did not make itself.
+    """Finds iterators, queues and random numbers that an input_fn did not make itself.
 
     Args:
-        input_fn: the function, method, partial or object; it is not called.
+        input_fn: the function, method, partial or object, which is not called.
 
     Example:
         >>> import functools
@@ -61,14 +61,14 @@ def reached(input_fn: Callable[..., Any]) -> Reached:
 
 @dataclass(kw_only=True)
 class _Walk:
-    """A walk over objects, each once."""
+    """A search through objects. Each is visited once."""
 
     one_shot: str | None = None
     random: dict[int, Any] = field(default_factory=dict[int, Any])
-    _seen: dict[int, Any] = field(default_factory=dict[int, Any])  # holds what it has met, so that no id is used twice
+    _seen: dict[int, Any] = field(default_factory=dict[int, Any])  # holds the visited objects, so that no id is reused
 
     def look(self, name: str, value: Any) -> None:
-        """Looks at a value and at what it holds."""
+        """Visits a value and everything that it contains."""
         waiting: list[tuple[str, Any]] = [(name, value)]
         while waiting and self.one_shot is None and len(self._seen) < _MOST_OBJECTS:
             name, value = waiting.pop()
@@ -84,7 +84,7 @@ class _Walk:
 
 
 def _held(name: str, value: Any) -> Iterable[tuple[str, Any]]:
-    """What a value holds: values of closures and of named globals, arguments, attributes of a program's own classes."""
+    """Yields the values of closures and of named globals, arguments, and attributes of a program's own classes."""
     if isinstance(value, FunctionType):
         own = inspect.unwrap(value)
         if own is not value:
@@ -127,7 +127,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _installed(thing: Any) -> bool:
-    """Whether a class or function belongs to an installed package or to Python, and not to the program."""
+    """Returns whether a class or function belongs to an installed package or to Python, and not to the program."""
     module = getattr(thing, "__module__", None) or ""
     if module.partition(".")[0].startswith("estimator_") or module == "builtins":
         return True
@@ -142,10 +142,10 @@ def _of_torch(value: Any) -> bool:
 
 @contextlib.contextmanager
 def random_numbers_kept(own: Iterable[Any] = ()) -> Generator[None]:
-    """Within, random numbers may be drawn. Afterwards, the sources of all programs and those given are as before.
+    """Restores the sources of random numbers after the block: those of all programs, and the given ones.
 
     Args:
-        own: sources of a program: of `random`, NumPy or PyTorch.
+        own: the sources of a program: objects of `random`, NumPy or PyTorch.
 
     Example:
         >>> source = random.Random(1)
@@ -172,4 +172,4 @@ def _state_of(source: Any) -> Callable[[], Any]:
         return functools.partial(source.setstate, source.getstate())
     if isinstance(source, np.random.Generator):
         return functools.partial(setattr, source.bit_generator, "state", source.bit_generator.state)
-    return functools.partial(source.set_state, source.get_state())  # of NumPy's older kind and of PyTorch
+    return functools.partial(source.set_state, source.get_state())  # of the older kind of NumPy, and of PyTorch

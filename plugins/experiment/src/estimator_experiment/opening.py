@@ -1,4 +1,4 @@
-"""The experiment of a user's file, made for a command: the one place where commands load programs."""
+"""Loads the program of a file and makes its experiment, for all commands."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("estimator_core")
 _RECORD = "run.json"
-#: The file in `file.py:name`, which is the whole value or a text in it.
+#: The file in `file.py:name`, which is the whole value or a part of it.
 _CODE = re.compile(r"""(?:^|(?<=["']))[^"'=,{}\[\]:]+\.py(?=:[A-Za-z_][\w.]*(?:["']|$))""")
-#: Where an object is in memory, in its repr.
+#: The memory address in the repr of an object.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedProgram:
-    """A program, and the experiment it made.
+    """A program and its experiment.
 
     Attributes:
-        program: what the file defines.
-        experiment: made for the model_dir, hyperparameters and settings of the command.
+        program: the definitions of the file.
+        experiment: the experiment for the model_dir, hyperparameters and settings of the command.
     """
 
     program: Program
@@ -44,7 +44,7 @@ class OpenedProgram:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedProgram:
-    """What the `estimator run` was given that trained in a directory."""
+    """The arguments of the `estimator run` that trained in a directory."""
 
     file: str
     hparams: str
@@ -52,7 +52,7 @@ class RecordedProgram:
 
 
 def add_program_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds FILE, `--hparams` and `--set`, as the commands take them that work on a run that exists."""
+    """Adds FILE, `--hparams` and `--set`, in the form for commands that work on an existing run."""
     parser.add_argument(
         "file", metavar="FILE[:FUNCTION]", nargs="?", help="see `estimator run` (default: the file in the run record)"
     )
@@ -70,10 +70,10 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def not_empty(text: str) -> str:
-    """The value of an option that names a place: `add_argument(..., type=not_empty)`.
+    """Returns the value of an option that names a place: `add_argument(..., type=not_empty)`.
 
     Raises:
-        ArgumentTypeError: it is empty, as where a variable of the shell is not set.
+        ArgumentTypeError: the value is empty, for example because a shell variable is not set.
 
     Example:
         >>> not_empty("runs/one")
@@ -96,17 +96,18 @@ def open_program(
     """Loads a program and makes its experiment.
 
     Args:
-        file: as `load_program` takes it; None: that of the run record, with its
-            hyperparameters and settings below those that are given.
-        model_dir: where the experiment writes.
-        hparams: hyperparameters that override those of the file, as a text; None: those of the record, if it is asked.
-        settings: texts of `--set`; of a Python file RunConfig fields, each `run_config.FIELD=VALUE`.
-        record: the directory whose run record is asked; default: `model_dir`.
-        trained: whether the model_dir is there already. Where it is at a URL, an experiment makes it.
+        file: the file in the form of `load_program`. None: the file of the run record. Its hyperparameters and settings
+            then apply below the given ones.
+        model_dir: the directory to which the experiment writes.
+        hparams: a text with hyperparameters that override those of the file. None: those of the record, if it is used.
+        settings: the texts of `--set`. For a Python file, they are RunConfig fields, each `run_config.FIELD=VALUE`.
+        record: the directory whose run record is used; default: `model_dir`.
+        trained: whether the model_dir must already exist. Without this check, an experiment creates a model_dir at a
+            URL.
 
     Raises:
-        ArgumentError: there is no such file, function, hyperparameter or field, or no record that names a program; or
-            `trained`, and there is no such place.
+        ArgumentError: the file, function, hyperparameter or field does not exist, or no record names a program. Also if
+            `trained` is set and the model_dir does not exist.
     """
     if trained:
         _check_there(model_dir)
@@ -128,34 +129,34 @@ def open_program(
 
 
 def _read_record(model_dir: str) -> Any:
-    """The run record of a directory or a URL.
+    """Returns the run record of a directory or a URL.
 
     Raises:
-        OSError: there is none, or it cannot be read.
-        ValueError: it is not JSON.
+        OSError: the record does not exist or cannot be read.
+        ValueError: the record is not JSON.
     """
     path = Path(model_dir) / _RECORD
     return json.loads(open_storage(model_dir, make=False).get(_RECORD) if is_url(model_dir) else path.read_text())
 
 
 def _check_there(model_dir: str) -> None:
-    """Refuses a directory, bucket or container that is not there: advice about what it holds would be wrong.
+    """Refuses a missing directory, bucket or container, because advice about its content would be wrong.
 
     Raises:
-        ArgumentError: it is not there.
-        StorageError: the store does not tell.
+        ArgumentError: it does not exist.
+        StorageError: the store does not answer.
     """
     try:
         with contextlib.closing(open_storage(model_dir, make=False)) as storage:
-            next(iter(storage.list("journal")), None)  # to open a storage asks no server
+            next(iter(storage.list("journal")), None)  # opening a storage sends no request
     except StorageGoneError as error:
         raise ArgumentError(f"{error} Correct the path.") from None
 
 
 def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:
-    """The hyperparameters that were others when a directory was trained: the value then, and the one now.
+    """Returns the hyperparameters that differed when a directory was trained: the value then, and the value now.
 
-    A trial of a sweep has values of its own, which its file does not say.
+    A trial of a sweep has its own values, which its file does not contain.
     """
     try:
         trained: Any = _read_record(record)["hparams"]
@@ -169,22 +170,22 @@ def _other_hparams(record: str, params: Any) -> dict[str, tuple[Any, Any]]:
     return {
         name: (value, now[name])
         for name, value in trained.items()
-        if name in now and _differ(value, now[name]) and "***" not in str(value)  # secrets are masked there
+        if name in now and _differ(value, now[name]) and "***" not in str(value)  # the record masks secrets
     }
 
 
 def _differ(trained: Any, now: Any) -> bool:
-    """Whether two values of JSON differ. NaN is NaN, and a function is the same one in another process."""
+    """Returns whether two JSON values differ. NaN equals NaN, and a function equals the same one in another process."""
     told, tells = (_ADDRESS.sub("", json.dumps(value)) for value in (trained, now))
     return trained != now and told != tells
 
 
 def recorded_program(model_dir: str) -> RecordedProgram:
-    """The program that trained in a directory: the file of that name where the run was started.
+    """Returns the program that trained in a directory: the file of that name where the run was started.
 
     Raises:
-        ArgumentError: there is no directory or no record, the run was started by another program than `estimator run`,
-            the file is no longer there, or nothing says where it was.
+        ArgumentError: there is no directory or no record, another program than `estimator run` started the run, the
+            file no longer exists, or its directory is not known.
     """
     path = Path(model_dir) / _RECORD
     _check_there(model_dir)
@@ -202,9 +203,9 @@ def recorded_program(model_dir: str) -> RecordedProgram:
 
 
 def _started_in(record: Mapping[str, Any], model_dir: str) -> Path:
-    """The directory in which a run was started; empty: nothing says it.
+    """Returns the directory in which a run was started; empty: it is not known.
 
-    An older record does not name it, and a relative model_dir tells whether it is the current one.
+    An older record does not name it. Then a relative model_dir shows whether it is the current directory.
     """
     if known := record.get("directory"):
         return Path(known)
@@ -213,7 +214,7 @@ def _started_in(record: Mapping[str, Any], model_dir: str) -> Path:
 
 
 def _from_there(text: str, started: Path) -> str:
-    """A text of `--set` whose files of Python, and `${here}`, are taken from where the run was started.
+    """Returns a text of `--set` whose Python files and `${here}` are relative to the directory of the run's start.
 
     Example:
         >>> _from_there("model.function=line.py:model_fn", Path("/runs")), _from_there("hparams.a=1", Path("/runs"))
@@ -222,7 +223,7 @@ def _from_there(text: str, started: Path) -> str:
         'program.file=/runs/line.py'
     """
     key, equals, value = text.partition("=")
-    if not started.is_absolute() or key.strip().partition(".")[0] == "hparams":  # these reach the program as they are
+    if not started.is_absolute() or key.strip().partition(".")[0] == "hparams":  # these reach the program unchanged
         return text
     if key.strip() == "program.file":
         value = str(started / value.strip().strip("'\""))
@@ -231,15 +232,15 @@ def _from_there(text: str, started: Path) -> str:
 
 
 def _found(file: str, started: Path, record: Path) -> str:
-    """FILE[:FUNCTION] of a record, with the path of the file.
+    """Returns FILE[:FUNCTION] of a record, with the path of the file.
 
     Args:
-        file: as recorded, relative to where the run was started.
+        file: the recorded file, relative to the directory in which the run was started.
         started: that directory; empty: it is not known.
         record: the path of the record.
 
     Raises:
-        ArgumentError: there is no such file, or nothing says in which directory it is.
+        ArgumentError: the file does not exist, or its directory is not known.
     """
     name, function = file_and_function(file)
     path = started / name

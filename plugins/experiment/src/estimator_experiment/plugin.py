@@ -16,12 +16,12 @@ _log = logging.getLogger("estimator_core")
 
 
 def estimator_capabilities() -> Sequence[str]:
-    """A run is tried before it begins."""
+    """Declares that a run is rehearsed before it begins."""
     return ["rehearses"]
 
 
 def estimator_options() -> Sequence[Option]:
-    """Whether runs are tried: each input_fn is called once more than the run does."""
+    """Returns the option to rehearse runs. A rehearsal calls each input_fn once more than the run does."""
     return [
         Option(
             name="rehearse",
@@ -35,7 +35,7 @@ def estimator_options() -> Sequence[Option]:
 def estimator_rehearse(
     estimator: Any, train_spec: Any, eval_specs: Sequence[Any], options: Mapping[str, Any]
 ) -> Sequence[Exception]:
-    """What would fail in a `train_and_evaluate`: inputs, modes and exports."""
+    """Returns the faults that would stop a `train_and_evaluate`: of inputs, modes and exports."""
     if not options["rehearse"]:
         return []
     from estimator_core.storage import StorageError
@@ -44,13 +44,13 @@ def estimator_rehearse(
 
     try:
         return as_raised(find_faults(estimator, train_spec, eval_specs))
-    except StorageError as error:  # the run itself ends with it
+    except StorageError as error:  # the run itself ends with this error
         _log.info("Inputs, modes and exports are not tried before step 1: %s", error)
         return []
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """Files that `estimator run` reads beside Python."""
+    """Returns the kind of the files that `estimator run` reads in addition to Python."""
     return [
         Kind(
             name="program_format",
@@ -64,12 +64,12 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_hookspecs() -> type[ProgramSpecifications]:
-    """What other plugins may add to `estimator run`."""
+    """Returns the additions that other plugins may make to `estimator run`."""
     return ProgramSpecifications
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator run` and `estimator evaluate`."""
+    """Returns the commands `estimator run`, `estimator export` and `estimator evaluate`."""
     return [
         Command(
             name="run",

@@ -24,7 +24,7 @@ class Program:
     """The definitions of a file for `estimator run`.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         experiment_fn: `(run_config, hparams) -> Experiment`.
         default_hparams: the hyperparameters of the file; None if it defines none.
         serving_input_receiver_fn: describes requests to an export; None if the file does not define it.
@@ -38,7 +38,7 @@ class Program:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def hparams(self, text: str) -> HParams | None:
-        """The hyperparameters of the file, overridden by those of the command line."""
+        """Returns the hyperparameters of the file, overridden by those of the command line."""
         if self.default_hparams is None:
             if text:
                 raise ArgumentError(
@@ -50,7 +50,7 @@ class Program:
         return values.parse(text) if text else values
 
     def run_config(self, model_dir: str | None = None) -> RunConfig:
-        """The RunConfig of a run.
+        """Returns the RunConfig of a run.
 
         Args:
             model_dir: the model_dir. None: from the settings, or `runs/<name of the file>`.
@@ -67,7 +67,7 @@ class ProgramFormat(Protocol):
         """Reads the program of a file.
 
         Args:
-            path: the file.
+            path: the path of the file.
             settings: texts of `--set`, in the syntax of the format.
         """
         ...
@@ -131,7 +131,7 @@ def load_program(file: str, settings: Sequence[str] = ()) -> Program:
 
 
 def file_and_function(file: str) -> tuple[str, str]:
-    """The two parts of FILE:FUNCTION; the second is empty where no function is named.
+    """Returns the two parts of FILE:FUNCTION. The second is empty if no function is named.
 
     Example:
         >>> file_and_function("line.py:other"), file_and_function("/runs/9:30/line.py")
@@ -142,7 +142,7 @@ def file_and_function(file: str) -> tuple[str, str]:
 
 
 def receiver_of(path: Path) -> str:
-    """What says in a program of this name what a request of an export holds.
+    """Returns the name by which a program of this kind of file defines the content of requests to an export.
 
     Example:
         >>> receiver_of(Path("line.py")), receiver_of(Path("line.toml"))
@@ -152,12 +152,13 @@ def receiver_of(path: Path) -> str:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Runs a Python file as the module of its name; modules beside it can be imported from then on.
+    """Runs a Python file as the module of its name. From then on, modules in its directory can be imported.
 
-    It is compiled anew each time: compiled modules are recognised by whole seconds and size, and an edit may keep both.
+    It is compiled each time, because Python recognises compiled modules by whole seconds and size, which an edit may
+    keep.
 
     Raises:
-        ArgumentError: it is not a Python file, or is not written in Python.
+        ArgumentError: it is not a Python file, or its content is not Python.
     """
     try:
         code = compile(path.read_bytes(), str(path.absolute()), "exec", dont_inherit=True)
@@ -165,7 +166,7 @@ def load_module(path: Path) -> ModuleType:
         line = getattr(error, "lineno", None)
         raise ArgumentError(f"{path}{f':{line}' if line else ''}: this is not Python: {error.args[0]}.") from error
     folder = str(path.parent.resolve())
-    if sys.path[:1] != [folder]:  # a path that grows with every program is another path for who looks for plugins
+    if sys.path[:1] != [folder]:  # a path that grows with every program would look new to the search for plugins
         sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None:
@@ -187,5 +188,5 @@ def _setting(text: str) -> tuple[str, Any]:
         )
     try:
         return name.removeprefix(_PREFIX), ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # what literal_eval may raise
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # the exceptions of literal_eval
         return name.removeprefix(_PREFIX), value

@@ -1,4 +1,4 @@
-"""The suite for program formats."""
+"""The test suite of program formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ProgramFormatSuite:
 
     Attributes:
         broken: a text that the format refuses.
-        hparam: a hyperparameter that the file of `write` sets, and its value; None if it sets none.
+        hparam: a hyperparameter that the file of `write` sets, with its value. None: it sets no hyperparameter.
     """
 
     broken: str
@@ -44,12 +44,12 @@ class ProgramFormatSuite:
         assert experiment.estimator.model_dir == str(tmp_path / "model")
 
     def test_settings_of_the_command_line_count(self, tmp_path: Path) -> None:
-        """`--set run_config.FIELD=VALUE` is understood by every format."""
+        """Every format accepts `--set run_config.FIELD=VALUE`."""
         program = self.program_format()(self.write(tmp_path), ["run_config.tf_random_seed=5"])
         assert program.run_config(str(tmp_path / "model")).tf_random_seed == 5
 
     def test_hyperparameters_of_the_command_line_count(self, tmp_path: Path) -> None:
-        """Those of the file are the default, and `--hparams` replaces them."""
+        """The hyperparameters of the file are the default, and `--hparams` replaces them."""
         program = self.program_format()(self.write(tmp_path), [])
         if self.hparam is None:
             pytest.skip("its file sets no hyperparameter")
@@ -60,7 +60,7 @@ class ProgramFormatSuite:
         assert (given.values()[name], changed.values()[name]) == (value, value + 1)
 
     def test_reads_the_same_from_anywhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Files beside it are found by its own place. Reading twice leads to the same, and changes nothing."""
+        """Files in its directory are found by its path. A second reading has the same result, and changes nothing."""
         path = self.write(tmp_path)
         (elsewhere := tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(elsewhere)
@@ -77,7 +77,7 @@ class ProgramFormatSuite:
         assert Path.cwd() == elsewhere, "it changes the working directory"
 
     def test_a_setting_that_nobody_has_is_refused(self, tmp_path: Path) -> None:
-        """A field that RunConfig lacks is named."""
+        """The message names a field that RunConfig does not have."""
         path = self.write(tmp_path)
         with pytest.raises((ArgumentError, ArgumentTypeError), match="no_such_field"):
             self.program_format()(path, ["run_config.no_such_field=1"]).run_config(str(tmp_path / "model"))
@@ -90,7 +90,7 @@ class ProgramFormatSuite:
             self.program_format()(path, [])
 
     def test_a_broken_file_is_named(self, tmp_path: Path) -> None:
-        """The message names the file, also where it is not a text."""
+        """The message names the file, even if the file is not a text."""
         path = self.write(tmp_path)
         for content in (self.broken.encode(), b"\x00\xff{["):
             path.write_bytes(content)
@@ -103,6 +103,6 @@ class ProgramFormatSuite:
 
 
 def _texts(folder: Path) -> dict[str, bytes]:
-    """What lies in a folder, without what Python compiles."""
+    """Returns the content of a folder, without the files that Python compiles."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     return {str(path): path.read_bytes() for path in files}

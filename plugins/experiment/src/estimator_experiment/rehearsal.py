@@ -63,7 +63,7 @@ def find_faults(
         left_out("Inputs, modes and exports are not tried before step 1, since there are several processes.")
         return []
     if "chief" in estimator.config.cluster.cluster:
-        eval_specs = ()  # the evaluator is a process of its own, perhaps with files of its own
+        eval_specs = ()  # the evaluator is a separate process, and may have its own files
     once = _once(train_spec, eval_specs, predicts)
     if once in _FOUND_SOUND.get(estimator, ()):
         return []
@@ -77,12 +77,12 @@ def find_faults(
     return found
 
 
-#: What was found sound: a program may call train_and_evaluate in a loop.
+#: The rehearsals without faults: a program may call train_and_evaluate in a loop.
 _FOUND_SOUND: weakref.WeakKeyDictionary[Estimator, list[Any]] = weakref.WeakKeyDictionary()
 
 
 def _once(train_spec: TrainSpec, eval_specs: Sequence[EvalSpec], predicts: bool) -> Any:
-    """What a rehearsal depends on, without keeping it alive."""
+    """Returns a key of everything on which a rehearsal depends, without keeping it alive."""
     things = [train_spec.input_fn, *train_spec.hooks]
     for spec in eval_specs:
         things += [spec.input_fn, *spec.hooks, *spec.exporters]
@@ -108,27 +108,27 @@ class Faults:
 
     @contextlib.contextmanager
     def at(self, place: str, batch: Batch | None = None) -> Generator[None]:
-        """Within, an error is a fault of this place."""
+        """Records an error within the block as a fault of this place."""
         try:
             yield
         except Exception as error:
             self.add(fault(place, error, batch))
 
     def add(self, found: Exception) -> None:
-        """Adds a fault, unless it is there."""
+        """Adds a fault, unless it is already recorded."""
         if str(found) not in map(str, self.found):
             self.found.append(found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriedInput:
-    """An input of a run.
+    """An input of a run that is tried.
 
     Attributes:
-        mode: the mode.
-        place: names it.
-        input_fn, hooks: of the call.
-        whole: whether all of it will be read.
+        mode: the mode of the call.
+        place: the name of the input.
+        input_fn, hooks: the input_fn and the hooks of the call.
+        whole: whether the run reads all of it.
     """
 
     mode: str
@@ -139,15 +139,15 @@ class TriedInput:
 
 
 class Trial:
-    """The rehearsal of one Estimator, and what it has found.
+    """The rehearsal of one Estimator, with its findings.
 
     Args:
         estimator: the Estimator.
-        left_out: is called with everything that is not tried.
-        faults: collects faults; default: its own.
+        left_out: a function that is called with everything that is not tried.
+        faults: the collection of faults; default: a new one.
 
     Attributes:
-        tried: the rehearsal, which learns the variables that modes declare.
+        tried: the rehearsal, which records the variables that modes declare.
         predictions: shapes and dtypes of the predictions of the last mode that was tried.
         faults: the faults so far.
     """
@@ -163,13 +163,13 @@ class Trial:
     def find(
         self, train_spec: TrainSpec, eval_specs: Sequence[EvalSpec], *, predicts: bool, within: str = ""
     ) -> list[Exception]:
-        """Tries the training, the evaluations, and what is exported or predicted.
+        """Tries the training, the evaluations, and the exports or predictions.
 
         Args:
-            train_spec: of the run.
-            eval_specs: of the run.
-            predicts: as in `find_faults`.
-            within: follows the name of each place.
+            train_spec: the TrainSpec of the run.
+            eval_specs: the EvalSpecs of the run.
+            predicts: see `find_faults`.
+            within: the text after the name of each place.
         """
         trained = self.mode(
             TriedInput(
@@ -197,27 +197,27 @@ class Trial:
         ]
         if batch is not None and (predicts or not exported):
             self.prediction(batch, refused=predicts)
-        if trained is not None:  # without the training input nobody knows all variables
+        if trained is not None:  # without the training input, not all variables are known
             for exporter in exported:
                 with self.faults.at(f"The exporter {cast(Any, exporter).name!r}{within}"):
                     exporter.rehearse(self.tried.check_export)
         return self.faults.found
 
     def prediction(self, batch: Batch, *, refused: bool) -> None:
-        """Traces PREDICT. Where the program does not predict, what is wrong is a warning at most."""
+        """Traces PREDICT. If the program does not predict, a fault is only a warning."""
         place = "model_fn in mode 'infer'"
         try:
             self.tried.trace(ModeKeys.PREDICT, batch)
         except Exception as error:
             if refused:
                 self.faults.add(fault(place, error, batch))
-            elif not isinstance(error, (ModelFnError, NotImplementedError)):  # these say that there is no such mode
+            elif not isinstance(error, (ModelFnError, NotImplementedError)):  # these mean that the mode does not exist
                 _log.warning("predict and exports will fail with features as in training: %s", fault(place, error))
 
     def mode(self, given: TriedInput) -> Batch | None:
-        """The first batch of an input, once model_fn has been traced with it; None: it has none, or there is a fault.
+        """Returns the first batch of an input after model_fn was traced with it; None: there is no batch, or a fault.
 
-        `begin` of hooks may make the input ready, or change batches. It is called only where it does not go without.
+        `begin` of hooks may prepare the input, or change batches. It is called only if the trial fails without it.
         """
         found = reached(given.input_fn)
         if found.one_shot is not None:
@@ -247,10 +247,10 @@ class Trial:
         return None
 
     def first(self, given: TriedInput, hooks: Sequence[Any]) -> Batch:
-        """The first batch.
+        """Returns the first batch.
 
         Raises:
-            InputError: there is none, or the input never ends and all of it will be read.
+            InputError: there is no batch, or the input never ends and the run reads all of it.
         """
         with contextlib.closing(self.tried.open(given.input_fn, given.mode, hooks)) as source:
             batch = next(source, None)

@@ -1,1 +1,1 @@
-"""The command `estimator run`: `run.py` is the command, the other files are parts of it."""
+"""The commands `estimator run`, `estimator export` and `estimator evaluate`, and their parts."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a model_dir, as the command line names them."""
+"""The checkpoints of a model_dir that the command line selects."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from estimator_core.errors import ArgumentError
 
 
 def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
-    """Paths of checkpoints; at a URL their URLs, which `checkpoint_path=` takes.
+    """Returns the paths of checkpoints. For a URL, these are URLs, which `checkpoint_path=` accepts.
 
     Args:
-        model_dir: of the run, or its URL.
-        wanted: steps, "newest", or "all" alone.
+        model_dir: the directory of the run, or its URL.
+        wanted: steps, "newest", or only "all".
 
     Raises:
-        ArgumentError: there is no such checkpoint.
+        ArgumentError: a checkpoint does not exist.
     """
     by_step = _by_step(model_dir)
     if not by_step:
@@ -34,7 +34,7 @@ def chosen_checkpoints(model_dir: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _by_step(model_dir: str) -> dict[int, str]:
-    """The checkpoints of a run, oldest step first."""
+    """Returns the checkpoints of a run by step, in ascending order."""
     from estimator_core.checkpoint import all_checkpoints, checkpoint_step
 
     return {checkpoint_step(path): path for path in all_checkpoints(model_dir)}

@@ -84,7 +84,7 @@ def _try(experiment: Any) -> int:
 
 
 def _prepares_input(hook: Any) -> bool:
-    """Whether a hook acts in `begin`, where inputs are made ready."""
+    """Returns whether a hook acts in `begin`, which may prepare inputs."""
     return type(hook).begin is not Hook.begin
 
 

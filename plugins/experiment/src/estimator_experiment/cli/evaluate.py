@@ -89,16 +89,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _chosen(metrics: Mapping[str, Any], names: Sequence[str] | None) -> Mapping[str, Any]:
-    """The metrics with these names and the step; all metrics without names."""
+    """Returns the metrics with these names and the step, or all metrics if there are no names."""
     kept = {"global_step", *names} if names else set(metrics)
     return {name: value for name, value in metrics.items() if name in kept}
 
 
 def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) -> str:
-    """The table of slices, each number with its interval.
+    """Returns the table of slices. Each number has its interval.
 
     Raises:
-        ArgumentError: no slice has a metric.
+        ArgumentError: a requested metric is in no slice.
     """
     from estimator_experiment.cli.run_report import table
 
@@ -114,7 +114,7 @@ def _slices(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] | None) ->
 
 
 def _names(slices: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Slices in words. Where several would have one name, such as those of 1 and of "1", texts stand in quotes.
+    """Returns slices in words. If several would have one name, such as those of 1 and of "1", texts are quoted.
 
     Example:
         >>> _names([{}, {"deck": None}, {"deck": 1}, {"deck": "1"}])

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from estimator_experiment.opening import open_program
     from estimator_experiment.program import receiver_of
 
-    default_plugins().find("format", args.format)  # refuses one that is not installed before the program is loaded
+    default_plugins().find("format", args.format)  # refuses a missing format before the program is loaded
     opened = open_program(
         args.file, model_dir=args.model_dir, hparams=args.hparams, settings=args.settings, trained=True
     )

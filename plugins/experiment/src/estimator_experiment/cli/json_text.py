@@ -1,4 +1,4 @@
-"""The text that `--json` prints."""
+"""The JSON output of `--json`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, cast
 
 
 def json_text(value: Any, *, default: Callable[[Any], Any] | None = None) -> str:
-    """A value as JSON on one line that strict readers take: a string stands for each number that is not finite.
+    """Returns a value as JSON on one line that strict readers accept. A number that is not finite becomes a string.
 
     Args:
-        value: what `json.dumps` takes.
-        default: returns what stands for a value of another type.
+        value: a value that `json.dumps` accepts.
+        default: a function that returns the replacement of a value of another type.
 
     Example:
         >>> json_text({"loss": float("nan"), "rates": [0.5, -float("inf")]})

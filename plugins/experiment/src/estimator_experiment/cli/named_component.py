@@ -1,4 +1,4 @@
-"""Components that the command line names, with arguments or without: `best`, `best(keep=best)`."""
+"""Components that the command line names, with or without arguments: `best`, `best(keep=best)`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from estimator_core.errors import ArgumentError, EstimatorError
 from estimator_core.plugins import default_plugins
 
-#: How Python shows a function that is a default.
+#: The form in which Python shows a function that is a default value.
 _FUNCTION = re.compile(r"<function (\S+) at 0x[0-9a-f]+>")
 
 
 def made(kind: str, text: str, *arguments: Any) -> Any:
-    """A component of the command line.
+    """Makes a component of the command line.
 
     Args:
-        kind: of the component; also the option, in messages.
-        text: its name, perhaps with arguments as in Python; a bare word is a string.
-        arguments: what it gets before those.
+        kind: the kind of the component, which is also the option in messages.
+        text: the name, optionally with arguments as in Python. A bare word is a string.
+        arguments: the arguments before those of the text.
 
     Raises:
         PluginLookupError: no plugin has a component of that name.
-        ArgumentError: the text has another form, or it does not take these arguments or their values.
+        ArgumentError: the text has another form, or the component refuses the arguments or their values.
 
     Example:
         >>> made("hook", "stop_at_step(last_step=3)").next_step(0)
@@ -50,7 +50,7 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
     except EstimatorError as error:
         from estimator_experiment.faults import fault
 
-        fault(f"--{kind} {text}", error)  # names it in the message: no note is in a line of a command
+        fault(f"--{kind} {text}", error)  # in the message, because a command shows one line, without notes
         raise
     except Exception as error:
         error.add_note(f"while {default_plugins().explain(kind, name)} was made for --{kind} {text}")
@@ -58,10 +58,10 @@ def made(kind: str, text: str, *arguments: Any) -> Any:
 
 
 def parsed(text: str, option: str) -> tuple[str, dict[str, Any]]:
-    """The name and the arguments in a text.
+    """Returns the name and the arguments in a text.
 
     Raises:
-        ArgumentError: it has another form.
+        ArgumentError: the text has another form.
 
     Example:
         >>> parsed("acme:best(metric=auc, keep=3)", "--exporter")
@@ -81,7 +81,7 @@ def parsed(text: str, option: str) -> tuple[str, dict[str, Any]]:
 
 
 def _taken(make: Any, given: int) -> str:
-    """The arguments of a component, without those that the command adds."""
+    """Returns the arguments of a component, without those that the command adds."""
     signature = inspect.signature(make)
     taken = list(signature.parameters.values())[given:]
     told = ", ".join(str(one) for one in taken) or "none"

@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_components(experiment: Any, args: argparse.Namespace, serving_input_receiver_fn: Any) -> None:
-    """Adds the hooks and exporters named on the command line."""
+    """Adds the hooks and exporters of the command line."""
     from estimator_experiment.cli.named_component import made
     from estimator_experiment.program import file_and_function, receiver_of
 
@@ -145,7 +145,7 @@ def _add_components(experiment: Any, args: argparse.Namespace, serving_input_rec
 
 
 def _add_hooks_of_plugins(experiment: Any, args: argparse.Namespace) -> None:
-    """Adds what plugins want to see of a program, such as its record for `estimator reproduce`."""
+    """Adds the hooks by which plugins observe a program, such as the one that records it for `estimator reproduce`."""
     from estimator_core.plugins import default_plugins
     from estimator_experiment.hookspecs import RunCommand
 
@@ -162,7 +162,7 @@ def _add_hooks_of_plugins(experiment: Any, args: argparse.Namespace) -> None:
 
 
 def _exporter(text: str, serving_input_receiver_fn: Any) -> Any:
-    """An exporter, called with its name and the receiver function."""
+    """Returns an exporter, made with its name and the receiver function."""
     from estimator_experiment.cli.named_component import made, parsed
 
     return made("exporter", text, parsed(text, "--exporter")[0].rpartition(":")[2], serving_input_receiver_fn)

@@ -1,4 +1,4 @@
-"""The report of `estimator run`: the metrics, a few predictions, and the places of all results."""
+"""The report of `estimator run`: the metrics, a few predictions, and the locations of all results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimator_core.errors import EstimatorError
 from estimator_core.storage import is_url
 from estimator_experiment.cli.json_text import json_text
 
-#: Characters that every column of a table keeps.
+#: The minimum number of characters of every column of a table.
 _NARROWEST = 8
 _NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?")
 
@@ -38,7 +38,7 @@ def show(experiment: Any, result: Any, *, predictions: int) -> None:
 
 
 def _predictions(experiment: Any, count: int) -> str:
-    """A table of predictions, or the reason why there is none. A run is successful even if its model predicts nothing.
+    """Returns a table of predictions, or the reason why there is none. A run without predictions is successful.
 
     Faults of files, checkpoints, hooks, processes and strict plugins stay errors.
     """
@@ -51,14 +51,14 @@ def _predictions(experiment: Any, count: int) -> str:
 
         told = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(".") + line_of(error)
         return f"No predictions are shown, since predict fails: {told}. Add --predictions 0 to ask for none."
-    if not rows:  # as an iterator that the evaluation has used up
+    if not rows:  # for example, the evaluation has used up an iterator
         return "No predictions are shown: the evaluation input yields no examples any more."
     lines = [(str(index), *map(number, _values(row))) for index, row in enumerate(rows)]
     return f"Predictions of the first evaluation examples\n{fitted(lines, ('', *_names(rows[0])))}"
 
 
 def as_json(experiment: Any, result: Any) -> str:
-    """The same for programs, without predictions: one object on one line."""
+    """Returns the report for programs, without predictions: one object on one line."""
     estimator = experiment.estimator
     return json_text(
         {
@@ -72,7 +72,7 @@ def as_json(experiment: Any, result: Any) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """A metric as a JSON value."""
+    """Returns a metric as a JSON value."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -86,7 +86,7 @@ def _exports(estimator: Any) -> list[str]:
 
 
 def _asked_for(estimator: Any, path: str | None) -> str | None:
-    """A path in the model_dir where the user asked for it. At a URL the run works in a copy, which does not stay."""
+    """Returns a path in the model_dir of the user. For a URL, the run works in a copy, which is deleted."""
     return None if path is None else _model_dir(estimator) + path.removeprefix(estimator.model_dir.rstrip("/"))
 
 
@@ -95,7 +95,7 @@ def _model_dir(estimator: Any) -> str:
 
 
 def places(estimator: Any) -> str:
-    """Where curves, checkpoints and exports lie, and how to look at them."""
+    """Returns the locations of curves, checkpoints and exports, with the commands that show them."""
     model_dir = _model_dir(estimator)
     checkpoint = _asked_for(estimator, estimator.latest_checkpoint())
     word = shlex.quote(model_dir)
@@ -112,7 +112,7 @@ def places(estimator: Any) -> str:
 
 
 def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
-    """Rows of text in aligned columns. Characters that would break a line are written as escapes.
+    """Returns rows of text in aligned columns. Characters that would break a line become escapes.
 
     Example:
         >>> print(table([("a", "1")], ("name", "value")))
@@ -129,12 +129,13 @@ def table(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> str:
 
 
 def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | None = None) -> str:
-    """The same table, with the middle of long cells left out where a line is wider than the terminal.
+    """Returns the same table, with long cells shortened in the middle if a line is wider than the terminal.
 
     Args:
         rows: the cells.
         head: the names of the columns.
-        width: characters of a line; None: those of the terminal. Into a file or a pipe the table goes whole.
+        width: the number of characters of a line. None: the width of the terminal; a file or a pipe receives full
+            lines.
 
     Example:
         >>> print(fitted([("runs/of/a/long/name", "1")], ("run", "value"), width=18))
@@ -161,7 +162,7 @@ def fitted(rows: list[tuple[str, ...]], head: tuple[str, ...], *, width: int | N
 
 
 def _printable(cell: str) -> str:
-    """A cell on one line: the name of a directory or a metric may hold line breaks, tabs or codes of terminals."""
+    """Returns a cell on one line. Names of directories or metrics may contain line breaks, tabs or terminal codes."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in cell)
 
 
@@ -175,7 +176,7 @@ def _shortened(cell: str, width: int) -> str:
 
 
 def number(value: Any) -> str:
-    """A value, short enough for a table cell."""
+    """Returns a value in a form that is short enough for a table cell."""
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array.item():.4g}" if array.dtype.kind == "f" else str(array.item())
@@ -185,7 +186,7 @@ def number(value: Any) -> str:
 
 
 def elapsed(began: float) -> str:
-    """Seconds since `time.monotonic()` was `began`."""
+    """Returns the seconds since `time.monotonic()` was `began`."""
     return f"{time.monotonic() - began:.1f} s"
 
 

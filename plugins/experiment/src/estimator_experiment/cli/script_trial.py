@@ -1,6 +1,6 @@
-"""`estimator run --dry-run` of a program without an experiment_fn: it runs, and its calls of Estimators are only tried.
+"""The dry run of a program without an experiment_fn: the program runs, and its calls of Estimators are only tried.
 
-These return what they can without values: metrics that are NaN, predictions and variables that are zeros.
+These calls return results without values: metrics that are NaN, and predictions and variables that are zeros.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from estimator_experiment.faults import fault
 from estimator_experiment.opened_again import random_numbers_kept
 from estimator_experiment.rehearsal import Faults, Trial, TriedInput
 
-#: What a program raises that reads results which a dry run does not have.
+#: The errors of a program that reads results which a dry run does not have.
 _NEEDS_RESULTS = (CheckpointNotFoundError, OSError, StopIteration, AssertionError)
 
 
 def is_script(file: str) -> bool:
-    """Whether a Python file defines no experiment_fn, and so is a program of its own; it is read, not run.
+    """Returns whether a Python file has no experiment_fn, so it is a complete program. The file is read but not run.
 
     Args:
-        file: as `load_program` takes it.
+        file: the file in the form of `load_program`.
     """
     path = Path(file)
     if path.suffix != ".py" or not path.is_file():
@@ -62,17 +62,17 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def try_script(file: str, arguments: str) -> int:
-    """Runs a program whose calls of Estimators are tried, and prints what is wrong.
+    """Runs a program whose calls of Estimators are tried, and prints the faults.
 
     Args:
-        file: the program.
-        arguments: its command line.
+        file: the path of the program.
+        arguments: the command line of the program.
 
     Returns:
-        0 when there is no fault, else 1.
+        0 if there is no fault, otherwise 1.
 
     Raises:
-        ArgumentError: it asked nothing of an Estimator.
+        ArgumentError: the program calls no Estimator.
     """
     calls = _Calls()
     ending = _run(file, shlex.split(arguments), calls)
@@ -127,19 +127,19 @@ def _line(error: BaseException, file: str) -> str:
 
 
 class _Results(dict[str, Any]):
-    """Metrics that nobody has computed: NaN by any name."""
+    """Metrics that were not computed: NaN under any name."""
 
     def __missing__(self, name: str) -> float:
         return math.nan
 
 
 class _Calls:
-    """What a program asks of its Estimators, tried.
+    """The calls of Estimators in a program, which are only tried.
 
     Attributes:
-        places: the calls, with their lines.
-        faults: what is wrong.
-        left_out: what was not tried.
+        places: the calls with their lines.
+        faults: the faults.
+        left_out: the parts that were not tried.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class _Calls:
 
     @contextlib.contextmanager
     def instead(self) -> Generator[None]:
-        """Within, the methods of Estimators, and what calls them, only try."""
+        """Replaces, within the block, the methods of Estimators and the functions that call them by trials."""
         homes = [importlib.import_module(name) for name in ("estimator_core", "estimator_core.train_eval")]
         changes: list[tuple[Any, str, Any]] = [
             (Estimator, "train", self._train()),
@@ -174,7 +174,7 @@ class _Calls:
             yield
 
     def _called(self, estimator: Estimator, what: str) -> tuple[Trial, str]:
-        """The trial of an Estimator, and the place of a call."""
+        """Returns the trial of an Estimator, and the place of a call."""
         program = [frame for frame in traceback.extract_stack() if frame.filename == sys.argv[0]]
         place = f"{what} in line {program[-1].lineno}" if program else what
         self.places.append(place)
@@ -183,7 +183,7 @@ class _Calls:
         return self._trials[id(estimator)][1], place
 
     def _values(self, estimator: Estimator) -> dict[str, np.ndarray]:
-        """The variables that were declared so far, all zero."""
+        """Returns the variables declared so far, filled with zeros."""
         known = self._trials.get(id(estimator))
         specs = {} if known is None else known[1].tried.programs.specs
         return {name: np.zeros(spec.shape, spec.dtype) for name, spec in specs.items()}
@@ -302,7 +302,7 @@ def _input(mode: str, place: str, input_fn: Any, hooks: Any, *, whole: bool = Fa
 
 
 def _zeros(predictions: Any, keys: Sequence[Any] | None, *, single: bool) -> Iterator[Any]:
-    """Predictions of the first batch, all zero."""
+    """Yields predictions for the first batch, filled with zeros."""
     if predictions is None:
         return
     if keys and isinstance(predictions, Mapping):

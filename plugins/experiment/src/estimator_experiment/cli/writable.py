@@ -1,4 +1,4 @@
-"""Whether a command can write where its results go, before they are computed."""
+"""The check whether a command can write its results, before they are computed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from estimator_core.storage import is_url
 
 
 def check_writable(what: str, folder: str, *, cure: str) -> None:
-    """Checks that a directory, or the one in which it would be made, can be written.
+    """Checks that a directory, or the parent in which it would be created, can be written.
 
     Args:
-        what: goes there, for the message.
-        folder: a directory of this machine. A URL is not looked at.
+        what: the content of the directory, for the message.
+        folder: a directory of this machine. A URL is not checked.
         cure: the end of the message.
 
     Raises:
-        ArgumentError: it cannot be written, or is a file.
+        ArgumentError: the directory cannot be written, or is a file.
     """
     if is_url(folder):
         return
