@@ -1,7 +1,7 @@
-"""Embedding tables larger than a device, with ids that come and go.
+"""Embedding tables larger than a device, and tables whose ids are added and removed in training.
 
-Importing this package does not import jax: every public name is imported when it is first used. `__init__.pyi` is the
-typed list of them.
+The import of this package does not import jax: each public name is imported when it is first used. `__init__.pyi` is
+the typed list of the names.
 """
 
 import importlib

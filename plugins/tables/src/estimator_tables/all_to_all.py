@@ -1,4 +1,4 @@
-"""`AllToAll`: a table split by rows over devices that ask each other for the rows of their examples."""
+"""A table whose rows are split over devices, which request the rows of their examples from each other."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from estimator_tables.rows import applied, on_host, rows_of, summed_by_row, with
 from estimator_tables.split import Split, current_split
 
 _WHOLE = WholeTable()
-#: As JAX names them.
+#: The names of the memory of the host in JAX.
 _OF_THE_HOST = ("pinned_host", "unpinned_host")
-#: Earlier versions cannot move arrays to the host within a program for CPUs.
+#: The first version that can move arrays to the host within a program for CPUs.
 _HOST_SINCE = (0, 10, 2)
 
 
@@ -33,22 +33,24 @@ _HOST_SINCE = (0, 10, 2)
 class AllToAll:
     """Splits the rows of a table over devices. They exchange ids and rows, each row once for each device that needs it.
 
-    It is the `access` of `ec.sparse_lookup`. On one device, and where the rows do not divide by the devices, it is the
-    same as a table without an access. A partition rule for the table must split its rows over the same axes, or be
-    absent.
+    It is the `access` of `ec.sparse_lookup`. On one device, or if the number of rows is not divisible by the number of
+    devices, it has the same effect as no access. A partition rule for the table must split its rows over the same axes,
+    or be absent.
 
     Args:
-        axes: axes of the mesh that split the rows; axes that a mesh lacks are ignored.
-        room: rows of one message between two devices, as a multiple of the even share. If more are needed, the devices
-            exchange several messages. Tables in the memory of the host have room for all.
-        memory: where each device has its rows and their optimizer slots: `"pinned_host"` is the memory of its host,
-            from which only the rows of a batch travel to the device; None is the memory of the device.
-        cached_rows: of a table in the memory of the host, frequent rows that each device keeps in training, with their
-            slots; a multiple of 8. All other code sees only the table, and the results are the same. 0: none.
+        axes: the mesh axes that split the rows. Axes that a mesh does not have are ignored.
+        room: the number of rows of one message between two devices, as a multiple of the even share. If more are
+            needed, a read exchanges several messages, and an update exchanges larger ones. Messages of tables in the
+            memory of the host have space for all rows.
+        memory: the memory where each device has its rows and their optimizer slots. `"pinned_host"` is the memory of
+            its host, from which only the rows of a batch are copied to the device. None is the memory of the device.
+        cached_rows: the number of frequent rows of a table in the memory of the host that each device keeps in
+            training, with their slots. It is a multiple of 8. All other code sees only the table, and the results are
+            the same. 0: no cache.
 
     Raises:
-        ArgumentError: there are no axes, the room is below 1, the number of cached rows cannot be used, or there is no
-            such kind of memory, or not with this jax.
+        ArgumentError: there are no axes, the room is below 1, the number of cached rows cannot be used, or the kind of
+            memory does not exist or needs a newer jax.
 
     Example:
         >>> import estimator_core as ec
@@ -89,17 +91,17 @@ class AllToAll:
 
     @property
     def carried(self) -> CachedRows | None:
-        """The form of the table in training: with a cache, or as it is."""
+        """The form of the table in training: with a cache, or unchanged."""
         return CachedRows(self.cached_rows, self.axes) if self.cached_rows else None
 
     def summaries(self, table: jax.Array | CachedTable) -> dict[str, jax.Array]:
-        """`cache_hits`: of the distinct rows of the step before, the part that the cache had."""
+        """Returns `cache_hits`: the share of the distinct rows of the previous step that were in the cache."""
         if not self.cached_rows:
             return {}
         return {"cache_hits": table.hits if isinstance(table, CachedTable) else jnp.zeros(())}
 
     def read(self, table: jax.Array | CachedTable, ids: jax.Array) -> jax.Array:
-        """The rows of integer ids of any shape; zeros for ids out of range."""
+        """Returns the rows of integer ids of any shape, with zeros for ids out of range."""
         if self.cached_rows and self.cached_rows >= table.shape[0]:
             raise ArgumentError(
                 f"AllToAll(cached_rows={self.cached_rows}): the table has {table.shape[0]} rows, which all fit into "
@@ -129,7 +131,7 @@ class AllToAll:
         gradients: jax.Array,
         **extra: jax.Array,
     ) -> tuple[Any, Any]:
-        """The table and its optimizer state after a step. Each device updates its own rows."""
+        """Returns the table and its optimizer state after a step. Each device updates its own rows."""
         split = current_split(table.shape[0], self.axes)
         if isinstance(table, CachedTable):
             touched = _touched(ids, gradients, table.shape[0], split)
@@ -154,23 +156,23 @@ class AllToAll:
 
         if room >= size:
             return once(size, (table, opt_state))
-        # A loop that runs once or not at all: XLA updates its state in place, and copies that of a `cond`.
+        # A loop that runs once or not at all: XLA updates its state in place, but copies the state of a `cond`.
         fits = (_most(ids, split) <= room).astype(jnp.int32)
         return with_room(size, 1 - fits, with_room(room, fits, (table, opt_state)))
 
     def _room(self, ids: int, split: Split) -> int:
-        """Rows of a message for so many ids of a device."""
-        # Arrays of the host do not enter loops of the device: there is one round.
+        """Returns the number of rows of a message for this number of ids of a device."""
+        # Arrays of the host cannot be part of loops of the device, so there is one round.
         return ids if self.memory is not None else min(ids, math.ceil(self.room * ids / split.count))
 
 
 def _to_host(table: jax.Array, opt_state: Any) -> tuple[jax.Array, Any]:
-    """Says that the table and its slots are there: a program made of shapes alone does not know."""
+    """Marks the table and its slots as arrays of the host, because a program traced from shapes does not know it."""
     return on_host(table), jax.tree.map(lambda leaf: on_host(leaf) if leaf.shape == table.shape else leaf, opt_state)
 
 
 def _touched(ids: jax.Array, gradients: jax.Array, rows: int, split: Split | None) -> tuple[jax.Array, jax.Array]:
-    """The touched rows, numbered within each part, and their gradients, in one message."""
+    """Returns the touched rows, numbered within each part, and their gradients, in one message."""
     if split is None:
         return summed_by_row(ids, gradients, rows)
     ids, gradients = _divisible(ids, split, rows), _divisible(gradients, split, 0)
@@ -178,12 +180,12 @@ def _touched(ids: jax.Array, gradients: jax.Array, rows: int, split: Split | Non
 
 
 def _most(ids: jax.Array, split: Split) -> jax.Array:
-    """How many rows the busiest message needs."""
+    """Returns the number of rows that the largest message needs."""
     return _by_rows(lambda ids: questions(ids, split).most, split, PartitionSpec())(ids)
 
 
 def _delivered(ids: jax.Array, gradients: jax.Array, split: Split, room: int) -> tuple[jax.Array, jax.Array]:
-    """The touched rows, numbered within each part, and their gradients; side by side, split like the table."""
+    """Returns the touched rows, numbered within each part, and their gradients. Both are split like the table."""
 
     def of_device(ids: jax.Array, gradients: jax.Array) -> tuple[jax.Array, jax.Array]:
         asked = questions(ids, split)
@@ -203,8 +205,8 @@ def _update(
 ) -> tuple[jax.Array, Any]:
     """Applies an optimizer to the touched rows of the table and of its slots.
 
-    Only reading and writing of rows happen device by device. The transformation sees the rows of all devices, so that
-    one that mixes rows (a norm) returns what it returns on one device.
+    Only reading and writing of rows happen device by device. The transformation receives the rows of all devices, so
+    that one that combines rows (a norm) has the same result as on one device.
     """
     indices, gradients = touched
     take, put = (rows_of, with_rows) if split is None else (_by_rows(rows_of, split), _by_rows(with_rows, split))
@@ -229,7 +231,7 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | None = None) -> Callable[..., Any]:
-    """The function, run by each device on its part of every argument."""
+    """Returns a function that each device runs on its part of every argument."""
     out_specs = split.by_rows if out is None else out
     by_parts = jax.shard_map(function, mesh=split.mesh, in_specs=split.by_rows, out_specs=out_specs, check_vma=False)
 
@@ -237,11 +239,12 @@ def _by_rows(function: Callable[..., Any], split: Split, out: PartitionSpec | No
         with jax.disable_jit(False):
             return jax.jit(by_parts)(*arguments)
 
-    # Otherwise the devices of `RunConfig(debug=True)` wait for each other in every operation, and some do so for ever.
+    # Otherwise the devices of `RunConfig(debug=True)` wait for each other in every operation, and some of them wait
+    # forever.
     return compiled if cast(Any, jax.config).jax_disable_jit else by_parts
 
 
 def _divisible(array: jax.Array, split: Split, fill: int) -> jax.Array:
-    """The array, filled up until it divides by the devices."""
+    """Returns the array, padded until its length is divisible by the number of devices."""
     missing = -array.shape[0] % split.count
     return array if not missing else jnp.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)], constant_values=fill)

@@ -1,11 +1,12 @@
-"""A cache on the device, for the frequent rows of a table in the memory of the host.
+"""A cache on the device for the frequent rows of a table in the memory of the host.
 
-A row of the table has a place in one of the sets of the cache, its number modulo their count. A set has `WAYS` places.
-A row in the cache, with its optimizer slots, is read and updated there. Only then is the host's copy older: when the
-row leaves the cache, and when someone outside of training reads the table (`CachedRows.settled`), it goes to the host.
+A row of the table belongs to one of the sets of the cache, its number modulo the number of sets. A set has `WAYS`
+places. A row in the cache, with its optimizer slots, is read and updated there, so the copy on the host is older. The
+row is written to the host when it leaves the cache, and when code outside of training reads the table
+(`CachedRows.settled`).
 
 An occurrence in a step keeps a row for `STEPS` further steps. A new row takes the place whose time ends first, unless
-that place would be kept longer than the new row. Then it stays on the host.
+that place would be kept longer than the new row. Then the new row stays on the host.
 """
 
 from __future__ import annotations
@@ -25,25 +26,26 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from estimator_tables.rows import applied, on_host, rows_of, with_rows
 from estimator_tables.split import split_over
 
-#: Places of a set.
+#: The number of places of a set.
 WAYS = 8
-#: Steps for which one occurrence keeps a row, and the most that many occurrences do.
+#: The number of steps for which one occurrence keeps a row, and the maximum for many occurrences.
 STEPS, MOST_STEPS = 64, 4096
-#: Rows that are not in the cache travel in rounds of this part of a batch's distinct rows, and of no fewer than this.
+#: Rows outside of the cache are copied in rounds. A round has this fraction of the distinct rows of a batch, and at
+#: least `LEAST`.
 PART_OF_BATCH, LEAST = 16, 128
 _EMPTY = -1
 
 
 class CachedTable(NamedTuple):
-    """The carried form of a table. With several devices, each has its part of every array.
+    """The carried form of a table. If there are several devices, each has its part of every array.
 
     Attributes:
-        host: [rows, columns], the table; the rows in the cache may be newer.
-        rows: [places, columns], in the memory of the device.
-        ids: int32[sets, WAYS], the number of the row in each place within the device's part; -1: none.
+        host: [rows, columns], the table. The rows in the cache may be newer.
+        rows: [places, columns], the cached rows, in the memory of the device.
+        ids: int32[sets, WAYS], the number of the row in each place within the part of the device; -1: no row.
         until: int32[sets, WAYS], the clock up to which the row is kept.
-        clock: int32[devices], steps.
-        found: int32[devices, 2], of the last step: distinct rows that the cache had, and those that were touched.
+        clock: int32[devices], the number of steps.
+        found: int32[devices, 2], for the last step: the number of distinct rows in the cache, and of touched rows.
     """
 
     host: jax.Array
@@ -55,27 +57,27 @@ class CachedTable(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the table."""
+        """The shape of the table."""
         return self.host.shape
 
     @property
     def dtype(self) -> Any:
-        """That of the table."""
+        """The dtype of the table."""
         return self.host.dtype
 
     @property
     def hits(self) -> jax.Array:
-        """Of the distinct rows of the last step, the part that the cache had; 0 if there were none."""
+        """The share of the distinct rows of the last step that were in the cache; 0 if there were none."""
         had, touched = self.found.sum(axis=0)
         return had / jnp.maximum(touched, 1)
 
 
 class CachedSlots(NamedTuple):
-    """The carried form of a table's optimizer state.
+    """The carried form of the optimizer state of a table.
 
     Attributes:
-        slots: the state; arrays of the table's shape are in the memory of the host.
-        rows: for each of these, [places, columns] in the memory of the device.
+        slots: the state. Arrays with the shape of the table are in the memory of the host.
+        rows: for each of these arrays, [places, columns] in the memory of the device.
     """
 
     slots: Any
@@ -87,21 +89,21 @@ class CachedRows:
     """The form of a table with a cache: see `estimator_core.model.CarriedForm`.
 
     Attributes:
-        rows: places on each device.
-        axes: axes of the mesh that split the table.
+        rows: the number of places on each device.
+        axes: the mesh axes that split the table.
     """
 
     rows: int
     axes: tuple[str, ...]
 
     def opened(self, table: jax.Array, opt_state: Any) -> tuple[CachedTable, CachedSlots]:
-        """With an empty cache."""
+        """Returns the carried forms with an empty cache."""
         mesh, axes = self._split(table)
         count = math.prod(mesh.shape[axis] for axis in axes)
 
         def beside(value: int, dtype: Any, *shape: int) -> Any:
             where, whole = NamedSharding(mesh, PartitionSpec(axes)), (count * shape[0], *shape[1:])
-            if isinstance(table, jax.ShapeDtypeStruct):  # of a plan
+            if isinstance(table, jax.ShapeDtypeStruct):  # an array of a plan
                 return jax.ShapeDtypeStruct(whole, dtype, sharding=where)
             return jnp.full(whole, value, dtype, device=where)
 
@@ -113,29 +115,29 @@ class CachedRows:
         return cached, CachedSlots(opt_state, tuple(map(places, _by_rows(opt_state, table))))
 
     def settled(self, table: CachedTable, opt_state: CachedSlots) -> tuple[CachedTable, CachedSlots]:
-        """With the rows of the cache on the host, too."""
+        """Returns the carried forms after the rows of the cache were written to the host."""
         hosts = table.host, *_by_rows(opt_state.slots, table)
         program = _settling(*self._split(table.host), tuple(host.sharding for host in hosts))
         table_rows, *slots = program(hosts, (table.rows, *opt_state.rows), table.ids)
         return table._replace(host=table_rows), opt_state._replace(slots=_with(opt_state.slots, table, slots))
 
     def closed(self, table: CachedTable, opt_state: CachedSlots) -> tuple[jax.Array, Any]:
-        """The table and its slots."""
+        """Returns the table and its slots."""
         return table.host, opt_state.slots
 
     def _split(self, table: jax.Array) -> tuple[Mesh, tuple[str, ...]]:
-        """The mesh, and its axes that split the rows."""
+        """Returns the mesh, and those of its axes that split the rows."""
         mesh: Any = table.sharding
         found = split_over(mesh.mesh, table.shape[0], self.axes)
         return mesh.mesh, () if found is None else found.axes
 
 
 def found_rows(part: jax.Array | CachedTable, numbers: jax.Array) -> jax.Array:
-    """Rows of a device's part, from its cache where it has one; zeros for a number out of range.
+    """Returns rows of the part of a device, from its cache if they are in it, with zeros for a number out of range.
 
     Args:
-        part: of the table.
-        numbers: int32, of any shape.
+        part: the part of the table.
+        numbers: the row numbers, int32, of any shape.
     """
     if not isinstance(part, CachedTable):
         return rows_of(part, numbers)
@@ -157,12 +159,12 @@ def updated(
     """Applies an optimizer to the touched rows, and keeps frequent rows in the cache.
 
     Args:
-        transformation: of the optimizer; it sees the rows of all devices together.
-        table: all rows.
-        opt_state: their slots.
-        touched: numbers within each device's part, each once, and gradients.
+        transformation: the transformation of the optimizer. It receives the rows of all devices together.
+        table: the table.
+        opt_state: the slots of the table.
+        touched: the distinct row numbers within the part of each device, and the gradients.
         extra: arguments of the transformation.
-        by_device: runs a function by each device on its part of every argument.
+        by_device: a function that returns another one, which each device runs on its part of every argument.
     """
     numbers, gradients = touched
     hosts = tuple(map(on_host, (table.host, *_by_rows(opt_state.slots, table))))
@@ -178,14 +180,15 @@ def updated(
 def overwritten(
     table: CachedTable, opt_state: CachedSlots, numbers: jax.Array, rows: jax.Array, slots: Any
 ) -> tuple[CachedTable, CachedSlots]:
-    """The form with other values in some rows, and in their slots.
+    """Returns the carried forms with other values in some rows and their slots.
 
     Args:
-        table: all rows.
-        opt_state: their slots.
-        numbers: int32[n], not negative, of the whole table; each row once; others are left out.
-        rows: [n, columns].
-        slots: an optimizer state of n rows.
+        table: the table.
+        opt_state: the slots of the table.
+        numbers: int32[n], the distinct, non-negative row numbers in the whole table. Numbers beyond the table are
+            ignored.
+        rows: the new values, [n, columns].
+        slots: the new optimizer state of these n rows.
     """
     count, parts = table.shape[0], table.clock.size
     part, sets = count // parts, table.ids.shape[0] // parts
@@ -205,7 +208,7 @@ def overwritten(
 def _taken(
     hosts: Sequence[jax.Array], caches: Sequence[jax.Array], ids: jax.Array, numbers: jax.Array
 ) -> list[jax.Array]:
-    """The rows of every array, each number once, from the cache where it has them."""
+    """Returns the rows of every array, each number once, from the cache if they are in it."""
     count = hosts[0].shape[0]
     if not numbers.size:
         return [cache[:0] for cache in caches]
@@ -228,7 +231,7 @@ def _put(
     numbers: jax.Array,
     new: tuple[jax.Array, ...],
 ) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...], tuple[jax.Array, ...]]:
-    """New rows of every array: into the cache, or to the host. Rows that leave the cache go to the host."""
+    """Writes new rows of every array to the cache or to the host. Rows that leave the cache are written to the host."""
     count, (ids, until, clock, found) = hosts[0].shape[0], state
     size, now = ids.size, clock[0] + 1
     if not numbers.size:
@@ -252,7 +255,7 @@ def _put(
             for host, cache, values in zip(hosts, caches, new, strict=True)
         )
 
-    # A loop updates its state in place; a round in which nothing travels does not run.
+    # A loop updates its state in place. A round without rows to copy does not run.
     hosts = lax.fori_loop(0, rounds, one_round, hosts)
     place = jnp.where(admitted, given, jnp.where(hits, places, size))
     caches = tuple(cache.at[place].set(values, mode="drop") for cache, values in zip(caches, new, strict=True))
@@ -267,14 +270,14 @@ def _put(
 
 
 def _found(ids: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The place of each number, if it has one, and whether it has."""
+    """Returns the place of each number, valid only if it has one, and whether it has one."""
     sets = numbers % ids.shape[0]
     same = ids[sets] == numbers[:, None]
     return sets * WAYS + jnp.argmax(same, axis=1).astype(jnp.int32), same.any(axis=1)
 
 
 def _dealt(until: jax.Array, sets: jax.Array, wants: jax.Array, now: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Deals places to new rows: in each set, those whose time ends first. Which, and whether there is one."""
+    """Assigns places to new rows, in each set those whose time ends first. Returns them, and whether a row has one."""
     count = until.shape[0]
     wanted = jnp.where(wants, sets, count)
     order = jnp.argsort(wanted, stable=True)
@@ -287,12 +290,12 @@ def _dealt(until: jax.Array, sets: jax.Array, wants: jax.Array, now: jax.Array) 
 
 
 def _first(ordered: jax.Array) -> jax.Array:
-    """Where each value of an ordered array begins."""
+    """Returns the position where each value of an ordered array starts."""
     return jnp.searchsorted(ordered, ordered).astype(jnp.int32)
 
 
 def _compact(chosen: jax.Array) -> tuple[jax.Array, jax.Array, int]:
-    """The places of what is chosen, filled up with the size; rounds that they need, and places of a round."""
+    """Returns the positions of the chosen items, padded with the size, the number of rounds, and their length."""
     size = chosen.size
     room = min(size, max(LEAST, -(-size // PART_OF_BATCH)))
     places = jnp.nonzero(chosen, size=-(-size // room) * room, fill_value=size)[0].astype(jnp.int32)
@@ -301,7 +304,7 @@ def _compact(chosen: jax.Array) -> tuple[jax.Array, jax.Array, int]:
 
 @functools.lru_cache(maxsize=64)
 def _settling(mesh: Mesh, axes: tuple[str, ...], where: tuple[Any, ...]) -> Callable[..., Any]:
-    """The program that writes the rows of a cache to the host, in place."""
+    """Returns the program that writes the rows of a cache to the host, in place."""
 
     def settled(hosts: tuple[jax.Array, ...], caches: tuple[jax.Array, ...], ids: jax.Array) -> Any:
         count = hosts[0].shape[0]
@@ -318,11 +321,11 @@ def _settling(mesh: Mesh, axes: tuple[str, ...], where: tuple[Any, ...]) -> Call
 
 
 def _by_rows(opt_state: Any, table: Any) -> list[jax.Array]:
-    """The leaves that have a row for each row of the table."""
+    """Returns the leaves that have a row for each row of the table."""
     return [leaf for leaf in jax.tree.leaves(opt_state) if leaf.shape == table.shape]
 
 
 def _with(opt_state: Any, table: Any, rows: Sequence[jax.Array]) -> Any:
-    """The state with other arrays in place of those."""
+    """Returns the state with other arrays in place of these leaves."""
     given = iter(rows)
     return jax.tree.map(lambda leaf: next(given) if leaf.shape == table.shape else leaf, opt_state)

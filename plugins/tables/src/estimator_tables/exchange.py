@@ -1,7 +1,8 @@
-"""What devices send each other so that each gets its rows: functions of one device, for use inside `jax.shard_map`.
+"""The messages by which each device receives its rows: functions of one device, for use inside `jax.shard_map`.
 
-Each device asks the owners of the distinct rows it needs. Messages have a fixed size: room for `room` rows from each
-device to each other. If an owner is asked for more, there are more rounds. All devices take as many.
+Each device requests the distinct rows that it needs from their owners. Messages have a fixed size: space for `room`
+rows from each device to each other one. If an owner receives more requests, there are more rounds. All devices make the
+same number of rounds.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ class Questions(NamedTuple):
     """The requests of one device.
 
     Attributes:
-        rows: int32[n], ascending and distinct; unused places hold the number of rows.
-        places: int32[n], where each id is in `rows`.
-        starts: int32[parts], where the rows of each owner begin.
-        counts: int32[parts], how many there are.
-        most: int32, the largest count of all devices.
+        rows: int32[n], the requested rows, ascending and distinct. Unused places hold the number of rows of the table.
+        places: int32[n], the position of each id in `rows`.
+        starts: int32[parts], the position where the rows of each owner start.
+        counts: int32[parts], the number of rows of each owner.
+        most: int32, the largest count over all devices.
     """
 
     rows: jax.Array
@@ -36,7 +37,7 @@ class Questions(NamedTuple):
 
 
 def questions(ids: jax.Array, split: Split) -> Questions:
-    """The distinct rows among some ids, int32[n], by owner. Ids out of range are none."""
+    """Returns the distinct rows among some ids, int32[n], by owner. Ids out of range are ignored."""
     ids = jnp.where((ids >= 0) & (ids < split.rows), ids, split.rows)
     rows, places = jnp.unique(ids, size=ids.size, fill_value=split.rows, return_inverse=True)
     bounds = jnp.searchsorted(rows, jnp.arange(split.count + 1, dtype=jnp.int32) * split.part).astype(jnp.int32)
@@ -45,13 +46,13 @@ def questions(ids: jax.Array, split: Split) -> Questions:
 
 
 def answers(part: jax.Array | CachedTable, asked: Questions, split: Split, room: int) -> jax.Array:
-    """The asked rows, [n, columns]; zeros in unused places.
+    """Returns the requested rows, [n, columns], with zeros in unused places.
 
     Args:
-        part: this device's rows of the table.
-        asked: what it asks.
-        split: of the table.
-        room: rows of a message.
+        part: the rows of the table on this device.
+        asked: the requests of this device.
+        split: the split of the table.
+        room: the number of rows of a message.
     """
 
     def one_round(number: int | jax.Array, found: jax.Array) -> jax.Array:
@@ -67,16 +68,17 @@ def answers(part: jax.Array | CachedTable, asked: Questions, split: Split, room:
 
 
 def delivered(values: jax.Array, asked: Questions, split: Split, room: int) -> tuple[jax.Array, jax.Array]:
-    """What all devices send to this one about its rows, each row once, with the sum of the values.
+    """Returns what all devices send to this one about its rows: each row once, with the sum of the values.
 
     Args:
-        values: [n, columns], by `asked.rows`.
-        asked: the rows that this device has values for; no owner has more of them than `room`.
-        split: of the table.
-        room: rows of a message.
+        values: [n, columns], one row for each of `asked.rows`.
+        asked: the rows for which this device has values. No owner has more of them than `room`.
+        split: the split of the table.
+        room: the number of rows of a message.
 
     Returns:
-        Numbers within this device's part, int32[room * parts], and values; unused places hold the part's size.
+        The row numbers within the part of this device, int32[room * parts], and the values. Unused places hold the size
+        of the part.
     """
     places, rows = _message(asked, split, room, 0)
     rows = lax.all_to_all(rows, split.axes, 0, 0).reshape(-1)
@@ -86,8 +88,10 @@ def delivered(values: jax.Array, asked: Questions, split: Split, room: int) -> t
 
 
 def _message(asked: Questions, split: Split, room: int, first: int | jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The rows for each owner from its `first` one on: their places in `asked.rows`, and their numbers within its part,
-    both int32[parts, room]. Unused ones are out of range.
+    """Returns the rows for each owner, from its `first` one on.
+
+    They are the positions in `asked.rows` and the row numbers within the part, both int32[parts, room]. Unused ones are
+    out of range.
     """
     within = first + jnp.arange(room, dtype=jnp.int32)[None]
     places = jnp.where(within < asked.counts[:, None], asked.starts[:, None] + within, asked.rows.size)

@@ -1,4 +1,4 @@
-"""The access of a table whose rows begin anew when another id gets them."""
+"""The access of a table whose rows get initial values when they are assigned to another id."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from estimator_tables.rows import with_rows
 
 @dataclass(frozen=True)
 class FreshRows:
-    """Reads and updates rows as another access does, but rows given to another id have their first value, and first
-    slots.
+    """Reads and updates rows as another access does, but resets the rows and slots that another id receives.
 
-    Ids from the number of rows on stand for such rows: row 3 of 10, given away in this step, is 13. First values depend
-    on the name of the table and the number of the row, so that no state is needed to draw them again.
+    An id of at least the number of rows represents such a row: row 3 of 10, if reassigned in this step, is 13. Initial
+    values depend on the name of the table and the number of the row, so they can be drawn again without any state.
 
     Attributes:
-        access: reads and updates the rows.
-        name: of the table.
-        initializer: of a row, by `(key, (1, columns), dtype)`; None: truncated normal, stddev `1 / sqrt(columns)`.
+        access: the access that reads and updates the rows.
+        name: the name of the table.
+        initializer: the initializer of a row, called with `(key, (1, columns), dtype)`; None: truncated normal, stddev
+            `1 / sqrt(columns)`.
     """
 
     access: RowAccess
@@ -38,21 +38,21 @@ class FreshRows:
 
     @property
     def sharding(self) -> tuple[str | tuple[str, ...] | None, ...] | None:
-        """That of the access."""
+        """The sharding of the access."""
         return self.access.sharding
 
     @property
     def memory(self) -> str | None:
-        """That of the access."""
+        """The memory of the access."""
         return self.access.memory
 
     @property
     def carried(self) -> CarriedForm | None:
-        """That of the access."""
+        """The carried form of the access."""
         return getattr(self.access, "carried", None)
 
     def first_rows(self, rows: jax.Array, columns: int, dtype: Any) -> jax.Array:
-        """First values by row number, [..., columns]."""
+        """Returns the initial values by row number, [..., columns]."""
         initializer = self.initializer or jax.nn.initializers.truncated_normal(1 / math.sqrt(columns))
         key = jax.random.key(zlib.crc32(self.name.encode()))
 
@@ -62,11 +62,11 @@ class FreshRows:
         return jax.vmap(first)(rows.reshape(-1)).reshape(*rows.shape, columns)
 
     def summaries(self, table: Any) -> dict[str, jax.Array]:
-        """Those of the access."""
+        """Returns the summaries of the access."""
         return getattr(self.access, "summaries", lambda _: {})(table)
 
     def read(self, table: Any, ids: jax.Array) -> jax.Array:
-        """See `RowAccess`."""
+        """Reads rows: see `RowAccess`."""
         count, columns = table.shape
         fresh, rows = ids >= count, jnp.where(ids >= count, ids - count, ids)
         first = lax.cond(
@@ -85,7 +85,7 @@ class FreshRows:
         gradients: jax.Array,
         **extra: jax.Array,
     ) -> tuple[Any, Any]:
-        """See `RowAccess`."""
+        """Updates rows: see `RowAccess`."""
         count, columns = table.shape
         fresh = ids >= count
 
@@ -101,7 +101,7 @@ class FreshRows:
 
             return begun(table, first), jax.tree.map(begun, opt_state, transformation.init(first))
 
-        # A loop that runs once or not at all: XLA updates its state in place, and copies that of a `cond`.
+        # A loop that runs once or not at all: XLA updates its state in place, but copies the state of a `cond`.
         table, opt_state = lax.fori_loop(0, fresh.any().astype(jnp.int32), given_away, (table, opt_state))
         return self.access.update(
             transformation, table, opt_state, jnp.where(fresh, ids - count, ids), gradients, **extra

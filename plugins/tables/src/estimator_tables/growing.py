@@ -1,4 +1,4 @@
-"""`GrowingTable`: a table for ids that are not known before training."""
+"""A table for ids that are not known before training."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ _SPLIT = AllToAll()
 
 @dataclass(frozen=True, kw_only=True)
 class GrowingTable:
-    """A table whose rows belong to the ids that occur in training: admitted by count, evicted by age.
+    """A table whose rows belong to the ids that occur in training. They are admitted by count and evicted by age.
 
     Args:
-        rows: of the table, at least 32 and a multiple of 16.
-        columns: numbers of a row.
-        admit_at: occurrences from which on an id has a row. Until then it has the default row, as unknown ids do.
-        max_age: batches of training after which an id that did not occur may lose its row to a new one; None: never.
-        initializer: of a row, by `(key, (1, columns), dtype)`; None: truncated normal, stddev `1 / sqrt(columns)`.
-        access: how rows are read and updated.
+        rows: the number of rows, at least 32 and a multiple of 16.
+        columns: the number of values in a row.
+        admit_at: the number of occurrences from which an id has its own row. Until then it has the default row, as
+            unknown ids do.
+        max_age: the number of training batches after which an id that did not occur may lose its row to a new one;
+            None: never.
+        initializer: the initializer of a row, called with `(key, (1, columns), dtype)`; None: truncated normal, stddev
+            `1 / sqrt(columns)`.
+        access: the way to read and update rows.
 
     Raises:
         ArgumentError: a number cannot be used.
@@ -72,18 +75,18 @@ class GrowingTable:
                 raise ArgumentError(f"GrowingTable: {name} must be below 2**31, given: {number}.")
 
     def lookup(self, name: str, ids: jax.Array, mode: str) -> jax.Array:
-        """The rows of ids, float32[..., columns]; in TRAIN, ids are counted, admitted and evicted first.
+        """Returns the rows of ids, float32[..., columns]. In TRAIN, it first counts, admits and evicts ids.
 
-        The share of the ids that have the default row is the summary `<name>/unknown` of a training step.
+        The summary `<name>/unknown` of a training step is the share of the ids that have the default row.
 
         Args:
-            name: the name of the table's variables, below the active variable scope. A table is looked up once in a
-                model_fn: concatenate the ids of features that share it.
-            ids: int32[..., 2], as `WideIds` makes them of ids of 64 bits. -1 stands for no id: a row of zeros.
-            mode: that of model_fn.
+            name: the name of the variables of the table, below the active variable scope. A model_fn looks up a table
+                only once: concatenate the ids of features that share it.
+            ids: int32[..., 2], the result of `WideIds` for ids of 64 bits. -1 means no id, and its row is zeros.
+            mode: the mode of model_fn.
 
         Raises:
-            VariableError: the ids are not such words, or the table is looked up twice.
+            VariableError: the ids have another form, or the table is looked up twice.
         """
         if ids.dtype != jnp.int32 or ids.ndim < 1 or ids.shape[-1] != 2:
             raise VariableError(
@@ -106,7 +109,7 @@ class GrowingTable:
                         "looked up once in a model_fn, which counts a batch: concatenate the ids of the features that "
                         "share it, and split the rows."
                     ) from error
-                # Rows that were given to their id now are beyond the last one: see FreshRows.
+                # Rows that are assigned to their id in this step are numbered after the last row: see FreshRows.
                 found = jnp.where(fresh, rows + self.rows, rows).reshape(ids.shape[:-1])
             else:
                 found = known_rows(vocabulary, ids)
@@ -127,14 +130,14 @@ class GrowingTable:
 
 
 def known_ids(variables: Mapping[str, np.ndarray], name: str) -> dict[int, int]:
-    """The ids that have a row of their own in a growing table, with its number.
+    """Returns the ids that have their own row in a growing table, with the number of the row.
 
     Args:
-        variables: of `Estimator.variables` or `ec.load_variables(path)`.
+        variables: the variables of `Estimator.variables` or `ec.load_variables(path)`.
         name: the path of the table.
 
     Raises:
-        VariableError: there is no such table.
+        VariableError: the table does not exist.
     """
     if f"{name}/ids" not in variables:
         tables = sorted(path.removesuffix("/ids") for path in variables if path.endswith("/ids"))

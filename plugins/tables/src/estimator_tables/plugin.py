@@ -1,4 +1,4 @@
-"""What estimator-tables declares to estimator-core. Imported at start-up: keep it light."""
+"""The components of estimator-tables. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 
 def estimator_components() -> Sequence[Component]:
-    """The host transform of ids of 64 bits."""
+    """Returns the host transform of ids of 64 bits."""
     return [
         Component(
             kind="transform",

@@ -1,4 +1,4 @@
-"""Rows of an array read and written where the array is: in the memory of a device, or in that of its host."""
+"""Rows of an array, read and written in the memory where the array is: that of a device, or that of its host."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WRITE = lax.ScatterDimensionNumbers(
 
 
 def rows_of(array: jax.Array, numbers: jax.Array) -> jax.Array:
-    """Rows in the memory of the device; zeros for a number out of range.
+    """Returns rows in the memory of the device, with zeros for a number out of range.
 
     Args:
-        array: [rows, columns]. Where it is in the memory of the host, only the rows travel.
-        numbers: int32, of any shape.
+        array: [rows, columns]. If it is in the memory of the host, only the rows are copied.
+        numbers: the row numbers, int32, of any shape.
 
     Returns:
-        [*numbers.shape, columns].
+        The rows, [*numbers.shape, columns].
     """
     count, columns = array.shape
     inside = (numbers >= 0) & (numbers < count)
@@ -43,12 +43,12 @@ def rows_of(array: jax.Array, numbers: jax.Array) -> jax.Array:
 
 
 def with_rows(array: jax.Array, numbers: jax.Array, rows: jax.Array) -> jax.Array:
-    """The array with other rows, in place where its buffer is donated; numbers out of range are left out.
+    """Returns the array with other rows, in place if its buffer is donated. Numbers out of range are ignored.
 
     Args:
-        array: [rows, columns].
-        numbers: int32[n], not negative; each row once.
-        rows: [n, columns].
+        array: the array, [rows, columns].
+        numbers: the distinct, non-negative row numbers, int32[n].
+        rows: the new rows, [n, columns].
     """
     if not is_in_host_memory(array):
         return array.at[numbers].set(rows, mode="drop")
@@ -56,21 +56,21 @@ def with_rows(array: jax.Array, numbers: jax.Array, rows: jax.Array) -> jax.Arra
     def write(array: jax.Array, places: jax.Array, rows: jax.Array) -> jax.Array:
         return lax.scatter(array, places, rows, _WRITE, mode="drop")
 
-    # The host of a GPU would copy the whole array. The GPU itself reaches the rows that it writes.
+    # The host of a GPU would copy the whole array. The GPU itself can access the rows that it writes.
     by = write if jax.default_backend() == "gpu" else computed_by_host(write)
     return by(array, on_host(numbers[:, None]), on_host(rows))
 
 
 def summed_by_row(numbers: jax.Array, values: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """Each row once, with the sum of its values; what is out of range has none.
+    """Returns each row number once, with the sum of its values. Numbers out of range are ignored.
 
     Args:
-        numbers: int32[n].
-        values: [n, columns].
-        count: of the rows.
+        numbers: the row numbers, int32[n].
+        values: the values, [n, columns].
+        count: the number of rows.
 
     Returns:
-        Numbers, int32[n], of which the unused ones are `count`, and sums.
+        The row numbers, int32[n], whose unused places hold `count`, and the sums.
     """
     numbers = jnp.where((numbers >= 0) & (numbers < count), numbers, count)
     rows, places = jnp.unique(numbers, size=numbers.size, fill_value=count, return_inverse=True)
@@ -85,14 +85,14 @@ def applied(
     gradients: jax.Array,
     extra: dict[str, jax.Array],
 ) -> tuple[Any, Any]:
-    """New rows and slots by an optimizer, with the same bits wherever the rows come from and go to."""
+    """Returns new rows and slots from an optimizer. The bits are the same for every memory of the rows."""
 
     def step(rows: jax.Array, slots: Any, gradients: jax.Array, extra: dict[str, jax.Array]) -> tuple[Any, Any]:
         updates, changed = transformation.update(gradients, slots, rows, **extra)
         return optax.apply_updates(rows, updates), changed
 
     def by_itself(*arguments: Any) -> tuple[Any, Any]:
-        # Otherwise the compiler for CPUs merges this arithmetic with its surroundings, and they decide how it rounds.
+        # Otherwise the compiler for CPUs merges this arithmetic with the surrounding code, which then affects rounding.
         with set_xla_metadata(inlineable="false"):
             return jax.jit(step)(*arguments)
 
@@ -100,5 +100,5 @@ def applied(
 
 
 def on_host(array: jax.Array) -> jax.Array:
-    """The array in the memory of the host."""
+    """Returns the array in the memory of the host."""
     return jax.device_put(array, jax.memory.Space.Host)

@@ -1,4 +1,4 @@
-"""How a table of rows is split over the devices of the current mesh."""
+"""The split of the rows of a table over the devices of the current mesh."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Split:
     Attributes:
         mesh: the current mesh.
         axes: the axes of the mesh that split the rows.
-        count: how many parts there are.
-        rows: rows of the table.
+        count: the number of parts.
+        rows: the number of rows of the table.
     """
 
     mesh: AbstractMesh
@@ -28,7 +28,7 @@ class Split:
 
     @property
     def part(self) -> int:
-        """Rows of one device."""
+        """The number of rows of one device."""
         return self.rows // self.count
 
     @property
@@ -38,14 +38,15 @@ class Split:
 
 
 def current_split(rows: int, axes: tuple[str, ...]) -> Split | None:
-    """The split of a table over the current mesh: see `split_over`."""
+    """Returns the split of a table over the current mesh: see `split_over`."""
     return split_over(jax.sharding.get_abstract_mesh(), rows, axes)
 
 
 def split_over(mesh: Any, rows: int, axes: tuple[str, ...]) -> Split | None:
-    """The split of a table with so many rows; None where each device holds all of them.
+    """Returns the split of a table with this number of rows; None: each device holds all rows.
 
-    That is so outside a mesh, along axes of one device, and for rows that do not divide, as partition rules have it.
+    Each device holds all rows outside a mesh, along axes of one device, and if the rows are not divisible by the
+    devices. Partition rules have the same behaviour.
     """
     there = tuple(axis for axis in axes if axis in mesh.shape)
     count = math.prod(mesh.shape[axis] for axis in there)

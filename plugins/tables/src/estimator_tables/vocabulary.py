@@ -1,8 +1,8 @@
-"""A vocabulary on the device: which id has which row of a table, by buckets of a hash.
+"""A vocabulary on the device: it maps ids to rows of a table, with buckets of a hash.
 
-An id belongs to one bucket. A bucket has slots for ids that have a row, and further slots for candidates, which are
-only counted. The slot says the row: bucket * `ROWS_PER_BUCKET` + slot. No id belongs to bucket 0, whose first row is
-that of all ids without a row.
+An id belongs to one bucket. A bucket has slots for ids with a row, and further slots for candidates, which are only
+counted. The slot determines the row: bucket * `ROWS_PER_BUCKET` + slot. No id belongs to bucket 0, whose first row is
+shared by all ids without their own row.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-#: Slots with a row, and slots of candidates, in a bucket.
+#: The number of slots with a row, and of slots for candidates, in a bucket.
 ROWS_PER_BUCKET = 16
 CANDIDATES_PER_BUCKET = 16
-#: The row of ids that have none of their own.
+#: The row of ids without their own row.
 DEFAULT_ROW = 0
 _LATEST = 2**31 - 1
 
 
 class Vocabulary(NamedTuple):
-    """Its state.
+    """The state of a vocabulary.
 
     Attributes:
         ids: int32[buckets, slots, 2], the words of the id in each slot.
-        counts: int32[buckets, slots], how often it occurred; 0: the slot is empty.
-        seen: int32[buckets, slots], the clock of its last occurrence.
-        clock: int32, batches of training.
+        counts: int32[buckets, slots], the number of occurrences of the id; 0: the slot is empty.
+        seen: int32[buckets, slots], the clock of the last occurrence.
+        clock: int32, the number of training batches.
     """
 
     ids: jax.Array
@@ -37,13 +37,13 @@ class Vocabulary(NamedTuple):
 
 
 class _Groups(NamedTuple):
-    """The distinct ids of a batch, ordered by bucket; unused places have the bucket after the last one.
+    """The distinct ids of a batch, ordered by bucket. The bucket of unused places is the one after the last.
 
     Attributes:
-        buckets: int32[n].
-        words: int32[n, 2].
-        occurrences: int32[n].
-        of: int32[n], the group of each id of the batch.
+        buckets: int32[n], the bucket of each id.
+        words: int32[n, 2], the words of each id.
+        occurrences: int32[n], the number of occurrences of each id in the batch.
+        of: int32[n], the position in these arrays of each id of the batch.
     """
 
     buckets: jax.Array
@@ -53,16 +53,16 @@ class _Groups(NamedTuple):
 
 
 def is_id(words: jax.Array) -> jax.Array:
-    """Whether there is an id: -1 stands for none."""
+    """Returns whether there is an id. -1 means no id."""
     return ~jnp.all(words == -1, axis=-1)
 
 
 def known_rows(vocabulary: Vocabulary, words: jax.Array) -> jax.Array:
-    """The rows of ids, int32[...]; `DEFAULT_ROW` for unknown ids, -1 where there is no id.
+    """Returns the rows of ids, int32[...]. The row is `DEFAULT_ROW` for unknown ids, and -1 if there is no id.
 
     Args:
-        vocabulary: its state.
-        words: int32[..., 2].
+        vocabulary: the state of the vocabulary.
+        words: the words of the ids, int32[..., 2].
     """
     buckets = _bucket_of(words, vocabulary.ids.shape[0])
     ids, counts = (array[:, :ROWS_PER_BUCKET][buckets] for array in (vocabulary.ids, vocabulary.counts))
@@ -74,19 +74,20 @@ def known_rows(vocabulary: Vocabulary, words: jax.Array) -> jax.Array:
 def grown(
     vocabulary: Vocabulary, words: jax.Array, *, admit_at: int, max_age: int
 ) -> tuple[Vocabulary, jax.Array, jax.Array]:
-    """Counts the ids of a batch of training, and admits those that occurred often enough.
+    """Counts the ids of a training batch, and admits those that occurred often enough.
 
-    An id that is admitted takes an empty slot of its bucket. If there is none, it takes that of the id that was not
-    seen for longest, if this was more than `max_age` batches ago. Otherwise it waits as a candidate.
+    An admitted id takes an empty slot of its bucket. If there is none, it takes the slot of the id that has been absent
+    longest, if that id last occurred more than `max_age` batches ago. Otherwise it waits as a candidate.
 
     Args:
-        vocabulary: its state.
-        words: int32[n, 2].
-        admit_at: occurrences from which on an id has a row.
-        max_age: batches.
+        vocabulary: the state of the vocabulary.
+        words: the words of the ids, int32[n, 2].
+        admit_at: the number of occurrences from which an id has a row.
+        max_age: the number of batches after which an absent id may lose its row.
 
     Returns:
-        The new state; the rows as in `known_rows`, int32[n]; whether the row was given to its id now, bool[n].
+        The new state, the rows in the form of `known_rows`, int32[n], and whether each row was assigned to its id now,
+        bool[n].
     """
     size, slots = vocabulary.counts.shape
     now = vocabulary.clock + 1
@@ -123,13 +124,16 @@ def grown(
 
 
 def _bucket_of(words: jax.Array, size: int) -> jax.Array:
-    """The bucket of each id, in [1, size)."""
+    """Returns the bucket of each id, in [1, size)."""
     high, low = (words[..., place].astype(jnp.uint32) for place in (0, 1))
     return (1 + _mixed(low ^ _mixed(high + jnp.uint32(0x9E3779B9))) % jnp.uint32(size - 1)).astype(jnp.int32)
 
 
 def _mixed(word: jax.Array) -> jax.Array:
-    """Source: the finaliser of MurmurHash3."""
+    """Mixes the bits of words.
+
+    Source: the finaliser of MurmurHash3.
+    """
     word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
     word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
     return word ^ (word >> 16)
@@ -154,8 +158,9 @@ def _grouped(words: jax.Array, size: int) -> _Groups:
 def _dealt(
     wants: jax.Array, buckets: jax.Array, free: jax.Array, counts: jax.Array, last: jax.Array, start: int, stop: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Deals the free slots of each bucket from `start` to `stop` to the groups that want one: whether it has one, and
-    which. Empty slots come first, then the oldest.
+    """Assigns the free slots of each bucket from `start` to `stop` to the groups that want one.
+
+    Returns whether each group has one, and which. Empty slots come first, then the oldest.
     """
     if start == stop:
         return jnp.zeros_like(wants), jnp.zeros_like(buckets)

@@ -1,4 +1,4 @@
-"""Ids of 64 bits on devices that compute with 32."""
+"""Ids of 64 bits on devices that compute with 32 bits."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NO_ID = np.uint64(2**64 - 1)
 
 
 class WideIds:
-    """A host transform that splits ids of 64 bits into words of 32: int32[..., 2], the high word first.
+    """A host transform that splits ids of 64 bits into words of 32 bits: int32[..., 2], the high word first.
 
-    An unsigned id of 2**63 or more has the words, and in `known_ids` the number, of the signed id with the same bits.
-    So 2**64 - 1 is refused: its words stand for no id.
+    An unsigned id of 2**63 or more has the words of the signed id with the same bits, and also its number in
+    `known_ids`. So 2**64 - 1 is refused: its words mean that there is no id.
 
     Args:
-        features: names of the features that hold integers.
+        features: the names of the features that hold integers.
 
     Raises:
         ArgumentError: there are no features.
@@ -38,16 +38,16 @@ class WideIds:
         self._features = tuple(features)
 
     def config(self) -> dict[str, Any]:
-        """The arguments that make it again."""
+        """Returns the arguments from which the transform can be made again."""
         return {"features": list(self._features)}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """The files of the transform. There are none."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch with these features in words.
+        """Returns the batch with these features in words.
 
         Raises:
             InputError: a feature is missing, does not hold integers, or holds 2**64 - 1.
