@@ -9,12 +9,12 @@ from estimator_core.errors import ArgumentTypeError, VariableError
 from estimator_core.model import VariableSpec
 from estimator_warm_start.checkpoint_values import near
 
-#: Names in the checkpoint to names or specs of variables; pairs, if one name feeds several variables.
+#: A map from names in the checkpoint to names or specs of variables, or pairs, if one name feeds several variables.
 AssignmentMap: TypeAlias = "Mapping[str, Any] | Sequence[tuple[str, Any]]"
 
 
 def assigned(assignment_map: AssignmentMap, declared: Mapping[str, VariableSpec]) -> Iterator[tuple[str, str]]:
-    """Pairs of a name in the checkpoint and the path of the variable that takes its value.
+    """Yields pairs of a name in the checkpoint and the path of the variable that takes its value.
 
     Args:
         assignment_map: the map, in any of the forms of `init_from_checkpoint`.

@@ -11,12 +11,13 @@ import numpy as np
 from estimator_core.errors import VariableError
 from estimator_core.model import VariableSpec, check_value
 
-#: Returns the arrays of a checkpoint, by path. The argument is the file or directory, as the user wrote it.
+#: A function that returns the arrays of a checkpoint by path. Its argument is the file or directory, as the user wrote
+#: it.
 CheckpointReader: TypeAlias = Callable[[str], Mapping[str, np.ndarray]]
 
 
 def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterable[str]) -> VariableError:
-    """The error about a name that the checkpoint lacks."""
+    """Returns the error about a name that the checkpoint does not have."""
     names = sorted(present)
     return VariableError(
         f"Tensor {tensor!r}, for variable {variable!r}, is not found in the checkpoint {checkpoint}. "
@@ -25,7 +26,7 @@ def missing_tensor(tensor: str, variable: str, checkpoint: str, present: Iterabl
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """A sentence with the names closest to a wrong one.
+    """Returns a sentence with the names closest to a wrong one.
 
     Example:
         >>> near("dense/kernle", ["dense/kernel", "dense/bias"])
@@ -41,7 +42,7 @@ def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: 
     """Refuses a value of another shape or of another kind of number.
 
     Raises:
-        VariableError: the value does not fit; the message names both.
+        VariableError: the value does not fit. The message names both.
     """
     check_value(spec, value, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
 
@@ -49,7 +50,7 @@ def check_shape(spec: VariableSpec, tensor: str, value: np.ndarray, checkpoint: 
 def fitted(
     spec: VariableSpec, tensor: str, values: Mapping[str, np.ndarray], checkpoint: str
 ) -> tuple[np.ndarray, str]:
-    """The value of a checkpoint as the value of a variable, and a note of the conversion.
+    """Returns the value of a checkpoint as the value of a variable, and a note of the conversion.
 
     Raises:
         VariableError: the checkpoint has no such tensor, or it does not fit.

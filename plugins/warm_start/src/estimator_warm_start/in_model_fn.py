@@ -1,4 +1,4 @@
-"""`ec.init_from_checkpoint`: requests initial values inside model_fn."""
+"""Requests for initial values inside model_fn: `ec.init_from_checkpoint`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CheckpointRequest:
     Args:
         checkpoint: the file or directory, as the user wrote it.
         assignments: pairs of a name in the checkpoint and the path of the variable that takes its value.
-        reader: reads the checkpoint.
+        reader: the function that reads the checkpoint.
     """
 
     checkpoint: str
@@ -37,13 +37,13 @@ class CheckpointRequest:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that get values."""
+        """The variables that the request initialises."""
         return tuple(path for _, path in self.assignments)
 
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> dict[str, InitialValue]:
-        """The values of the assignments. If a variable is assigned twice, the later value counts."""
+        """Returns the values of the assignments. If a variable is assigned twice, the later value counts."""
         tensors = self.reader(self.checkpoint)
         values: dict[str, InitialValue] = {}
         for tensor, path in self.assignments:
@@ -72,8 +72,8 @@ def init_from_checkpoint(
             {"old/kernel": "new/kernel"} one variable, by path;
             {"old/kernel": variable}     one of ec.trainable_variables(), or a list of them
 
-        reader: returns the arrays of a checkpoint of another kind by name, from `ckpt_dir_or_file`; None: it is a
-            checkpoint of this library.
+        reader: a function that returns the arrays of a checkpoint of another format by name, from `ckpt_dir_or_file`;
+            None: it is a checkpoint of this library.
 
     Returns:
         The request with the values to load.
@@ -117,15 +117,16 @@ def get_assignment_map_from_checkpoint(
     *,
     reader: CheckpointReader | None = None,
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """An assignment map of the variables that a checkpoint has, each to itself, for `init_from_checkpoint`.
+    """Returns an assignment map of the variables that a checkpoint has, each to itself, for `init_from_checkpoint`.
 
     Args:
-        tvars: variables, as `ec.trainable_variables` lists them.
+        tvars: the variables, as `ec.trainable_variables` lists them.
         init_checkpoint: a checkpoint or a directory with checkpoints.
-        reader: returns the arrays of a checkpoint of another kind; None: it is a checkpoint of this library.
+        reader: a function that returns the arrays of a checkpoint of another format; None: it is a checkpoint of this
+            library.
 
     Returns:
-        The assignment map, and a dict whose keys are the paths it holds; the same in every trace of model_fn.
+        The assignment map, and a dict whose keys are its paths. Both are the same in every trace of model_fn.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -136,7 +137,8 @@ def get_assignment_map_from_checkpoint(
     declared_variables("ec.get_assignment_map_from_checkpoint")
     names = [spec.name for spec in tvars]
     checkpoint = os.fspath(init_checkpoint)
-    # The same in every trace: what model_fn does with the map, such as freezing loaded variables, must not differ.
+    # The map must be the same in every trace, because model_fn may depend on it, for example to freeze loaded
+    # variables.
     tensors = _names(checkpoint, reader or load_variables)
     common = names if tensors is None else [name for name in names if name in tensors]
     if names and not common:
@@ -147,12 +149,12 @@ def get_assignment_map_from_checkpoint(
     return dict(zip(common, common, strict=True)), dict.fromkeys(common, 1)
 
 
-#: The names of checkpoints that this process has read, for traces after one is gone.
+#: The names of checkpoints that this process has read, for traces after a checkpoint was removed.
 _known: dict[str, frozenset[str]] = {}
 
 
 def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
-    """The names that a checkpoint has; None if nothing must be initialised and the checkpoint is gone."""
+    """Returns the names in a checkpoint; None if nothing must be initialised and the checkpoint no longer exists."""
     place = Path(checkpoint)
     try:
         _known[checkpoint] = _names_now(checkpoint, reader, place.stat().st_mtime_ns if place.exists() else 0)
@@ -172,5 +174,5 @@ def _names(checkpoint: str, reader: CheckpointReader) -> frozenset[str] | None:
 
 @functools.lru_cache(maxsize=8)
 def _names_now(checkpoint: str, reader: CheckpointReader, changed: int) -> frozenset[str]:
-    """The names, read once for all traces of a model_fn; `changed` is the time of the last change of the checkpoint."""
+    """Returns the names, read once for all traces of a model_fn. `changed` is the time of the last change."""
     return frozenset(reader(checkpoint))

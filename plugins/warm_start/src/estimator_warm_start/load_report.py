@@ -1,4 +1,4 @@
-"""A report of the values that were loaded into new variables, of those that were not, and why."""
+"""A report of the values that were loaded into new variables, and of those that were not, with the reasons."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class LoadedVariable:
     """The outcome for one variable.
 
     Args:
-        variable: its path.
-        shape: its shape.
-        source: where the value comes from, or would come from; empty for the initialiser.
+        variable: the path of the variable.
+        shape: the shape of the variable.
+        source: the actual or intended source of the value; empty for the initialiser.
         tensor: the name in the source.
         loaded: whether the value was replaced.
-        reason: why it was not replaced, or how the value was converted.
+        reason: the reason that it was not replaced, or the conversion of the value.
     """
 
     variable: str
@@ -40,7 +40,7 @@ class LoadReport:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Paths of the variables whose values were replaced."""
+        """The paths of the variables whose values were replaced."""
         return tuple(row.variable for row in self.rows if row.loaded)
 
     @property

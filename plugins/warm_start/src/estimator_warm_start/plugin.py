@@ -1,4 +1,4 @@
-"""What estimator-warm-start declares to estimator-core. Imported at start-up: keep it light."""
+"""The components of estimator-warm-start. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ESTIMATOR_PLUGIN_API = (1, 0)
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """The components for the Estimator's `warm_start_from="path"` and for checkpoints of TensorFlow."""
+    """Returns the components for the Estimator's `warm_start_from="path"` and for checkpoints of TensorFlow."""
     return [
         Component(
             kind="initial_values",

@@ -1,4 +1,4 @@
-"""`WarmStartSettings`: initial values from an earlier model, by patterns of names."""
+"""Initial values from an earlier model, selected by patterns of names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALL = ".*"
 
 @dataclass(frozen=True)
 class WarmStartSettings:
-    """Which initial values are loaded, and from where.
+    """The selection of initial values, and their source.
 
     Args:
         ckpt_to_initialize_from: a checkpoint, a directory with checkpoints, or an export.
@@ -33,10 +33,10 @@ class WarmStartSettings:
             expression that matches from the start of the path, or a list of them, or a list of variables as
             `ec.trainable_variables` returns it. None: only those in `var_name_to_vocab_info`. With the default,
             variables that the checkpoint lacks keep their initialisers. With any other value all must be found.
-        var_name_to_vocab_info: changes of vocabulary, by the variable's path.
-        var_name_to_prev_var_name: different names in the checkpoint, by the path of the variable.
-        reader: returns the arrays of a checkpoint of another kind by name, from `ckpt_to_initialize_from`; None: it
-            is a checkpoint of this library.
+        var_name_to_vocab_info: the changes of vocabulary, by the path of the variable.
+        var_name_to_prev_var_name: the different names in the checkpoint, by the path of the variable.
+        reader: a function that returns the arrays of a checkpoint of another format by name, from
+            `ckpt_to_initialize_from`; None: it is a checkpoint of this library.
 
     Raises:
         ArgumentError: no checkpoint is named, or a regular expression of `vars_to_warm_start` is invalid.
@@ -86,15 +86,15 @@ def warm_start(
     """Reads initial values from an earlier model.
 
     Args:
-        settings: which values, and from where.
-        specs: the variables of this model, by path.
-        key: returns the random key of a path, for `VocabInfo.backup_initializer`.
+        settings: the selection of values, and their source.
+        specs: the variables of this model by path.
+        key: a function that returns the random key of a path, for `VocabInfo.backup_initializer`.
 
     Returns:
-        The values that replace those of the initialisers, by path; and the outcome for every variable.
+        The values that replace those of the initialisers, by path, and the outcome for every variable.
 
     Raises:
-        VariableError: a name or shape does not fit, or nothing at all would be loaded.
+        VariableError: a name or shape does not fit, or no value would be loaded.
     """
     checkpoint = os.fspath(settings.ckpt_to_initialize_from)
     chosen = _chosen(settings, specs)
@@ -180,7 +180,7 @@ def _value(
     if tensor not in tensors:
         raise missing_tensor(tensor, spec.name, checkpoint, tensors)
     old = tensors[tensor]
-    of_its_kind = np.broadcast_to(np.zeros((), old.dtype), spec.shape)  # its shape is for the vocabularies to say
+    of_its_kind = np.broadcast_to(np.zeros((), old.dtype), spec.shape)  # the vocabularies check the shape
     check_value(spec, of_its_kind, f"tensor {tensor!r}", f"in the checkpoint {checkpoint}")
     backup = np.zeros(spec.shape, spec.dtype)
     if vocabulary.backup_initializer is not None:

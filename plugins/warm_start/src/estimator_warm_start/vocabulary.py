@@ -1,4 +1,4 @@
-"""Rows of a weight matrix carried over to another vocabulary."""
+"""The transfer of the rows of a weight matrix to another vocabulary."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 
 from estimator_core.errors import ArgumentError, ArgumentTypeError, VariableError
 
-#: The tokens in the order of their ids, or a text file with one a line.
+#: The tokens in the order of their ids, or a text file with one token per line.
 Vocabulary: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Sequence[int]"
 
 
 @dataclass(frozen=True)
 class VocabInfo:
-    """How the rows (or columns) of a variable belong to tokens, now and in the checkpoint.
+    """The tokens of the rows (or columns) of a variable, now and in the checkpoint.
 
     Args:
-        new_vocab: the tokens of the new variable: a text file with one a line, or a list of text, bytes or integers.
-        new_vocab_size: how many of them are used.
-        num_oov_buckets: rows for other tokens, after those rows.
+        new_vocab: the tokens of the new variable: a text file with one per line, or a list of text, bytes or integers.
+        new_vocab_size: the number of these tokens that are used.
+        num_oov_buckets: the number of rows for other tokens, after those rows.
         old_vocab: the tokens of the checkpoint's variable.
-        old_vocab_size: how many of them were used; -1: all.
+        old_vocab_size: the number of these tokens that were used; -1: all.
         backup_initializer: a function of `(key, shape, dtype)` for rows of new tokens and of out-of-vocabulary
             buckets; None fills them with zeros.
         axis: 0 for rows, 1 for columns.
@@ -78,12 +78,12 @@ class VocabInfo:
             )
 
     def remap(self, old: np.ndarray, shape: tuple[int, ...], backup: np.ndarray) -> np.ndarray:
-        """The new value: rows of tokens that were known before come from `old`, the others from `backup`.
+        """Returns the new value: rows of known tokens come from `old`, and the others from `backup`.
 
         Args:
-            old: the checkpoint's value.
+            old: the value in the checkpoint.
             shape: the shape of the new value.
-            backup: values of that shape for new tokens and buckets.
+            backup: values of that shape, for new tokens and buckets.
 
         Raises:
             VariableError: the shapes do not fit the vocabularies.
@@ -130,7 +130,7 @@ class VocabInfo:
 
 
 def _of_other_arguments(function: Any) -> list[str] | None:
-    """The arguments of a function that (key, shape, dtype) do not fit, such as an initializer of TensorFlow."""
+    """Returns the arguments of a function if (key, shape, dtype) do not match, as for TensorFlow initializers."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a builtin, or of None
@@ -150,7 +150,7 @@ def _tokens(vocabulary: Vocabulary) -> list[str]:
     if not path.is_file():
         raise ArgumentError(f"VocabInfo: there is no vocabulary file {str(path)!r}.")
     try:
-        # Not splitlines: vocabularies hold tokens that splitlines takes for line ends.
+        # Not splitlines: vocabularies contain tokens that it treats as line ends.
         with path.open(encoding="utf-8", newline="\n") as lines:
             return [line.rstrip("\r\n") for line in lines]
     except UnicodeDecodeError as error:
@@ -158,5 +158,5 @@ def _tokens(vocabulary: Vocabulary) -> list[str]:
 
 
 def _token(token: object) -> str:
-    """A token of a list as a line of a file has it: text, its bytes, or a number of a vocabulary of integers."""
+    """Returns a token of a list in the form of a line of a file: text, from its bytes, or from an integer."""
     return token.decode() if isinstance(token, bytes) else str(token)

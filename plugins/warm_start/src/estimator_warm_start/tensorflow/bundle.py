@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint of TensorFlow: `NAME.index` and its data files."""
+"""The tensors of a checkpoint of TensorFlow, stored in `NAME.index` and its data files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_warm_start.tensorflow.checksums import masked_crc32c
 from estimator_warm_start.tensorflow.slices import WHOLE_AXIS, slice_key
 from estimator_warm_start.tensorflow.sstable import read_table, varint
 
-# The numbers of tensorflow.DataType.
+# The names of the numbers of tensorflow.DataType.
 _DTYPES = {
     1: "float32",
     2: "float64",
@@ -36,8 +36,9 @@ _DTYPES = {
     23: "uint64",
 }
 _STRING = 7
-#: A canned Estimator of TensorFlow 1 names the slots of a part of a variable after the part, and each has the shape of
-#: the whole slot. As many characters of `part_N/` are left as the scope of the model has: `linear/`, `dnn/`.
+#: The part of a name that a canned Estimator of TensorFlow 1 gave to the slots of a part of a variable. Each such slot
+#: has the shape of the whole slot. The end of `part_N/` remains, as many characters as the scope of the model has
+#: (`linear/`, `dnn/`).
 _FIRST_PART = re.compile(r"(?<=/)(?:par)?t_0/")
 _Extents = list[tuple[int, int]]
 
@@ -56,14 +57,14 @@ class _Entry:
 def read_tensorflow(
     prefix: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
 ) -> dict[str, np.ndarray]:
-    """The numbers of a checkpoint, by name: variables, slots of optimizers, counters; texts are left out.
+    """Returns the numbers of a checkpoint by name: variables, slots of optimizers, counters. Texts are left out.
 
-    Slots of the parts of a variable are joined under the name of the first one: `w/part_0/Adam`. Any other tensor that
-    is stored in part alone is left out.
+    The slots of the parts of a variable are joined under the name of the first one: `w/part_0/Adam`. Any other tensor
+    of which only a part is stored is left out.
 
     Args:
         prefix: the prefix that `tensorflow_prefix` returns.
-        wanted: whether a name is read.
+        wanted: a function that returns whether to read a name.
 
     Raises:
         ArgumentError: a data file is missing.
@@ -87,7 +88,7 @@ def read_tensorflow(
     found: dict[str, np.ndarray] = {}
     for key, value in table.items():
         name = key.decode("utf-8", "replace")
-        if not key or key.startswith(b"\0") or not wanted(name):  # the header, a part of a variable
+        if not key or key.startswith(b"\0") or not wanted(name):  # the header, or a part of a variable
             continue
         entry = _entry(value)
         if entry.dtype == _STRING:
@@ -101,7 +102,7 @@ def read_tensorflow(
 def _joined(
     name: str, whole: _Entry, table: dict[bytes, bytes], read: Callable[[str, _Entry], np.ndarray]
 ) -> np.ndarray | None:
-    """A partitioned variable, joined, or the slots of its parts; None: parts of it are not there."""
+    """Returns a partitioned variable or the slots of its parts, joined; None: parts are missing."""
     parts = _parts(name, whole)
     if not _cover(parts, whole.shape):
         parts = _parts_of_all(name, whole, table)
@@ -124,7 +125,7 @@ def _parts(name: str, entry: _Entry) -> list[tuple[str, _Extents]]:
 
 
 def _parts_of_all(name: str, first: _Entry, table: dict[bytes, bytes]) -> list[tuple[str, _Extents]]:
-    """The parts of the slots `w/part_0/Adam`, `w/part_1/Adam`, ...; none if the name is not the first of them."""
+    """Returns the parts of the slots `w/part_0/Adam`, `w/part_1/Adam`, ..., or [] if the name is not the first."""
     places = list(_FIRST_PART.finditer(name))
     if not places:
         return []
@@ -141,7 +142,7 @@ def _parts_of_all(name: str, first: _Entry, table: dict[bytes, bytes]) -> list[t
 
 
 def _cover(parts: list[tuple[str, _Extents]], shape: tuple[int, ...]) -> bool:
-    """Whether parts, which never overlap, are the whole."""
+    """Returns whether parts, which never overlap, are the whole."""
     sizes = [
         [size if length == WHOLE_AXIS else length for (_, length), size in zip(extents, shape, strict=True)]
         for _, extents in parts
@@ -205,7 +206,7 @@ def _entry(data: bytes) -> _Entry:
 
 
 def _fields(message: bytes) -> dict[int, list[Any]]:
-    """The fields of a protocol-buffer message: numbers and bytes by field number."""
+    """Returns the fields of a protocol-buffer message: numbers and bytes by field number."""
     found: dict[int, list[Any]] = {}
     place = 0
     while place < len(message):

@@ -1,4 +1,4 @@
-"""CRC-32C as TensorFlow stores it, rotated and shifted ("masked")."""
+"""CRC-32C in the form that TensorFlow stores: rotated and shifted ("masked")."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _DELTA = 0xA282EAD8
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum that TensorFlow stores of some bytes.
+    """Returns the checksum that TensorFlow stores for some bytes.
 
     Args:
         data: the bytes.

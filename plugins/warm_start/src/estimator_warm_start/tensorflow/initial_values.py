@@ -1,4 +1,4 @@
-"""Initial values from a checkpoint of TensorFlow."""
+"""The initial values of variables from a checkpoint of TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_warm_start.tensorflow.prefix import tensorflow_prefix
 
 
 class TensorFlowCheckpoint:
-    """Initial values of the variables that a checkpoint of TensorFlow has by the same name.
+    """The initial values of the variables that a checkpoint of TensorFlow has under the same name.
 
     Args:
         path: a model_dir of tf.estimator, a prefix such as `model.ckpt-50`, or its index file.
@@ -35,12 +35,12 @@ class TensorFlowCheckpoint:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> Mapping[str, InitialValue]:
-        """The values of the variables that the checkpoint has."""
+        """Returns the values of the variables that the checkpoint has."""
         return WarmStartSettings(self.path, reader=TensorFlowCheckpoint.load).initial_values(specs, key)
 
     @staticmethod
     def load(path: str) -> dict[str, np.ndarray]:
-        """All its numbers, by name.
+        """Returns all numbers of the checkpoint by name.
 
         Raises:
             ArgumentError: the path names no checkpoint, or several.

@@ -10,14 +10,14 @@ from estimator_core.errors import ArgumentError
 
 
 def tensorflow_prefix(path: str | os.PathLike[str]) -> Path | None:
-    """The prefix of the checkpoint's files that a path names, or None.
+    """Returns the prefix of the files of the checkpoint that a path names, or None.
 
     Args:
-        path: a prefix (`.../model.ckpt-50`), its index file, or a directory: the newest checkpoint that its file
-            `checkpoint` names, or the only one.
+        path: a prefix (`.../model.ckpt-50`), its index file, or a directory. In a directory, it is the newest
+            checkpoint according to the file `checkpoint`, or the only one.
 
     Raises:
-        ArgumentError: a directory with several checkpoints and no file `checkpoint`.
+        ArgumentError: a directory has several checkpoints and no file `checkpoint`.
     """
     place = Path(os.path.expanduser(path))
     if place.suffix == ".index" and place.is_file():

@@ -1,4 +1,4 @@
-"""Parts of a partitioned variable: their keys in the index, and their places in the whole."""
+"""The parts of a partitioned variable: their keys in the index, and their positions in the whole."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import struct
 from collections.abc import Sequence
 
 WHOLE_AXIS = -1
-# The first two bytes of a number with this many bytes, from 2 on.
+# The masks of the first two bytes of a number, for each number of bytes from 2 on.
 _HEADERS = ((0xC0, 0), (0xE0, 0), (0xF0, 0), (0xF8, 0), (0xFC, 0), (0xFE, 0), (0xFF, 0), (0xFF, 0x80), (0xFF, 0xC0))
 
 
 def slice_key(name: str, extents: Sequence[tuple[int, int]]) -> bytes:
-    """The key under which the index has a part of a variable.
+    """Returns the key of a part of a variable in the index.
 
     Args:
         name: the name of the variable.
-        extents: start and length on each axis; a length of `WHOLE_AXIS` is all of it.
+        extents: the start and the length on each axis. A length of `WHOLE_AXIS` is the whole axis.
 
     Example:
         >>> slice_key("w", [(0, 2), (0, WHOLE_AXIS)]).hex()

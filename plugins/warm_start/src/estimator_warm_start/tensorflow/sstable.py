@@ -12,11 +12,11 @@ _FOOTER, _MAGIC, _TRAILER = 48, 0xDB4775248B80FB57, 5
 
 
 def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
-    """All keys and values of a table.
+    """Returns all keys and values of a table.
 
     Args:
-        data: the whole file.
-        where: its name, for messages.
+        data: the content of the file.
+        where: the name of the file, for messages.
 
     Raises:
         CheckpointCorruptError: the data is not a table, or is torn or compressed.
@@ -39,7 +39,7 @@ def read_table(data: bytes, where: str) -> dict[bytes, bytes]:
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, and the place after it.
+    """Returns a number of variable length, and the position after it.
 
     Example:
         >>> varint(bytes([0xAC, 0x02]), 0)
