@@ -1,4 +1,4 @@
-"""Equinox modules: trees whose arrays are replaced by variables of the scope."""
+"""The adapter for Equinox modules: trees whose arrays are replaced by variables of the scope."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from estimator_core.model import Binding, ModuleValues, is_traced
 
 
 class EquinoxAdapter:
-    """The adapter for Equinox. Inexact arrays are trainable unless `trainable=` says otherwise; others are state."""
+    """The adapter for Equinox. Inexact arrays are trainable unless `trainable=` excludes them. Others are state."""
 
     name = "equinox"
     library = "equinox"
 
     def handles(self, module: Any) -> bool:
-        """Whether the object is an `equinox.Module`, or a pair of a module and its `equinox.nn.State`."""
+        """Returns whether the object is an `equinox.Module`, or a pair of a module and its `equinox.nn.State`."""
         equinox = sys.modules["equinox"]
         if isinstance(module, tuple) and len(module) == 2:
             return isinstance(module[0], equinox.Module) and isinstance(module[1], equinox.nn.State)
         return isinstance(module, equinox.Module)
 
     def bind(self, binding: Binding) -> Any:
-        """The module with the values of the scope, outside TRAIN in inference mode; with state, an `EquinoxModule`."""
+        """Returns the module with the values of the scope, in inference mode outside TRAIN.
+
+        If the module has state, the result is an `EquinoxModule`.
+        """
         import equinox as eqx
 
         stateful = isinstance(binding.module, tuple)
@@ -47,7 +50,7 @@ class EquinoxAdapter:
         return EquinoxModule(binding, module, self._bound(binding, state, "state/"))
 
     def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
-        """Refuses: Equinox modules cannot be changed.
+        """Refuses the call, because Equinox modules cannot be changed.
 
         Raises:
             ArgumentTypeError: always.
@@ -58,7 +61,7 @@ class EquinoxAdapter:
         )
 
     def _bound(self, binding: Binding, tree: Any, prefix: str) -> Any:
-        """The tree with its arrays replaced by variables."""
+        """Returns the tree with its arrays replaced by variables."""
         named, structure = _named_leaves(tree, prefix)
         make = binding.make
 
@@ -87,29 +90,30 @@ class EquinoxAdapter:
 class EquinoxModule:
     """An Equinox module with state, in model_fn.
 
-    `outputs = network(inputs)` threads the state. Under `jax.vmap` thread it yourself, outside of the mapped function::
+    `outputs = network(inputs)` passes the state on. Under `jax.vmap`, pass it yourself, outside of the mapped
+    function::
 
         mapped = jax.vmap(network.module, axis_name="batch", in_axes=(0, None), out_axes=(0, None))
         outputs, network.state = mapped(inputs, network.state)
 
     Attributes:
         module: the Equinox module.
-        state: its state; its value when model_fn returns goes into the next step.
+        state: the state of the module. Its value when model_fn returns is the state of the next step.
     """
 
     def __init__(self, binding: Binding, module: Any, state: Any) -> None:
         self.module = module
         self.state = state
         self._binding = binding
-        # Equinox refuses to read a state that has been used.
+        # Equinox refuses to read a used state, so its leaves are recorded here.
         self._before = dict(_named_leaves(state, "state/")[0])
         binding.scope.at_close(self._collect)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's output; the state goes in as the last positional argument and is kept.
+        """Returns the output of the module. The state is the last positional argument, and the new state is kept.
 
         Raises:
-            VariableError: called inside an inner trace, where the state could not be kept.
+            VariableError: it is called inside an inner trace, where the state could not be kept.
         """
         self._binding.scope.require_outermost(
             f"The module {self._binding.path!r} was called",
@@ -127,7 +131,7 @@ class EquinoxModule:
 
 def _named_leaves(tree: Any, prefix: str) -> tuple[list[tuple[str, Any]], Any]:
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-    if prefix:  # the keys of a State are markers without names; their order is fixed
+    if prefix:  # the keys of a State are markers without names, in a fixed order
         return [(f"{prefix}{index}", leaf) for index, (_, leaf) in enumerate(leaves)], structure
     return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in leaves], structure
 

@@ -1,4 +1,4 @@
-"""Keras 3 models on the JAX backend: built on the host, and called without a state of their own."""
+"""The adapter for Keras 3 models on the JAX backend. They are built on the host, and called without their own state."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class KerasAdapter:
     library = "keras"
 
     def handles(self, module: Any) -> bool:
-        """Whether the object is a `keras.Layer` or `keras.Model`."""
+        """Returns whether the object is a `keras.Layer` or `keras.Model`."""
         return isinstance(module, sys.modules["keras"].Layer)
 
     def bind(self, binding: Binding) -> Any:
-        """A callable that represents the model.
+        """Returns a callable that represents the model.
 
         Raises:
             VariableError: Keras runs on another backend than JAX.
@@ -43,7 +43,7 @@ class KerasAdapter:
         return KerasModule(binding)
 
     def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
-        """Assigns the values to the model's variables.
+        """Assigns the values to the variables of the model.
 
         Raises:
             VariableError: names or shapes differ, or the model is not built.
@@ -60,14 +60,14 @@ class KerasAdapter:
 
 
 class KerasModule:
-    """A Keras model in model_fn: called with its inputs.
+    """A Keras model in model_fn. Call it with the inputs of the model.
 
-    `training` is True in TRAIN and False elsewhere, unless given. As in `fit`, a model whose `call` has no such
-    argument gets none, and neither do its layers.
+    The default of `training` is True in TRAIN and False in other modes. As in `fit`, a model whose `call` has no such
+    argument does not receive it, and neither do its layers.
 
     Attributes:
-        model: the Keras model; its own variables are not used and never changed.
-        losses: the losses that calls added so far, by `add_loss` and regularisers, for the loss of model_fn.
+        model: the Keras model. Its own variables are not used and never changed.
+        losses: the losses that calls have added so far, by `add_loss` and regularisers, for the loss of model_fn.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -76,7 +76,7 @@ class KerasModule:
         self._binding = binding
 
     def __call__(self, *args: Any, training: bool | None = None, **kwargs: Any) -> Any:
-        """The model's output."""
+        """Returns the output of the model."""
         if _takes_training(self.model):
             kwargs["training"] = self._binding.scope.mode == "train" if training is None else training
         given = _Call(args, kwargs)
@@ -98,7 +98,7 @@ class KerasModule:
         return output
 
     def _values(self, given: _Call) -> dict[str, Any]:
-        """The values of the scope by name, declared if they are new."""
+        """Returns the values of the scope by name. New variables are declared."""
         make = self._binding.make
         computed = None
         if make is not None:
@@ -117,7 +117,7 @@ class KerasModule:
         }
 
     def _first_values(self, make: Callable[[jax.Array], Any], key: jax.Array, given: _Call) -> dict[str, Any]:
-        # Keras draws the seeds of its initialisers from Python's generator.
+        # Keras draws the seeds of its initialisers from Python's random generator.
         outside = random.getstate()
         random.seed(int.from_bytes(np.asarray(jax.random.key_data(key)).tobytes(), "little"))
         try:
@@ -129,7 +129,7 @@ class KerasModule:
 
 
 class _Call(NamedTuple):
-    """What a model is called with."""
+    """The arguments of a call of a model."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -141,13 +141,13 @@ def _takes_training(model: Any) -> bool:
 
 
 def _build(model: Any, given: _Call) -> None:
-    """Makes the variables of a model that has none yet."""
+    """Creates the variables of a model that has none yet."""
     if model.built:
         return
     import keras
 
     with jax.ensure_compile_time_eval():
-        if type(model).build is keras.Layer.build:  # its layers are known only by a call
+        if type(model).build is keras.Layer.build:  # only a call shows its layers
             args, kwargs = jax.tree.map(_symbol, (given.args, dict(given.kwargs)))
             _ = model(*args, **kwargs)
         else:
@@ -155,16 +155,16 @@ def _build(model: Any, given: _Call) -> None:
 
 
 def _symbol(leaf: Any) -> Any:
-    """An array by shape and dtype; anything else stays."""
+    """Returns an array as a symbol with its shape and dtype. Other values are unchanged."""
     import keras
 
     return keras.KerasTensor(leaf.shape, leaf.dtype.name) if hasattr(leaf, "shape") else leaf
 
 
 def _variables(model: Any) -> dict[str, Any]:
-    """The variables of a model, by names that do not depend on the number of models made before.
+    """Returns the variables of a model by names that do not depend on the number of models made before.
 
-    Keras numbers layers without a name of their own through the whole process: `dense_7`, `dense_8` become `dense`,
+    Keras numbers layers without an explicit name across the whole process: `dense_7`, `dense_8` become `dense`,
     `dense_1`.
     """
     layers = model._flatten_layers()  # noqa: SLF001 - Keras has no public name for layers within layers
@@ -192,7 +192,7 @@ def _variables(model: Any) -> dict[str, Any]:
 
 
 def _snake(name: str) -> str:
-    """The name that Keras derives from the class of a layer."""
+    """Returns the name that Keras derives from the class of a layer."""
     name = re.sub(r"\W+", "", name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()

@@ -1,4 +1,4 @@
-"""Flax Linen modules: declared at each call, since Linen needs the inputs to know the variables."""
+"""The adapter for Flax Linen modules. Variables are declared at each call, because Linen needs the inputs for that."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ _INNER = "inside a function that JAX traces by itself (scan, cond, vmap, grad, c
 class LinenAdapter:
     """The adapter for Flax Linen.
 
-    The collection `params` holds trainable variables (`name/path`), the others model state (`name/collection/path`).
+    The collection `params` holds trainable variables (`name/path`), and the other collections hold model state
+    (`name/collection/path`).
     """
 
     name = "linen"
     library = "flax.linen"
 
     def handles(self, module: Any) -> bool:
-        """Whether the object is a `linen.Module`."""
+        """Returns whether the object is a `linen.Module`."""
         return isinstance(module, sys.modules["flax.linen"].Module)
 
     def bind(self, binding: Binding) -> Any:
-        """A callable that represents the module.
+        """Returns a callable that represents the module.
 
         Raises:
             VariableError: the module is already bound to values.
@@ -44,7 +45,7 @@ class LinenAdapter:
         return LinenModule(binding)
 
     def write_back(self, module: Any, values: Mapping[str, Any]) -> None:
-        """Refuses: Linen modules hold no values.
+        """Refuses the call, because Linen modules hold no values.
 
         Raises:
             ArgumentTypeError: always.
@@ -57,10 +58,10 @@ class LinenAdapter:
 
 
 class LinenModule:
-    """A Linen module in model_fn: called with the inputs of its `__call__`.
+    """A Linen module in model_fn. Call it with the inputs of its `__call__`.
 
-    Each call uses the same variables. Keyword arguments `method` and `rngs` go to `linen.Module.apply`; without
-    `rngs`, each call gets keys of its own for every random stream.
+    Each call uses the same variables. Keyword arguments `method` and `rngs` are passed to `linen.Module.apply`. Without
+    `rngs`, each call has its own keys for every random stream.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -68,7 +69,7 @@ class LinenModule:
         self._binding = binding
 
     def __call__(self, *args: Any, method: Any = None, rngs: Any = None, **kwargs: Any) -> Any:
-        """The module's output.
+        """Returns the output of the module.
 
         Raises:
             VariableError: the module draws random numbers or changes its state inside an inner trace.
@@ -102,16 +103,16 @@ class LinenModule:
         return output
 
     def _declare(self, args: Any, method: Any, kwargs: Any) -> dict[str, Any]:
-        """The variables of this call in the form of Linen, declared if they are new."""
+        """Returns the variables of this call in the form of Linen. New ones are declared."""
         from flax import linen as nn
         from flax.traverse_util import unflatten_dict
 
         inputs, structure = jax.tree_util.tree_flatten((args, kwargs))
-        # One function for each input, so that no value of this trace is kept.
+        # Each input has a function, so that no value of this trace is kept.
         stand_ins = [_stand_in(leaf) for leaf in inputs]
 
         def init(key: jax.Array) -> Any:
-            # The inputs of the first call as zeros: initial values must not depend on a batch.
+            # The inputs of the first call are replaced by zeros: initial values must not depend on a batch.
             init_args, init_kwargs = jax.tree_util.tree_unflatten(structure, [make() for make in stand_ins])
             found = self.module.init({"params": key}, *init_args, method=method, **init_kwargs)
             return {collection: tree for collection, tree in found.items() if collection != "intermediates"}
@@ -163,7 +164,7 @@ def _flat(tree: Any) -> dict[tuple[str, ...], Any]:
 
 
 def _stand_in(leaf: Any) -> Callable[[], Any]:
-    """Makes the stand-in for an input while variables are declared: zeros for an array, any other value unchanged."""
+    """Returns a function that makes a stand-in for an input: zeros for an array, and any other value unchanged."""
     if not (isinstance(leaf, jax.Array) or hasattr(leaf, "__array__")):
         return lambda: leaf
     return functools.partial(jnp.zeros, jnp.shape(leaf), jnp.result_type(leaf))

@@ -1,4 +1,4 @@
-"""Flax NNX modules: built inside the trace, filled with the values of the scope, and read when it closes."""
+"""The adapter for Flax NNX modules. They are built in a trace, filled with the scope's values, and read at its end."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class NnxAdapter:
-    """The adapter for Flax NNX: `Param`s are trainable, other `Variable`s are state, streams get a key a step."""
+    """The adapter for Flax NNX. `Param`s are trainable, other `Variable`s are state, streams have a key per step."""
 
     name = "nnx"
     library = "flax.nnx"
 
     def handles(self, module: Any) -> bool:
-        """Whether the object is an `nnx.Module`."""
+        """Returns whether the object is an `nnx.Module`."""
         return isinstance(module, sys.modules["flax.nnx"].Module)
 
     def bind(self, binding: Binding) -> Any:
-        """The module of this trace, with the values of the scope.
+        """Returns the module of this trace, with the values of the scope.
 
-        In EVAL and PREDICT its `eval()` has been called. In TRAIN, layers are random unless they say otherwise.
+        In EVAL and PREDICT its `eval()` has been called. In TRAIN, layers are random unless they define it otherwise.
         """
         from flax import nnx
 
@@ -42,7 +42,7 @@ class NnxAdapter:
         return bound.module
 
     def write_back(self, module: Any, values: Mapping[str, np.ndarray]) -> None:
-        """Sets the instance's parameters and state; random streams stay as they are.
+        """Sets the parameters and the state of the instance. Random streams do not change.
 
         Raises:
             VariableError: names or shapes differ.
@@ -67,7 +67,7 @@ class NnxAdapter:
 
 
 class _BoundModule:
-    """One module in one trace.
+    """One module in one trace of model_fn.
 
     Attributes:
         module: the module that model_fn uses.
@@ -123,13 +123,13 @@ class _BoundModule:
 
         graph, state = nnx.split(self.binding.module)
         module = nnx.merge(graph, state, copy=True)
-        # Left over from calls outside model_fn.
+        # Sown values of calls outside model_fn are removed.
         nnx.pop(module, lambda path, node: type(node) is nnx.Intermediate)
         self._fill(originals, _variables(module))
         return module
 
     def _fill(self, originals: dict[str, Any], variables: dict[str, Any]) -> None:
-        """Sets `variables` (of this trace) to the values of the scope; `originals` hold the initial ones."""
+        """Sets `variables` (of this trace) to the values of the scope. `originals` hold the initial values."""
         from flax import nnx
 
         make, path = self.binding.make, self.binding.path
@@ -162,7 +162,7 @@ class _BoundModule:
                     self.values[name] = (variable, given)
 
     def _share(self, name: str, original: Any, variable: Any, path: str) -> None:
-        """Shares a Variable of an earlier module: the same object, or a copy of it in another instance."""
+        """Shares a Variable of an earlier module: the same object, or its copy in another instance."""
         if variable is original:
             return
         spec = self.binding.scope.specs[path]
@@ -202,24 +202,24 @@ class _BoundModule:
 
 
 def _train_where_nothing_is_said(module: Any) -> None:
-    """Makes layers random that say neither way, such as attention; what a layer says itself is kept."""
+    """Makes layers random that do not define it, such as attention. A layer that defines it is not changed."""
     module.set_attributes(_says_neither_way, deterministic=False, raise_if_not_found=False)
 
 
 def _says_neither_way(path: tuple[Any, ...], layer: Any) -> bool:
-    """A filter of Flax."""
+    """A filter for `set_attributes` of Flax."""
     return vars(layer).get("deterministic", False) is None
 
 
 def _key_like(held: Any, key: Any) -> Any:
-    """The key of a stream, or, for layers that are stacked (`nnx.split_rngs`), one of it for each."""
+    """Returns the key of a stream, or for stacked layers (`nnx.split_rngs`), one key for each layer."""
     import jax
 
     return jax.random.split(key, held.shape) if held.shape else key
 
 
 def _variables(module: Any) -> dict[str, nnx.Variable[Any]]:
-    """The Variables of a module by name, each once, at its first path."""
+    """Returns the Variables of a module by name. Each occurs once, at its first path."""
     from flax import nnx
 
     return {"/".join(map(str, path)): node for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Variable)}
@@ -230,7 +230,7 @@ def _values(module: Any) -> dict[str, Any]:
 
 
 def _is_stored(variable: Any) -> bool:
-    """Whether the scope keeps it: an array that is neither a random stream nor a sown value."""
+    """Returns whether the scope keeps the Variable: an array that is neither a random stream nor a sown value."""
     from flax import nnx
 
     value = variable.get_value()

@@ -1,4 +1,4 @@
-"""What estimator-modules declares to estimator-core. Imported at start-up: keep it light."""
+"""The components of estimator-modules. Imported at start-up: keep it light."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADAPTERS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """One adapter for each library; a library is imported only by the programs that use it."""
+    """Returns one adapter for each library. A library is imported only by the programs that use it."""
     return [
         Component(kind="adapter", name=name, target=f"estimator_modules.{name}_adapter:{class_}", summary=summary)
         for name, class_, summary in _ADAPTERS
