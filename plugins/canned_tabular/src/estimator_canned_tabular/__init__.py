@@ -1,7 +1,7 @@
 """Feature columns and canned models of tables for estimator-core.
 
 The import of this package does not import its modules: each public name is imported when it is first used.
-    `__init__.pyi` is the typed list of the names.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """Many runs with estimator-core: configuration files, sweeps, folds, comparison, replay.
 
 The import of this package imports neither jax nor pydantic: each public name is imported when it is first used.
-    `__init__.pyi` is the typed list of the names.
+`__init__.pyi` is the typed list of the names.
 """
 
 import importlib

@@ -23,10 +23,10 @@ _MAY_BE_MISSING = (OUTPUT_WEIGHTS, OUTPUT_BIAS, "bert/pooler/dense/kernel", "ber
 class Fit:
     """The way in which the arrays of a checkpoint fit a model.
 
-    assignment: the names of variables by the names in the checkpoint.
+    Args:
+        assignment: the names of variables by the names in the checkpoint.
         fresh: the reason for each variable that keeps its initialiser.
         unused: the arrays of the checkpoint without a variable in the model.
-        unused: arrays of the checkpoint that the model has no variable for.
     """
 
     assignment: Mapping[str, str]

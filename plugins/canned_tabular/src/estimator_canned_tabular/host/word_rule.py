@@ -22,9 +22,9 @@ _TEXTS = frozenset({str, bytes, type(None), list, tuple, np.ndarray})
 class WordRule:
     """Accepts texts or integers. None, NaN and the empty text are missing values.
 
-    key: the name of the feature.
+    Attributes:
+        key: the name of the feature.
         texts, integers: whether the column accepts them.
-        texts, integers: which of them the column takes.
         spelling: the rule of dates or truth values, if the texts must be such. Other objects of that kind are accepted,
             too.
 
