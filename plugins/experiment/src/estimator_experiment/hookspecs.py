@@ -34,7 +34,7 @@ class RunCommand:
     exporters: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
-        """The command line after `estimator`, without the model_dir.
+        """Returns the words of the command line after `estimator`, without the model_dir.
 
         Example:
             >>> RunCommand(file="line.py", hparams="rate=0.1", hooks=("bell",)).words()

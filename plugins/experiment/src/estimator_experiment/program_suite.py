@@ -25,7 +25,7 @@ class ProgramFormatSuite:
     hparam: tuple[str, Any] | None = None
 
     def program_format(self) -> ProgramFormat:
-        """The format under test."""
+        """Returns the format under test."""
         raise NotImplementedError
 
     def write(self, folder: Path) -> Path:

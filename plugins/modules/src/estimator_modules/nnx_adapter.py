@@ -207,7 +207,7 @@ def _train_where_nothing_is_said(module: Any) -> None:
 
 
 def _says_neither_way(path: tuple[Any, ...], layer: Any) -> bool:
-    """A filter for `set_attributes` of Flax."""
+    """Filters layers for `set_attributes` of Flax: `deterministic` is None."""
     return vars(layer).get("deterministic", False) is None
 
 

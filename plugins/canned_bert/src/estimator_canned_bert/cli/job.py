@@ -89,7 +89,7 @@ class Job:
         """Trains, with an evaluation at every checkpoint if there is a development file.
 
         Returns:
-            what the command prints as JSON. The other steps return such a part, too.
+            The part of the JSON output for this step. The other steps return their parts, too.
         """
         train = _needed(self.data.train, "train", self.args.data)
         args = self.args

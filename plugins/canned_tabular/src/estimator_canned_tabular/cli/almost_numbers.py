@@ -52,7 +52,7 @@ def _cure(others: list[str]) -> str:
 
 
 def _all_numbers(profile: ColumnProfile) -> bool:
-    """Whether the column is an identifier, which is left out although all its values are numbers."""
+    """Returns whether the column is an identifier, which is left out although all its values are numbers."""
     return profile.numbers
 
 

@@ -102,7 +102,7 @@ class Job:
         """Trains until the loss of the validation rows no longer falls, or for all epochs.
 
         Returns:
-            what the command prints as JSON. The other steps return such a part, too.
+            The part of the JSON output for this step. The other steps return their parts, too.
         """
         estimator = self._trained(self.args.model, self.args.model_dir, self.recipe)
         rows = {part: self.tallies[part].rows for part in self.tallies}

@@ -198,7 +198,7 @@ def _words(profile: ColumnProfile) -> tuple[Mapping[str, int], dict[str, bool]]:
 
 
 def _is_boolean(profile: ColumnProfile) -> bool:
-    """Whether every row has a truth value, and both values occur. It is read as bool."""
+    """Returns whether every row has a truth value, and both values occur. It is read as bool."""
     return not profile.empty and _are_truths(profile)
 
 
@@ -207,12 +207,12 @@ def _are_truths(profile: ColumnProfile) -> bool:
 
 
 def _tells_nothing(profile: ColumnProfile) -> bool:
-    """Whether all rows have one value. A word that some rows lack still distinguishes those rows."""
+    """Returns whether all rows have one value. A word that some rows lack still distinguishes those rows."""
     return profile.distinct == 1 and (profile.numbers or not profile.empty)
 
 
 def _is_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Whether every row has a different whole number, and the column counts rows or has the name of an identifier."""
+    """Returns whether every row has a different whole number, and the column counts rows or is named like an id."""
     rows = profile.rows
     if not (profile.numbers and profile.whole) or profile.empty or rows < _ENOUGH or profile.distinct < _ALL * rows:
         return False

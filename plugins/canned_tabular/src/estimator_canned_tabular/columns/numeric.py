@@ -72,9 +72,9 @@ def numeric_column(
         dtype: the dtype of the feature in a tf.Example. The column itself is float32.
         normalizer_fn: a function of jax arrays, `[batch, *shape]` to the same shape. It runs on the device, after
             missing numbers are replaced.
-        missing: the replacement of missing numbers. "mean" and "median" are learned from the training data before the
-            first step, and kept in checkpoints and exports. "indicator" uses the mean, and adds a value that is 1 where
-            a number is missing. None: a missing number is refused.
+        missing: the replacement of missing numbers: a number, "mean", "median" or "indicator". Mean and median are
+            learned from the training data before the first step, and kept in checkpoints and exports. "indicator" uses
+            the mean, and adds a value that is 1 where a number is missing. None: a missing number is refused.
 
     Raises:
         ArgumentError, ArgumentTypeError: an argument cannot be used.

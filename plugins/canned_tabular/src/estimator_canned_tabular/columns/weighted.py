@@ -70,7 +70,7 @@ class WeightedCategoricalColumn:
 
 
 def _fills(weights: np.ndarray, width: int) -> bool:
-    """Whether each place of a row has a number, as is usual for arrays."""
+    """Returns whether each place of a row has a number, as is usual for arrays."""
     if weights.dtype == object:
         return False
     return (1 if weights.ndim == 1 else weights.shape[1]) >= width

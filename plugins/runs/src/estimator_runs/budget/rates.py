@@ -133,6 +133,8 @@ def _check_kept(state: Any, name: str, rate: float) -> None:
 def steepest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
     """Returns the rate before the minimum at which the loss falls fastest per logarithm of the rate, or None.
 
+    None means that the loss never falls.
+
     The first tenth is a warm-up: its averages include few batches, and vary with their data. For the same reason, the
     slope is measured from a tenth of the steps before the rate to a tenth after it.
 

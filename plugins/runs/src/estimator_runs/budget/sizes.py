@@ -112,7 +112,7 @@ def _needed(program: Any) -> int:
 
 
 def _seconds(program: Any, like: Any, first: Any, batch: Batch, size: int) -> float:
-    """Returns the seconds of a step, the best of several measurements. They include the conversion of host batches."""
+    """Returns the seconds of a step, the best of several measurements. They include the transfer of host batches."""
     rows = jax.tree.map(
         lambda leaf: np.resize(leaf, (size, *leaf.shape[1:])), (batch.features, batch.labels, batch.weights)
     )

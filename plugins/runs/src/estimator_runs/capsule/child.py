@@ -41,7 +41,7 @@ def exit_code(
 
 @contextlib.contextmanager
 def _killed_by_sigterm(process: subprocess.Popen[bytes]) -> Generator[None]:
-    """Within the block, SIGTERM kills a process before it ends this one. Signals reach the main thread only."""
+    """Lets SIGTERM kill a process before it ends this one, within the block. Signals reach the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -48,7 +48,7 @@ class Trials:
     values: Sequence[Mapping[str, Any]]
 
     def model_dir(self, number: int) -> Path:
-        """The model_dir of a trial."""
+        """Returns the model_dir of a trial."""
         return self.folder / "trials" / f"{number:05d}"
 
     def metrics(self, number: int) -> Mapping[str, Any]:
