@@ -18,7 +18,7 @@ _HOME = {
     "log_mlflow_model": "mlflow_flavor.write",
     "save_mlflow_model": "mlflow_flavor.write",
 }
-#: Those that need no package of their own.
+#: The public names that need no optional package.
 __all__ = [name for name in _HOME if name not in ("BeamScorer", "RayScorer")]  # pyright: ignore[reportUnsupportedDunderAll]
 
 

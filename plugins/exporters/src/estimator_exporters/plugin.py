@@ -25,7 +25,7 @@ _COMPONENTS = (
 
 
 def estimator_components() -> Sequence[Component]:
-    """Exporters, formats and readers of exports, by name."""
+    """Declares exporters, formats and readers of exports, by name."""
     return [
         *(
             Component(kind=kind, name=name, target=f"estimator_exporters.{target}", summary=summary)
@@ -42,7 +42,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """`estimator serve`, `estimator predict` and `estimator exports`."""
+    """Declares `estimator serve`, `estimator predict` and `estimator exports`."""
     return [
         Command(name="serve", target="estimator_exporters.cli.serve", summary="Serve exports over HTTP (KServe V2)."),
         Command(name="predict", target="estimator_exporters.cli.predict", summary="Score files with an export."),

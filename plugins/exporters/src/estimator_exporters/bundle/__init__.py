@@ -1,1 +1,3 @@
-"""What exports of all formats share: the manifest, checksums, assets, host transforms, and the check after writing."""
+"""The parts that exports of all formats share: manifest, checksums, assets, host transforms, and the check after
+writing.
+"""

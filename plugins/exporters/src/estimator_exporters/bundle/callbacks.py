@@ -1,4 +1,4 @@
-"""Programs that call back into Python: no export may hold one."""
+"""Detection of programs that call back into Python. Exports must not contain them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _CALLS_BACK = ("callback", "debug_print")
 
 
 def refuse_callbacks(function: Callable[..., Any], arguments: tuple[Any, ...], where: str) -> None:
-    """Says by name what in a function calls back; jax, which cannot lower that for all platforms, says something else.
+    """Refuses a function with callbacks, by name. The error of jax does not name them if it cannot lower them.
 
     Args:
-        function: what could not be lowered.
-        arguments: its arguments, or their shapes and dtypes.
-        where: what messages call it.
+        function: the function that could not be lowered.
+        arguments: the arguments of the function, or their shapes and dtypes.
+        where: the name of the function in messages.
 
     Raises:
-        ExportError: it calls back.
+        ExportError: the function calls back.
     """
     try:
         program = jax.make_jaxpr(function)(*arguments).jaxpr
     except Exception:
-        return  # it cannot even be traced, and the caller knows why
+        return  # it cannot be traced either, and the caller knows the reason
     found = sorted({name for name in _primitives(program) if _calls_back(name)})
     if found:
         raise ExportError(calling_back(where, found))
 
 
 def calling_back(where: str, found: list[str]) -> str:
-    """The words for a program that calls back."""
+    """Returns the message about a program that calls back."""
     return (
         f"{where} calls back into Python ({', '.join(found)}), which no export may. Leave jax.debug.print, "
         "pure_callback and io_callback out of the mode that is exported; work for the host belongs into a "

@@ -1,4 +1,4 @@
-"""The model card of an export: inputs, what training saw, metrics, versions."""
+"""The model card of an export: inputs, training data, metrics, versions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CARD = "MODEL_CARD.md"
 
 
 def card_of(request: ExportRequest, format_name: str) -> str:
-    """Markdown for the users of an export; `manifest.json` has the same for programs.
+    """Returns a page in Markdown for the users of an export. `manifest.json` has the same content for programs.
 
     Args:
-        request: what is exported.
-        format_name: of the export.
+        request: the request for the export.
+        format_name: the format of the export.
 
     Example:
         >>> request = ExportRequest(signatures={}, variables={}, global_step=7)
@@ -42,7 +42,7 @@ def card_of(request: ExportRequest, format_name: str) -> str:
 
 
 def evaluations_of(checkpoint: Any, step: int) -> dict[str, dict[str, Any]]:
-    """The metrics of a step by the directories of the evaluations beside its checkpoint; none if nothing was recorded.
+    """Returns the recorded metrics of a step, by evaluation directory next to the checkpoint. Empty if there are none.
 
     Example:
         >>> evaluations_of(None, 3)
@@ -52,7 +52,7 @@ def evaluations_of(checkpoint: Any, step: int) -> dict[str, dict[str, Any]]:
         return {}
     found: dict[str, dict[str, Any]] = {}
     for parent in Path(checkpoint).parents[:2]:
-        for recorded in sorted(parent.glob("eval*/metrics.jsonl")):  # a file beside them may be named like that, too
+        for recorded in sorted(parent.glob("eval*/metrics.jsonl")):  # a file may have such a name too
             metrics = read_eval_metrics(recorded.parent).get(step)
             if metrics:
                 found[recorded.parent.name] = metrics
@@ -77,7 +77,7 @@ def _inputs(request: ExportRequest) -> str:
 
 
 def _rows(features: Mapping[str, Feature]) -> list[tuple[str, str, str]]:
-    """An open size is the size of the batch, or any."""
+    """Returns table rows of features. An unknown size, such as the size of the batch, is shown as `any`."""
     return [
         (str(name), feature.dtype, " x ".join("any" if size is None else str(size) for size in feature.shape))
         for name, feature in features.items()
@@ -111,7 +111,7 @@ def _versions(facts: Mapping[str, Any]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A table of Markdown, whatever the names hold.
+    r"""Returns a Markdown table. It escapes markup in the names.
 
     Example:
         >>> print(table(("name",), [("a|b",)]))
@@ -125,6 +125,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cell(text: Any) -> str:
-    """A text that stays within its cell and holds no markup."""
+    """Returns a text that stays within its cell and contains no markup."""
     plain = " ".join(str(text).split())
     return "".join(f"\\{letter}" if letter in "\\|`*_<[" else letter for letter in plain)

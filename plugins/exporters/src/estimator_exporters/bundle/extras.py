@@ -1,4 +1,4 @@
-"""Packages that only some formats and scorers need."""
+"""Checks for packages that only some formats and scorers need."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from estimator_core.errors import ExportError
 
 
 def require(extra: str, *modules: str) -> None:
-    """Refuses a format whose packages are not installed; extras are named as pip normalises them.
+    """Refuses a format whose packages are not installed. The message names the extra in the normalized form of pip.
 
     Raises:
-        ExportError: says what to install, or which file has the name of a package.
+        ExportError: the message says what to install, or which file has the name of a package.
     """
     specs = {name: importlib.util.find_spec(name) for name in modules}
     missing = [name for name, spec in specs.items() if spec is None]
     for name, spec in specs.items():
         if spec is not None and spec.submodule_search_locations is None:  # the package is a folder
-            # Imported, it would run as a program of its own, and perhaps export again without end.
+            # An import would run the file as a program, which might export again without end.
             raise ExportError(
                 f"The export format {extra!r} needs the package {name}, and Python finds {spec.origin} in its place. "
                 "Rename that file."
@@ -30,12 +30,12 @@ def require(extra: str, *modules: str) -> None:
 
 
 def lacking(name: str, extra: str, error: ImportError) -> ModuleNotFoundError:
-    """What to raise for a name whose library cannot be imported; says what to install.
+    """Returns the error for a name whose library cannot be imported. The message says what to install.
 
     Args:
-        name: the name that was asked for.
-        extra: the extra that brings the library.
-        error: of its import.
+        name: the requested name.
+        extra: the extra that installs the library.
+        error: the error of the import.
     """
     return ModuleNotFoundError(
         f"{name} needs {error.name or extra}, which is not installed. "

@@ -1,4 +1,4 @@
-"""A loaded export of any format: array signatures that check their arguments, and raw signatures around them."""
+"""A loaded export of any format: array signatures that check their arguments, and raw signatures that call them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ class Signature:
     """An array signature: `signature(**arrays)` returns numpy arrays by name.
 
     Args:
-        name: of the signature.
+        name: the name of the signature.
         method: "predict", "classify", "regress", or a mode.
-        inputs: what it takes, by name.
-        outputs: what it returns, by name.
-        run: `checked arrays -> arrays`.
-        computed: the dtypes in which the program computes inputs, by name, where it narrows them.
+        inputs: the features of the inputs, by name.
+        outputs: the features of the outputs, by name.
+        run: the function `checked arrays -> arrays`.
+        computed: the dtypes in which the program computes inputs, by name, if they are narrower than the dtypes of the
+            inputs.
     """
 
     name: str
@@ -46,15 +47,15 @@ class Signature:
         """Runs the function on one batch.
 
         Raises:
-            ArgumentError: inputs are missing, unknown, of another shape or dtype, or out of the program's range.
+            ArgumentError: inputs are missing, unknown, of the wrong shape or dtype, or out of the range of the program.
         """
         return {name: np.asarray(value) for name, value in self.run(self.checked(arrays)).items()}
 
     def checked(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The inputs as arrays of the right dtype.
+        """Returns the inputs as arrays of the right dtype.
 
         Raises:
-            ArgumentError: as in a call.
+            ArgumentError: the same conditions as in a call.
         """
         missing, unknown = sorted(self.inputs.keys() - arrays.keys()), sorted(arrays.keys() - self.inputs.keys())
         if missing or unknown:
@@ -93,12 +94,12 @@ class Signature:
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """An export that was read back.
+    """An export that was loaded.
 
     Args:
-        directory: where it is.
-        manifest: what it says about itself, verified.
-        signatures: array signatures by name.
+        directory: the directory of the export.
+        manifest: the verified manifest.
+        signatures: the array signatures by name.
     """
 
     directory: Path
@@ -107,10 +108,10 @@ class Loaded:
 
     @property
     def raw_signatures(self) -> Mapping[str, LoadedSignature]:
-        """What clients call: host transforms and class names around the array signatures.
+        """Returns the signatures that clients call: array signatures with host transforms and class names.
 
         Raises:
-            ExportError: a transform's package is not installed; says which.
+            ExportError: the package of a transform is not installed. The message names it.
         """
         before, after = self._transforms(BEFORE), self._transforms(AFTER)
         receiver = features(self.manifest["receiver"])
@@ -149,21 +150,21 @@ class Loaded:
 
 
 def features(named: Mapping[str, Any]) -> dict[str, Feature]:
-    """Features from the JSON of a manifest."""
+    """Returns the features in the JSON of a manifest."""
     return {name: Feature(tuple(value["shape"]), value["dtype"]) for name, value in named.items()}
 
 
 def computed_of(described: Mapping[str, Any]) -> dict[str, str]:
-    """The dtypes in which the program of a signature computes inputs, where it narrows them.
+    """Returns the dtypes in which the program of a signature computes inputs, for the inputs that it narrows.
 
     Args:
-        described: the signature in a manifest. Older ones do not say it: nothing is refused then.
+        described: the signature in a manifest. Older manifests lack these dtypes, and then no value is refused.
     """
     return dict(described.get("computed", {}))
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a Feature's dtype, bfloat16 and the float8 types among them; strings are objects."""
+    """Returns the numpy dtype for the dtype of a Feature, also for bfloat16 and float8 types. Strings are objects."""
     if name == "string":
         return np.dtype(object)
     try:
@@ -173,7 +174,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def out_of_range(array: np.ndarray, dtype: np.dtype[Any]) -> str | None:
-    """What is wrong with the first number that a dtype does not hold, in words; None if all fit.
+    """Describes the first number that is out of the range of a dtype. Returns None if all numbers fit.
 
     Example:
         >>> out_of_range(np.array([1, 300]), np.dtype(np.uint8))
@@ -203,9 +204,9 @@ def _infinite(array: np.ndarray, dtype: np.dtype[Any]) -> str | None:
 
 
 def casts(array: np.ndarray, wanted: np.dtype[Any]) -> bool:
-    """Whether a cast keeps the values, up to the rounding of floats; integers must be within the range."""
+    """Returns whether a cast keeps the values, except for the rounding of floats. Integers must be within the range."""
     if array.dtype.kind in "iu" and wanted.kind in "iu":
         return True
-    if wanted.kind == "V" or array.dtype.kind == "V":  # bfloat16 and float8 types are of kind V to numpy
+    if wanted.kind == "V" or array.dtype.kind == "V":  # numpy treats bfloat16 and float8 types as kind V
         return array.dtype.kind in "fiuV" and wanted.kind in "fV"
     return np.can_cast(array.dtype, wanted, "same_kind")

@@ -1,4 +1,4 @@
-"""The manifest of an export: what it holds, and the checksum of every file."""
+"""The manifest of an export: its description, and the checksum of every file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KEYS = {"signatures": dict, "files": dict, "provenance": dict, "receiver": dict
 
 
 def checksum(path: Path) -> str:
-    """sha256 of a file."""
+    """Returns the sha256 digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def seal(content: dict[str, Any]) -> str:
-    """sha256 of a manifest without its own seal."""
+    """Returns the sha256 digest of a manifest without its own seal."""
     body = {name: value for name, value in content.items() if name != "seal"}
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
@@ -40,7 +40,7 @@ def write_manifest(directory: Path, content: dict[str, Any]) -> None:
 
 
 def format_of(directory: Path) -> str | None:
-    """The format a manifest names, without checking anything else; None if there is no manifest."""
+    """Returns the format that a manifest names, without other checks. None if there is no manifest."""
     try:
         content = json.loads((directory / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -49,7 +49,7 @@ def format_of(directory: Path) -> str | None:
 
 
 def has_manifest_of(directory: Path, format_name: str) -> bool:
-    """Whether the export is of a format; an unreadable manifest is left to the default, which reports it."""
+    """Returns whether an export has a format. An unreadable manifest counts as the default format, which reports it."""
     if not (directory / MANIFEST).is_file():
         return False
     found = format_of(directory)
@@ -57,10 +57,11 @@ def has_manifest_of(directory: Path, format_name: str) -> bool:
 
 
 def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
-    """The manifest, after checking its seal and the checksum of every file.
+    """Returns the manifest after verifying its seal and the checksum of every file.
 
     Raises:
-        ExportError: the export is damaged, incomplete, of another format, or from a newer version; says which file.
+        ExportError: the export is damaged, incomplete, of another format, or of a newer version. The message names the
+            file.
     """
     path = directory / MANIFEST
     try:
@@ -87,10 +88,10 @@ def read_manifest(directory: Path, format_name: str) -> dict[str, Any]:
 
 
 def file_of(directory: Path, manifest: Mapping[str, Any], name: Any) -> Path:
-    """The path of a file that the manifest names and whose checksum was verified.
+    """Returns the path of a file that the manifest names and whose checksum was verified.
 
     Raises:
-        ExportError: it is not among the files of the manifest.
+        ExportError: the name is not among the files of the manifest.
     """
     if not isinstance(name, str) or name not in manifest["files"]:
         raise ExportError(f"{directory / MANIFEST} refers to {name!r}, which is not among its files. Export again.")

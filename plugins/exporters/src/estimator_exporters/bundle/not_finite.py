@@ -1,4 +1,4 @@
-"""Numbers that JSON does not have, as the strings of protobuf's JSON."""
+"""Numbers that JSON cannot represent, as the strings that the JSON form of protobuf uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def name_of(value: float) -> str:
-    """The string that stands for a number that is not finite.
+    """Returns the string for a non-finite number.
 
     Example:
         >>> name_of(float("nan")), name_of(float("-inf"))
@@ -17,7 +17,7 @@ def name_of(value: float) -> str:
 
 
 def named(value: Any) -> Any:
-    """A value with lists and objects, in which strings stand for the numbers that are not finite.
+    """Returns a value of lists and objects in which strings replace the non-finite numbers.
 
     Example:
         >>> named({"scores": [0.5, float("inf")]})
@@ -31,7 +31,7 @@ def named(value: Any) -> Any:
 
 
 def unnamed(value: Any) -> Any:
-    """A value, or a list of lists, in which these strings are the numbers again.
+    """Returns a value, or nested lists, in which numbers replace these strings again.
 
     Example:
         >>> unnamed([[0.5, "Infinity"], ["-Infinity", "a"]])

@@ -1,4 +1,4 @@
-"""Writing what exports of all formats share."""
+"""Writes the files that exports of all formats share."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def finish(
     """Writes assets, host transforms, the model card and, last, the manifest.
 
     Args:
-        request: what is exported.
-        directory: where the format has written its own files.
-        format_name: name of the format.
-        programs: what the manifest says about the program of each signature.
-        asset_folders: where each asset lies.
+        request: the request for the export.
+        directory: the directory in which the format has written its own files.
+        format_name: the name of the format.
+        programs: the manifest entries about the program of each signature.
+        asset_folders: the folders to which each asset is copied.
         more: further entries of the manifest.
     """
     for folder, (name, source) in product(asset_folders, request.assets.items()):
@@ -68,12 +68,12 @@ def finish(
 
 
 def described(named: Mapping[str, Feature]) -> dict[str, Any]:
-    """Features as JSON."""
+    """Returns features as JSON."""
     return {name: {"shape": list(feature.shape), "dtype": feature.dtype} for name, feature in named.items()}
 
 
 def computed_dtypes(inputs: Mapping[str, Feature]) -> dict[str, str]:
-    """The dtypes in which jax computes inputs here, where it narrows integers: to 32 bits without jax_enable_x64."""
+    """Returns the dtypes to which jax narrows integer inputs here: 32 bits without jax_enable_x64."""
     dtypes = {name: feature.dtype for name, feature in inputs.items() if feature.dtype in _WIDE}
     computed = {name: str(jax.dtypes.canonicalize_dtype(dtype)) for name, dtype in dtypes.items()}
     return {name: dtype for name, dtype in computed.items() if dtype != dtypes[name]}

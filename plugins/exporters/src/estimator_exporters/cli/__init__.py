@@ -1,1 +1,1 @@
-"""The sub-commands this package adds to `estimator`; one file each."""
+"""The sub-commands that this package adds to `estimator`, one file each."""

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists exports, or shows one."""
+    """Lists exports, or shows the description of one export."""
     from estimator_core.export import exports_in
     from estimator_core.storage import local_copy
 

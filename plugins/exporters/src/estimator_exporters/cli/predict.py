@@ -29,7 +29,7 @@ from estimator_core.errors import ArgumentError, InputError
 if TYPE_CHECKING:
     from estimator_exporters.scoring.engines import Engine
 
-#: What readers tell programs, and what a command line has instead.
+#: Replacements for parts of reader messages: arguments of functions become options of the command line.
 _OPTIONS = {
     'on_error="skip"': "--on-error skip",
     "no default (column_defaults)": "training filled in none",
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _for_commands(message: str) -> str:
-    """A message with the options of the command where readers name the arguments of programs."""
+    """Returns a message in which the options of the command replace the arguments that readers name."""
     for argument, option in _OPTIONS.items():
         message = message.replace(argument, option)
     return message

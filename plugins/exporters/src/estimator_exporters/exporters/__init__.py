@@ -1,1 +1,1 @@
-"""When to export; one exporter a file."""
+"""The exporters, which decide when to export. There is one file per exporter."""

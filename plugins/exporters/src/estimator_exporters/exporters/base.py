@@ -1,4 +1,4 @@
-"""What every exporter does: check its arguments, write once per step, delete superfluous exports."""
+"""The common part of all exporters: they check arguments, write once per step, and delete superfluous exports."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class SavedModelWriter:
     """Writes exports of an estimator for one exporter.
 
     Args:
-        name: the exporter's name, its directory below `<model_dir>/export`.
-        serving_input_receiver_fn: what a request carries.
+        name: the name of the exporter and of its directory under `<model_dir>/export`.
+        serving_input_receiver_fn: returns the receiver, which describes the features of a request.
         assets_extra: files to add to each export.
-        exports_to_keep: newest exports kept; None keeps all.
-        format: name of an export format.
-        background: write in a separate thread; the call returns at once, and `wait` returns the path.
+        exports_to_keep: the number of newest exports to keep. None keeps all.
+        format: the name of an export format.
+        background: whether to write in a separate thread. The call then returns at once, and `wait` returns the path.
     """
 
     def __init__(
@@ -62,28 +62,29 @@ class SavedModelWriter:
         self._format = format
         self._background = background
         self._pending: tuple[_Pending, Callable[[str], None]] | None = None
-        #: The newest export: its directory, its checkpoint, and when that and each asset were written.
+        #: The newest export: its directory, its checkpoint, and the write times of the checkpoint and of each asset.
         self._written: tuple[Any, ...] | None = None
 
     def write(
         self, estimator: Any, export_path: str, checkpoint_path: str, done: Callable[[str], None] | None = None
     ) -> str | None:
-        """Exports what was evaluated; None if this exporter has exported it already. In the background, the path is
-        that of the export before, which is complete then.
+        """Exports the evaluated state and returns the path, or None if this exporter has already exported it.
 
-        A process that was killed may have exported it, and not have recorded that. The path is then that of its export.
+        In the background, the path is that of the previous export, which is complete by then.
+
+        A killed process may have written an export without recording it. The path is then that of its export.
 
         Args:
-            estimator: what is exported.
+            estimator: the Estimator to export.
             export_path: the directory of this exporter.
-            checkpoint_path: the checkpoint of that state.
-            done: called with the path once the export is complete.
+            checkpoint_path: the checkpoint of the evaluated state.
+            done: called with the path when the export is complete.
         """
         assets = (_written_at(Path(os.path.expanduser(path))) for path in self._assets_extra.values())
         asked = export_path, checkpoint_path, _written_at(Path(checkpoint_path, "manifest.json")), *assets
         if self._written == asked:
             return None
-        finished = self.wait()  # one at a time: an export that is due while another is written holds up the training
+        finished = self.wait()  # one at a time: an export waits for the previous one, and blocks training meanwhile
         arguments = {"assets_extra": self._assets_extra, "checkpoint_path": checkpoint_path, "format": self._format}
 
         def finish(path: str) -> None:
@@ -97,15 +98,17 @@ class SavedModelWriter:
         else:
             path = path or estimator.export_saved_model(export_path, self._receiver_fn, **arguments)
             finish(path)
-        self._written = asked  # not before: after a failure, the next call tries again
+        self._written = asked  # only now, so that the next call tries again after a failure
         return path or finished
 
     def rehearse(self, check: Callable[..., None]) -> None:
-        """Calls `check` as `write` will call the estimator, without the directory and the checkpoint."""
+        """Calls `check` with the arguments that `write` passes to the Estimator, without the directory and the
+        checkpoint.
+        """
         check(self._receiver_fn, assets_extra=self._assets_extra, format=self._format)
 
     def wait(self) -> str | None:
-        """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
+        """Waits for a background export and returns its path, or None if there is none. Raises its error."""
         if self._pending is None:
             return None
         (pending, finish), self._pending = self._pending, None
@@ -123,7 +126,7 @@ class SavedModelWriter:
 
 
 def _written_at(path: Path) -> tuple[int, int]:
-    """When a file was written, and its size: a run that starts anew writes another checkpoint of the same path."""
+    """Returns the write time and the size of a file. A new run may write another checkpoint with the same path."""
     try:
         facts = path.stat()
     except OSError:
@@ -134,10 +137,10 @@ def _written_at(path: Path) -> tuple[int, int]:
 def made_from(
     checkpoint_path: str, export_path: str, format: str, assets: Mapping[str, str], receiver_fn: Callable[[], Any]
 ) -> str | None:
-    """The newest export below a directory, if it was made in this format from this very checkpoint, with these assets,
-    and takes what the receiver does, through the same transforms.
+    """Returns the newest export under a directory if it is equivalent to the requested one, else None.
 
-    An export at a URL is here by its manifest alone: its transforms are not compared.
+    It must have the format and the assets, come from exactly this checkpoint, and accept the features of the receiver
+    through the same transforms. Of an export at a URL, only the manifest is local, so its transforms are not compared.
     """
     newest = latest_export(export_path)
     if newest is None:
@@ -152,7 +155,7 @@ def made_from(
         if isinstance(receiver, FitsTraining):
             saw = manifest["provenance"].get("training_saw") or {}
             receiver = receiver.fitted({name: facts["places"] for name, facts in saw.items()})
-        received = getattr(receiver, "receiver_tensors", None) or {}  # what is no receiver is refused by an export
+        received = getattr(receiver, "receiver_tensors", None) or {}  # an export refuses invalid receivers
         if manifest.get("receiver", {}) != described({str(name): one for name, one in received.items()}):
             return None
         index = Path(newest, BEFORE, INDEX)
@@ -171,13 +174,13 @@ def made_from(
 
 
 def _described(transform: Any) -> tuple[Any, ...]:
-    """What tells a host transform from others, as an export has it."""
+    """Returns the values that identify a host transform, in the form that an export stores."""
     files = {argument: checksum(Path(path)) for argument, path in transform.files.items()}
     return transform.name, transform.version, json.loads(json.dumps(dict(transform.config()))), files
 
 
 def _transforms_of(index: Path) -> list[tuple[Any, ...]]:
-    """The transforms of an export, in order: those of its receiver come before those of the Estimator."""
+    """Returns the transforms of an export, in order. Those of its receiver come before those of the Estimator."""
     return [
         (one["name"], one["version"], one["config"], {name: file["sha256"] for name, file in one["files"].items()})
         for one in json.loads(index.read_bytes())["transforms"]
@@ -185,10 +188,10 @@ def _transforms_of(index: Path) -> list[tuple[Any, ...]]:
 
 
 class WritingExporter:
-    """What the exporters of this package share: a writer, its name, and waiting for it.
+    """The common part of the exporters: a writer, its name, and the wait for background exports.
 
     Args:
-        writer: writes the exports.
+        writer: the writer of the exports.
     """
 
     def __init__(self, writer: SavedModelWriter) -> None:
@@ -196,13 +199,13 @@ class WritingExporter:
 
     @property
     def name(self) -> str:
-        """Its directory below `<model_dir>/export`."""
+        """The name of the directory under `<model_dir>/export`."""
         return self._writer.name
 
     def wait(self) -> str | None:
-        """The path of an export in the background, once it is complete; None if there is none. Raises its error."""
+        """Waits for a background export and returns its path, or None if there is none. Raises its error."""
         return self._writer.wait()
 
     def rehearse(self, check: Callable[..., None]) -> None:
-        """Lets `check` try what it will export."""
+        """Calls `check` with the arguments of the export."""
         self._writer.rehearse(check)

@@ -24,7 +24,7 @@ _STATE = "best.json"
 
 
 def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
-    """Whether the current loss is smaller. Any number is smaller than NaN.
+    """Returns whether the current loss is smaller. Any number is smaller than NaN.
 
     Raises:
         ArgumentError: there is no loss.
@@ -41,29 +41,30 @@ def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mappi
 
 
 class BestExporter(WritingExporter):
-    """Exports the model whenever an evaluation is better than every one before it, those of earlier processes included.
+    """Exports the model when an evaluation is better than all previous ones, including those of earlier processes.
 
-    `<export_path>/best.json` lists what it exported. The evaluations on record are compared as well, so that a resumed
-    run does not begin with a worse model. A better evaluation that was made between checkpoints is told.
+    `<export_path>/best.json` lists the exports. Recorded evaluations are compared as well, so that a resumed run does
+    not start with a worse model. A better evaluation between checkpoints is logged as a warning.
 
     Args:
-        name: its directory below `<model_dir>/export`.
+        name: the name of its directory under `<model_dir>/export`.
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
-        event_file_pattern: not used: results are read from the evaluation's own record, whatever its name.
-        compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current is better; default: smaller
-            loss. A process asks it once about each two results, and about each new result beside the best so far.
-            The first result is compared with itself, to see that it can be. Metrics that are arrays are arrays in
-            results of earlier processes, too.
-        assets_extra: files to add: name in the export to path.
-        exports_to_keep: exports kept; None keeps all.
-        keep: "newest" exports each new best and keeps the newest ones; "best" also exports an evaluation that is among
-            the best `exports_to_keep`, and deletes the worst.
-        eval_name: the name of the evaluation whose record is read; default: that of the EvalSpec it is used in.
-        format: name of an export format.
-        background: write while training continues.
+        event_file_pattern: not used. The results are read from the record of the evaluation.
+        compare_fn: `(best_eval_result, current_eval_result) -> bool`, whether the current result is better. Default: a
+            smaller loss. A process calls it once per pair of results, and compares each new result with the best so
+            far. The first result is compared with itself, to check that it can be compared. Metrics that are arrays are
+            arrays in results of earlier processes, too.
+        assets_extra: the files to add, from the name in the export to the path.
+        exports_to_keep: the number of exports to keep. None keeps all.
+        keep: "newest" exports each new best and keeps the newest exports. "best" also exports an evaluation that is
+            among the best `exports_to_keep`, and deletes the worst.
+        eval_name: the name of the evaluation whose record is read. Default: the name of the EvalSpec that uses the
+            exporter.
+        format: the name of an export format.
+        background: whether to write while training continues.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument is invalid.
 
     Example:
         >>> BestExporter(serving_input_receiver_fn=lambda: None).name
@@ -102,9 +103,10 @@ class BestExporter(WritingExporter):
         if keep == "best" and exports_to_keep is not None:
             SavedModelWriter(name, serving_input_receiver_fn, exports_to_keep=exports_to_keep)  # the same checks
         self._compare = compare_fn
-        #: What compare_fn has said, by the contents of the two results.
+        #: The answers of compare_fn, by the contents of the two results.
         self._answers: dict[tuple[str, str], bool] = {}
-        #: The results that were compared, by what they are, and the content of the best of them.
+        #: The contents of the compared results and of their best, by whether only results with a checkpoint were
+        #: compared.
         self._compared: dict[bool, tuple[frozenset[str], str]] = {}
         self._eval_name = eval_name
         self._used_in: str | None = None
@@ -122,9 +124,9 @@ class BestExporter(WritingExporter):
         eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports if this result is the best, or among the best that are kept."""
+        """Exports if this result is the best, or is among the best that are kept."""
         finished = self.wait()
-        eval_result = eval_result or {}  # None, as tf.estimator's exporters may get
+        eval_result = eval_result or {}  # the exporters of tf.estimator may receive None
         earlier = self._recorded(estimator, eval_result, with_checkpoint=True)
         kept = self._completed(Path(export_path), earlier)
         exported = [entry["eval_result"] for entry in kept]
@@ -144,14 +146,16 @@ class BestExporter(WritingExporter):
         return self._writer.write(estimator, export_path, checkpoint_path, done=remember) or finished
 
     def _completed(self, folder: Path, recorded: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The entries, once what a killed process left is done: its deletions, and entries of exports that it made."""
+        """Returns the entries, after completing the work of a killed process: its deletions, and the entries of its
+        exports.
+        """
         entries = kept = _kept(folder / _STATE)
         named = {entry["path"] for entry in kept}
         for name in _doomed(folder / _STATE, named):
             remove_export(folder / name)
-        if self._best_to_keep is None:  # exports without entries are deleted as the others are
+        if self._best_to_keep is None:  # exports without entries are deleted like the others
             return kept
-        steps = {entry["eval_result"].get("global_step") for entry in kept}  # of these, it is not the newest
+        steps = {entry["eval_result"].get("global_step") for entry in kept}  # other exports of such a step are older
         results = {step: plain(result) for result in recorded if (step := result["global_step"]) not in steps}
         for path in exports_in(folder):
             result = None if path.name in named else results.get(step_of(path))
@@ -160,10 +164,10 @@ class BestExporter(WritingExporter):
         return kept if kept is entries else self._record(folder, kept)
 
     def _record(self, folder: Path, ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Records the best entries and deletes the exports of the others. Returns what is kept."""
+        """Records the best entries and deletes the exports of the others. Returns the entries that are kept."""
         many = self._best_to_keep or 1
         doomed = [one["path"] for one in ranked[many:]]
-        # A process may be killed at any of these lines: what is to go is on record first, and goes next time.
+        # A process may be killed at any of these lines. The deletions are recorded first, and are completed next time.
         write_record(folder / _STATE, {"exports": ranked[:many], "deleted": doomed})
         for name in doomed:
             remove_export(folder / name)
@@ -176,12 +180,12 @@ class BestExporter(WritingExporter):
             self._answers[pair] = bool(
                 self._compare(best_eval_result=_arrays(best), current_eval_result=_arrays(current))
             )
-            if self._answers[pair]:  # the other is not better then
+            if self._answers[pair]:  # the other result is not better then
                 self._answers.setdefault((pair[1], pair[0]), False)
         return self._answers[pair]
 
     def _gives_way(self, kept: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-        """Whether a result ranks above one that was kept. What cannot be compared ranks below the others."""
+        """Returns whether a result ranks above a kept one. A result that cannot be compared ranks below the others."""
         try:
             return self._better(kept, result)
         except (KeyError, ArgumentError):
@@ -206,7 +210,9 @@ class BestExporter(WritingExporter):
     def _tell_of_better(
         self, estimator: Any, current: Mapping[str, Any], with_checkpoint: Iterable[Mapping[str, Any]]
     ) -> None:
-        """What was evaluated between checkpoints cannot be exported, but who asks for the best wants to know of it."""
+        """Warns of a better evaluation between checkpoints. It cannot be exported, but users of the best model need to
+        know.
+        """
         steps = {one["global_step"] for one in with_checkpoint}
         everything = self._recorded(estimator, current, with_checkpoint=False)
         lost = self._best((one for one in everything if one["global_step"] not in steps), with_checkpoint=False)
@@ -222,14 +228,14 @@ class BestExporter(WritingExporter):
     def _recorded(
         self, estimator: Any, current: Mapping[str, Any], *, with_checkpoint: bool
     ) -> list[Mapping[str, Any]]:
-        """The results on record but the current one."""
+        """Returns the recorded results except the current one."""
         name = self._used_in if self._eval_name is None else self._eval_name
         recorded = ec.read_eval_metrics(estimator.eval_dir(name), with_checkpoint=with_checkpoint)
         step = current.get("global_step")
         return [{**metrics, "global_step": number} for number, metrics in recorded.items() if number != step]
 
     def _best(self, results: Iterable[Mapping[str, Any]], *, with_checkpoint: bool) -> Mapping[str, Any] | None:
-        """The first of the best results that can be compared, without those that were compared before."""
+        """Returns the best comparable result, and the first among equals. Compares only results that are new."""
         named: dict[str, Mapping[str, Any]] = {}
         for result in results:
             named.setdefault(_content(result), result)
@@ -241,7 +247,7 @@ class BestExporter(WritingExporter):
                 continue
             try:
                 if best is None:
-                    self._better(result, result)  # whether it has what compare_fn looks at
+                    self._better(result, result)  # whether it has the metrics that compare_fn reads
                     best = result
                 elif self._better(best, result):
                     best = result
@@ -264,12 +270,12 @@ class BestExporter(WritingExporter):
         return len(kept) < self._best_to_keep or any(self._gives_way(entry["eval_result"], current) for entry in kept)
 
     def _ranked(self, kept: list[dict[str, Any]], entry: dict[str, Any]) -> list[dict[str, Any]]:
-        """All entries, best first; of a rule that keeps the newest, the new one alone."""
+        """Returns all entries, best first. If the newest exports are kept, returns only the new entry."""
         if self._best_to_keep is None:
             return [entry]
         ranked: list[dict[str, Any]] = []
-        for one in (*(one for one in kept if one["path"] != entry["path"]), entry):  # it may be evaluated again
-            place = len(ranked)  # kept ones are in order, unless another compare_fn ranked them
+        for one in (*(one for one in kept if one["path"] != entry["path"]), entry):  # a state may be evaluated again
+            place = len(ranked)  # kept entries are in order, unless another compare_fn ranked them
             while place and self._gives_way(ranked[place - 1]["eval_result"], one["eval_result"]):
                 place -= 1
             ranked.insert(place, one)
@@ -286,19 +292,19 @@ def _kept(state: Path) -> list[dict[str, Any]]:
 
 
 def _doomed(state: Path, ranked: set[str]) -> list[str]:
-    """The exports that an earlier process meant to delete, and perhaps did not."""
+    """Returns the exports that an earlier process meant to delete and may not have deleted."""
     names = read_record(state).get("deleted", [])
     names = names if isinstance(names, list) else []
     return [name for name in names if isinstance(name, str) and name.isdigit() and name not in ranked]
 
 
 def _content(result: Mapping[str, Any]) -> str:
-    """What tells a result from others, whether it was recorded or has just been computed."""
+    """Returns a digest that identifies a result, whether it was recorded or has just been computed."""
     return hashlib.sha256(json.dumps(plain(result), sort_keys=True).encode()).hexdigest()
 
 
 def _arrays(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result as an evaluation returns it: a list on record is an array."""
+    """Returns a result in the form of an evaluation: a recorded list becomes an array."""
     return {name: np.asarray(value) if isinstance(value, list) else value for name, value in result.items()}
 
 

@@ -1,4 +1,4 @@
-"""Exports once, when training has ended."""
+"""An exporter that exports once, when training has ended."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 
 
 class FinalExporter(WritingExporter):
-    """Exports when training has ended, however it ended.
+    """Exports when training has ended, for any reason.
 
     Args:
-        name: its directory below `<model_dir>/export`.
+        name: the name of its directory under `<model_dir>/export`.
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
-        assets_extra: files to add: name in the export to path.
-        format: name of an export format.
+        assets_extra: the files to add, from the name in the export to the path.
+        format: the name of an export format.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument is invalid.
 
     Example:
         >>> FinalExporter("final", lambda: None).name

@@ -1,4 +1,4 @@
-"""Exports after every evaluation."""
+"""An exporter that exports after every evaluation."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from estimator_exporters.exporters.base import SavedModelWriter, WritingExporter
 
 
 class LatestExporter(WritingExporter):
-    """Exports after every evaluation and keeps the newest.
+    """Exports after every evaluation and keeps the newest exports.
 
     Args:
-        name: its directory below `<model_dir>/export`.
+        name: the name of its directory under `<model_dir>/export`.
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
-        assets_extra: files to add: name in the export to path.
-        exports_to_keep: newest exports kept; None keeps all.
-        format: name of an export format.
-        background: write while training continues.
+        assets_extra: the files to add, from the name in the export to the path.
+        exports_to_keep: the number of newest exports to keep. None keeps all.
+        format: the name of an export format.
+        background: whether to write while training continues.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument is invalid.
 
     Example:
         >>> LatestExporter("latest", lambda: None).name
@@ -51,5 +51,5 @@ class LatestExporter(WritingExporter):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports the model; returns the path."""
+        """Exports the model and returns the path."""
         return self._writer.write(estimator, export_path, checkpoint_path)

@@ -1,4 +1,4 @@
-"""Small JSON files in which an exporter remembers across processes what it did."""
+"""Small JSON files in which an exporter records its work for later processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core.storage import draft_of
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """The record; empty if there is no file or a damaged one."""
+    """Returns the record. It is empty if the file is missing or damaged."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -22,7 +22,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def step_of(export: Path) -> int | None:
-    """The step of an export; None: it does not say."""
+    """Returns the step of an export, or None if its manifest has no step."""
     step = read_record(export / "manifest.json").get("global_step")
     return step if isinstance(step, int) else None
 
@@ -35,14 +35,14 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def plain(result: Mapping[str, Any]) -> dict[str, Any]:
-    """An evaluation's result as JSON holds it: the same, whether it was computed, recorded or remembered."""
+    """Returns the result of an evaluation as JSON: the same for a computed, recorded or remembered result."""
     return {str(name): _plain(value) for name, value in result.items()}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if value is None or isinstance(value, (str, list)):  # an array on record is a list
+    if value is None or isinstance(value, (str, list)):  # a recorded array is a list
         return value
     if isinstance(value, (int, float)):
         return float(value)

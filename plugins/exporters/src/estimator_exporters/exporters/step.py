@@ -1,4 +1,4 @@
-"""Exports at chosen steps."""
+"""An exporter that exports at chosen steps."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _STATE = "steps.json"
 
 
 class StepExporter(WritingExporter):
-    """Exports at the first evaluation at or after each chosen step, once for each, restarts included.
+    """Exports at the first evaluation at or after each chosen step, once per chosen step, even after restarts.
 
-    The step of the newest export is kept in `<export_path>/steps.json`.
+    `<export_path>/steps.json` records the step of the newest export.
 
     Args:
-        name: its directory below `<model_dir>/export`.
+        name: the name of its directory under `<model_dir>/export`.
         serving_input_receiver_fn: see `ec.export.build_raw_serving_input_receiver_fn`.
-        steps_to_keep: global steps. Give these or every_n_steps.
-        every_n_steps: every multiple of this many global steps.
-        assets_extra: files to add: name in the export to path.
-        exports_to_keep: newest exports kept; None keeps all.
-        format: name of an export format.
-        background: write while training continues.
+        steps_to_keep: the global steps. Pass either these or every_n_steps.
+        every_n_steps: the number of global steps between chosen steps. The multiples of it are chosen.
+        assets_extra: the files to add, from the name in the export to the path.
+        exports_to_keep: the number of newest exports to keep. None keeps all.
+        format: the name of an export format.
+        background: whether to write while training continues.
 
     Raises:
-        ArgumentError, ArgumentTypeError: for arguments that cannot be used.
+        ArgumentError, ArgumentTypeError: an argument is invalid.
 
     Example:
         >>> StepExporter("milestones", lambda: None, steps_to_keep=[100, 1000]).name
@@ -69,7 +69,7 @@ class StepExporter(WritingExporter):
         is_the_final_export: bool,
     ) -> str | None:
         """Exports if a chosen step has been reached since the last export."""
-        finished = self.wait()  # it notes its step
+        finished = self.wait()  # it records its step
         step = int(eval_result["global_step"])
         state = Path(export_path) / _STATE
         if self._reached(step) <= self._noted(state, step):
@@ -80,12 +80,12 @@ class StepExporter(WritingExporter):
         return written or finished
 
     def _noted(self, state: Path, step: int) -> int:
-        """The step of the last export. A process may have been killed before it noted it, and begin at a later one."""
+        """Returns the step of the last export. A killed process may not have recorded it, so the newest one counts."""
         exported = (step_of(path) or 0 for path in exports_in(state.parent)[-1:])
         return max(int(read_record(state).get("step", 0)), *(one for one in exported if one < step), 0)
 
     def _reached(self, step: int) -> int:
-        """The last chosen step up to `step`, 0 if none."""
+        """Returns the last chosen step up to `step`, or 0 if there is none."""
         if self._every is not None:
             return step // self._every * self._every
         return max((chosen for chosen in self._steps or () if chosen <= step), default=0)

@@ -1,1 +1,1 @@
-"""Exports as models of MLflow (extra mlflow): logged, loaded and served by MLflow itself, as its flavour pyfunc."""
+"""Exports as MLflow models (extra mlflow). MLflow logs, loads and serves them with its flavor pyfunc."""

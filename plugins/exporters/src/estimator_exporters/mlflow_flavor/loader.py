@@ -1,4 +1,4 @@
-"""The loader that MLflow calls by its name: an export as an object with `predict`."""
+"""The loader that MLflow calls by name. It loads an export as an object with `predict`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Scorer:
     """Scores tables and arrays by a signature.
 
     Args:
-        signature: what is called.
-        treatment: what empty fields become.
+        signature: the signature to call.
+        treatment: the treatment of empty fields.
     """
 
     def __init__(self, signature: LoadedSignature, treatment: Treatment) -> None:
@@ -32,14 +32,14 @@ class Scorer:
         self._treatment = treatment
 
     def predict(self, data: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """A DataFrame: a column a class and the predicted class, as `estimator predict` writes them.
+        """Returns a DataFrame with one column per class and the predicted class, as `estimator predict` writes them.
 
         Args:
-            data: a DataFrame, or arrays by name; other columns are left out.
-            params: none are known.
+            data: a DataFrame, or arrays by name. Columns that are not inputs are ignored.
+            params: not used, because there are no parameters.
 
         Raises:
-            ArgumentError: an input is missing, or of another shape or dtype.
+            ArgumentError: an input is missing, or has the wrong shape or dtype.
         """
         import pandas as pd
 
@@ -59,11 +59,11 @@ class Scorer:
         values = np.asarray(column)
         if feature.dtype == "string":
             array = values.astype(object)
-        elif values.dtype == object:  # a column of pandas that holds lists
+        elif values.dtype == object:  # a pandas column of lists
             array = _stacked(name, values.tolist())
         else:
             array = values
-        if feature.dtype != "string" and array.dtype == np.float64:  # JSON has one kind of number
+        if feature.dtype != "string" and array.dtype == np.float64:  # JSON has one type of number
             array = array.astype(numpy_dtype(feature.dtype)) if numpy_dtype(feature.dtype).kind in "fV" else array
         wide = array.ndim == len(feature.shape) - 1 and feature.shape[1:] == (1,)
         return array[:, None] if wide else array
@@ -79,14 +79,14 @@ def _stacked(name: str, rows: list[Any]) -> np.ndarray:
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Scorer:  # pyright: ignore[reportUnusedFunction]
-    """What MLflow's loader calls."""
+    """Loads an export. The loader of MLflow calls this function."""
     loaded = ec.export.load(path)
     name = (model_config or {}).get("signature", DEFAULT_SIGNATURE)
     return Scorer(signature_of(loaded, name), Treatment.of(Path(getattr(loaded, "directory", path)), loaded))
 
 
 def _listed(column: np.ndarray) -> Any:
-    """Values that JSON has: bytes are text, vectors lists."""
+    """Returns values that JSON can represent: bytes become text, and vectors become lists."""
     if column.dtype.kind == "V":
         column = column.astype(np.float32)
     if column.dtype == object:

@@ -1,4 +1,4 @@
-"""What an export takes, in MLflow's words: columns of a table, or tensors."""
+"""The inputs of an export as an MLflow schema: columns of a table, or tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = {
 
 
 def is_table(inputs: Mapping[str, Feature]) -> bool:
-    """Whether each input is one value a row.
+    """Returns whether each input is one value per row.
 
     Example:
         >>> is_table({"a": Feature((None,)), "b": Feature((None, 1))}), is_table({"x": Feature((None, 3))})
@@ -33,7 +33,7 @@ def is_table(inputs: Mapping[str, Feature]) -> bool:
 
 
 def column_type(dtype: str) -> str:
-    """The type of a column for a dtype; narrow integers are `integer`, which the export takes within their range.
+    """Returns the column type of a dtype. Narrow integers become `integer`, and the export checks their range.
 
     Example:
         >>> column_type("float32"), column_type("int8")
@@ -43,7 +43,7 @@ def column_type(dtype: str) -> str:
 
 
 def model_signature(inputs: Mapping[str, Feature]) -> Any:
-    """MLflow's signature of the inputs."""
+    """Returns the MLflow signature of the inputs."""
     from mlflow.models import ModelSignature  # pyright: ignore[reportMissingImports]
     from mlflow.types import ColSpec, Schema, TensorSpec  # pyright: ignore[reportMissingImports]
 
@@ -57,7 +57,7 @@ def model_signature(inputs: Mapping[str, Feature]) -> Any:
 
 
 def _numpy(dtype: str) -> np.dtype[Any]:
-    """What MLflow knows: text as str, bfloat16 and its kin as float32."""
+    """Returns a dtype that MLflow supports: str for text, and float32 for bfloat16 and the float8 types."""
     if dtype == "string":
         return np.dtype(str)
     try:

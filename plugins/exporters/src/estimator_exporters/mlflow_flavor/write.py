@@ -20,7 +20,7 @@ def save_mlflow_model(export: str, path: str, *, signature: str = DEFAULT_SIGNAT
     """Writes an export as an MLflow model, for `mlflow models serve -m PATH` and `mlflow.pyfunc.load_model`.
 
     Args:
-        export: an export or its URL. For a directory with several exports, the newest is used.
+        export: the path or URL of an export. In a directory of several exports, the newest is used.
         path: a directory that does not exist yet.
         signature: the signature that the model answers with.
 
@@ -40,10 +40,10 @@ def log_mlflow_model(
     """Logs an export to the active MLflow run, or to a new one.
 
     Args:
-        export: an export or its URL. For a directory with several exports, the newest is used.
+        export: the path or URL of an export. In a directory of several exports, the newest is used.
         name: the name of the model in the run.
         signature: the signature that the model answers with.
-        registered_as: its name in the model registry. None: it is not registered.
+        registered_as: the name in the model registry. None: the model is not registered.
 
     Returns:
         The `ModelInfo` of MLflow. `mlflow.pyfunc.load_model(info.model_uri)` loads the model.
@@ -74,7 +74,7 @@ def _arguments(export: str, signature: str) -> dict[str, Any]:
 
 
 def requirements_of(manifest: Any) -> list[str]:
-    """The requirements of a machine that scores: the packages of the format and of host transforms.
+    """Returns the requirements of a machine that scores: the packages of the format and of host transforms.
 
     Example:
         >>> facts = {"versions": {"jax": "0.10.2"}, "plugins": []}

@@ -1,4 +1,4 @@
-"""A signature as an ONNX graph: converted by jax2onnx, then given the names and dtypes of the signature."""
+"""Converts a signature to an ONNX graph. jax2onnx converts it, and the graph then gets the names and dtypes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from estimator_core.export import Feature, SignatureSpec
 from estimator_exporters.onnx.nodes import element_type
 from estimator_exporters.onnx.primitives import evaluated, operations
 
-#: Of ai.onnx, and of the file: onnxruntime reads both since 1.20.
+#: The version of ai.onnx, and of the file format. onnxruntime reads both since 1.20.
 OPSET, IR = 21, 10
 _LINE = "\n"
 
 
 def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.ClosedJaxpr:
-    """The program of a signature for any batch size, in the form that the converter takes.
+    """Returns the program of a signature for any batch size, in the form that the converter accepts.
 
-    It is traced here and not by the converter. The converter replaces functions of jax and Flax by its own while it
-    traces, and knows the arguments of some versions of those libraries only.
+    It is traced here and not by the converter. During tracing, the converter replaces functions of jax and Flax by its
+    own. It supports the arguments of only some versions of these libraries.
     """
     outputs, inputs = list(signature.outputs), _abstract(signature)
 
@@ -40,10 +40,10 @@ def traced(signature: SignatureSpec, variables: Mapping[str, Any]) -> core.Close
 
 
 def check_operations(name: str, program: core.ClosedJaxpr) -> None:
-    """Refuses a program with an operation that the converter does not know.
+    """Refuses a program with an operation that the converter does not support.
 
     Raises:
-        ExportError: says which.
+        ExportError: there is such an operation. The message names it.
     """
     from jax2onnx.plugins.plugin_system import (  # pyright: ignore[reportMissingImports]
         PLUGIN_REGISTRY,
@@ -61,17 +61,17 @@ def check_operations(name: str, program: core.ClosedJaxpr) -> None:
 
 
 def converted(signature: SignatureSpec, program: core.ClosedJaxpr) -> Any:
-    """An `onnx.ModelProto` with the inputs and outputs of a signature.
+    """Returns an `onnx.ModelProto` with the inputs and outputs of a signature.
 
     Args:
-        signature: whose names and dtypes the graph gets.
-        program: made of it by `traced`.
+        signature: the signature whose names and dtypes the graph gets.
+        program: the program that `traced` returned for it.
 
     Raises:
-        ExportError: what the converter refuses, with its reason.
+        ExportError: the converter refuses the program. The message has its reason.
     """
     arguments = {variable: f"argument_{place}" for place, variable in enumerate(program.jaxpr.invars)}
-    # One array may be two outputs, or an input and an output; the converter knows one name for it.
+    # One array may be two outputs, or an input and an output. The converter has one name per array.
     results = {
         key: f"result_{number}" for number, key in enumerate(dict.fromkeys(_keys(program))) if key not in arguments
     }
@@ -108,7 +108,9 @@ def _converted(signature: SignatureSpec, program: core.ClosedJaxpr, arguments: A
 
 
 def _named(given: Any, signature: SignatureSpec, program: core.ClosedJaxpr, values: Mapping[Any, str]) -> Any:
-    """The graph between nodes that give inputs the dtypes of the program, and outputs their names."""
+    """Adds nodes before the graph that cast inputs to the dtypes of the program, and nodes after it that name the
+    outputs.
+    """
     graph = given.graph
     first = [
         _cast(name, values[variable], feature, str(variable.aval.dtype))
@@ -136,7 +138,7 @@ def _named(given: Any, signature: SignatureSpec, program: core.ClosedJaxpr, valu
 
 
 def tensor(name: str, feature: Feature) -> Any:
-    """What a graph says about one of its inputs or outputs."""
+    """Returns the description of an input or output of a graph."""
     sizes = ["batch" if size is None else size for size in feature.shape]
     return onnx.helper.make_tensor_value_info(name, element_type(feature.dtype), sizes)
 
@@ -148,7 +150,7 @@ def _cast(name: str, value: str, feature: Feature, dtype: str) -> Any:
 
 
 def _keys(program: core.ClosedJaxpr) -> list[Any]:
-    """A key for each output: its variable, or the place of a constant, which has no variable."""
+    """Returns a key for each output: its variable, or the index of a constant, which has no variable."""
     return [
         ("constant", place) if isinstance(variable, core.Literal) else variable
         for place, variable in enumerate(program.jaxpr.outvars)
@@ -165,9 +167,10 @@ def _abstract(signature: SignatureSpec) -> list[jax.ShapeDtypeStruct]:
 
 @contextlib.contextmanager
 def _quiet() -> Generator[None]:
-    """Leaves out what the converter logs and warns about plugins and values that it passes over.
+    """Suppresses logs and warnings of the converter about skipped plugins and values.
 
-    Its errors are raised. If warnings are errors, it silently skips the plugins whose import warns.
+    Errors of the converter are raised. If warnings are errors, the converter silently skips plugins that warn on
+    import.
     """
     loggers = [logging.getLogger(name) for name in ("jax2onnx", "onnx_ir")]
     levels = [logger.level for logger in loggers]

@@ -1,4 +1,4 @@
-"""The hash of combinations of integers: 64-bit arithmetic, which wraps in int64."""
+"""The hash of combinations of integers: 64-bit arithmetic that wraps in int64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FACTOR = 0xC6A4A7935BD1E995
 
 
 def cross(nodes: Nodes, words: Sequence[str], widths: Sequence[int], key: int, buckets: int) -> str:
-    """`FingerprintCat64` over every combination of a place of each, the last changing fastest, modulo `buckets`."""
+    """Writes `FingerprintCat64` of each combination of one place per input, the last one fastest, modulo `buckets`."""
     start = nodes.constant([[_signed(key)]], "int64")
     count = 1
 

@@ -1,4 +1,4 @@
-"""Graphs of a request, converted once: asking whether a request can be held converts it."""
+"""The converted graphs of a request. The check of a request converts it, so the graphs are kept for the export."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from estimator_exporters.onnx.convert import check_operations, converted, traced
 from estimator_exporters.onnx.load import session
 from estimator_exporters.onnx.old_readers import check_oldest
 
-_LARGEST = 2**31 - 1  # bytes of a message of protobuf
+_LARGEST = 2**31 - 1  # the largest size of a protobuf message in bytes
 _LACKS = re.compile(r"Could not find an implementation for (\w+)\(")
-#: By the identity of a request, as long as it lives; requests hold arrays, and cannot be compared.
+#: By the identity of a request, for its lifetime. Requests contain arrays and cannot be compared.
 _KNOWN: dict[int, dict[Any, Any]] = {}
 
 
 def draft(request: ExportRequest, signature: SignatureSpec) -> Any:
-    """The `onnx.ModelProto` of a signature of a request.
+    """Returns the `onnx.ModelProto` of a signature of a request.
 
     Raises:
-        ExportError: an operation that the converter does not know, or what else it refuses.
+        ExportError: the converter does not support an operation, or refuses the program for another reason.
     """
     if id(request) not in _KNOWN:
         _KNOWN[id(request)] = {}
@@ -37,9 +37,9 @@ def draft(request: ExportRequest, signature: SignatureSpec) -> Any:
 
 
 def _check_readable(model: Any, name: str) -> None:
-    """Refuses a graph whose operations onnxruntime lacks for their dtypes; its own readers say so too late."""
+    """Refuses a graph with operations that onnxruntime lacks for their dtypes. A reader would report this too late."""
     if model.ByteSize() > _LARGEST:
-        return  # only read from files; the export is read back before anybody sees it
+        return  # it can only be read from files, and the export is read back before it is published
     check_oldest(model, name)
     try:
         session(model.SerializeToString())

@@ -1,4 +1,4 @@
-"""onnxruntime-extensions: where its operators are."""
+"""The location of the operators of onnxruntime-extensions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _MODULE, _LIBRARY = "onnxruntime_extensions", "_extensions_pydll*"
 
 
 def library() -> str:
-    """The library that a session registers. The package is not imported: that changes settings of protobuf.
+    """Returns the library that a session registers. The package is not imported, because that changes protobuf
+    settings.
 
     Raises:
-        ExportError: it is not installed.
+        ExportError: the package is not installed.
     """
     found = importlib.util.find_spec(_MODULE)
     places = (found.submodule_search_locations if found is not None else None) or []

@@ -12,12 +12,12 @@ NAME = "onnx"
 
 
 class OnnxFormat:
-    """ONNX graphs, each with its weights, beside our manifest: onnxruntime reads them without this package."""
+    """ONNX graphs, each with its weights, and the manifest. onnxruntime reads the graphs without this package."""
 
     name = NAME
 
     def check(self, request: ExportRequest) -> None:
-        """Refuses what ONNX cannot hold, by name."""
+        """Refuses programs that ONNX cannot represent. The message names the reason."""
         require(NAME, "jax2onnx", "onnx", "onnxruntime")
         from estimator_exporters.onnx.write import check
 
@@ -31,12 +31,12 @@ class OnnxFormat:
         write(request, Path(directory))
 
     def load(self, directory: Path) -> LoadedExport:
-        """Reads an export back."""
+        """Loads an export."""
         require(NAME, "onnxruntime")
         from estimator_exporters.onnx.load import load
 
         return load(Path(directory))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the manifest names this format."""
+        """Returns whether the manifest names this format."""
         return has_manifest_of(Path(directory), NAME)

@@ -1,7 +1,7 @@
-"""`Fingerprint64` in a graph: an operator of onnxruntime-extensions, for ONNX has none that sees the bytes of text.
+"""`Fingerprint64` in a graph. The operator is from onnxruntime-extensions, because ONNX cannot read the bytes of text.
 
-Since version 0.15 its operator of this name is another hash. So a graph asks for a hash that is known, and ends with an
-error where the answer differs.
+Since version 0.15, the operator of this name computes another hash. A graph therefore computes a known hash, and fails
+if the result differs.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from estimator_exporters.onnx.nodes import STRING, Nodes, Value
 
 #: The domain of the operators of onnxruntime-extensions.
 EXTENSIONS = "ai.onnx.contrib"
-#: What a reader installs.
+#: The requirement that a reader installs.
 PACKAGE = "onnxruntime-extensions>=0.13,<0.15"
-# The operator divides by an unsigned number. -1 is the largest: what is left of a hash is the hash.
+# The operator returns the remainder of an unsigned division. -1 is the largest divisor, so the remainder is the hash.
 _WHOLE = -1
 _KNOWN = (b"Fingerprint64", -0x7E85F57D6CA3173F)
 _WRONG = f"hashes are others here: install {PACKAGE}"
 
 
 def buckets(nodes: Nodes, value: Value, count: int) -> str:
-    """`Fingerprint64(value) % count` as int64, with integers as decimal digits."""
+    """Writes `Fingerprint64(value) % count` as int64. Integers are hashed as decimal digits."""
     text = value.name if value.dtype == STRING else nodes.cast(value.name, STRING)
     known, bits = _KNOWN
     answer = _hashed(nodes, nodes.constant([known], STRING), _WHOLE)
     same = nodes.add("Equal", answer, nodes.constant([bits], "int64"))
     place = nodes.add("Where", same, nodes.constant([0], "int64"), nodes.constant([1], "int64"))
-    nothing = nodes.add("Gather", nodes.constant([0], "int64"), place, title=_WRONG)  # there is no place 1
+    nothing = nodes.add("Gather", nodes.constant([0], "int64"), place, title=_WRONG)  # index 1 is out of range
     return nodes.add("Add", _hashed(nodes, text, count), nothing)
 
 
 def fingerprints(nodes: Nodes, value: Value) -> str:
-    """The bits of `Fingerprint64(value)` as int64."""
+    """Writes the bits of `Fingerprint64(value)` as int64."""
     return buckets(nodes, value, _WHOLE)
 
 

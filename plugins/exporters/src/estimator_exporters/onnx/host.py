@@ -29,20 +29,20 @@ from estimator_exporters.onnx.hashes import buckets, fingerprints
 from estimator_exporters.onnx.nodes import CLASSIC, STRING, Nodes, Value
 
 Values = Mapping[str, Value]
-#: What is not refused in a graph, for it cannot refuse a batch.
+#: The checks that a graph leaves out, because a graph cannot refuse a batch.
 UNCHECKED = {EqualLengths: "sequences of one example that differ in their lengths"}
 
 
 def run_programs(nodes: Nodes, programs: Sequence[HostProgram], batch: Values) -> dict[str, Value]:
-    """Writes the operations of some host transforms.
+    """Writes the operations of host transforms, and returns their outputs by name.
 
     Args:
-        nodes: where to.
-        programs: in order.
-        batch: what the first of them takes, by name.
+        nodes: the graph to write to.
+        programs: the programs of the transforms, in order.
+        batch: the inputs of the first program, by name.
 
     Raises:
-        ExportError: an operation that ONNX does not have; says which.
+        ExportError: ONNX lacks an operation. The message names it.
     """
     found = dict(batch)
     for program in programs:
@@ -173,7 +173,7 @@ def _blank(nodes: Nodes, value: Value) -> str:
 
 
 def _present(nodes: Nodes, value: Value, ids: str) -> Value:
-    """-1 where there is no value."""
+    """Returns the ids, with -1 for missing values."""
     return Value(nodes.add("Where", _blank(nodes, value), nodes.constant(-1, "int64"), ids), value.shape, "int64")
 
 

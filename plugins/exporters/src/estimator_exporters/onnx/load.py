@@ -1,4 +1,4 @@
-"""Reading an `onnx` export."""
+"""Loads an `onnx` export."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from estimator_exporters.onnx.hashes import PACKAGE
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedOnnx(Loaded):
-    """An ONNX export that was read back."""
+    """An ONNX export that was loaded."""
 
     @property
     def own_signatures(self) -> Mapping[str, Signature]:
-        """What a client of onnxruntime calls: text in, names of classes out. A graph is opened when it is called."""
+        """Returns the signatures for clients of onnxruntime: text inputs, class names. The first call opens a graph."""
         found = dict(self.signatures)
         for name, described in self.manifest.get("raw_signatures", {}).items():
             outputs = features(described["outputs"])
@@ -40,10 +40,10 @@ class LoadedOnnx(Loaded):
 
 
 def load(directory: Path) -> LoadedOnnx:
-    """Reads an export after verifying every file.
+    """Loads an export after verifying every file.
 
     Raises:
-        ExportError: it is damaged, or onnxruntime refuses it.
+        ExportError: the export is damaged, or onnxruntime refuses it.
     """
     manifest = read_manifest(directory, "onnx")
     try:
@@ -66,25 +66,25 @@ def load(directory: Path) -> LoadedOnnx:
 
 
 def session(graph: Path | bytes, needs: Sequence[str] = ()) -> Any:
-    """A graph of a file, or one in memory, ready to run.
+    """Returns a session that is ready to run a graph.
 
     Args:
-        graph: the file, or what is in it.
-        needs: packages with operators of the graph.
+        graph: the path or the content of the file.
+        needs: the packages with operators of the graph.
 
     Raises:
-        ExportError: one of them is not installed.
+        ExportError: one of these packages is not installed.
     """
     source = graph if isinstance(graph, bytes) else str(graph)
     options: Any = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # warnings of constants in loops that nothing uses
+    options.log_severity_level = 3  # no warnings about unused constants in loops
     if PACKAGE in needs:
         options.register_custom_ops_library(library())
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def _opened(path: Path, outputs: list[str], needs: Sequence[str]) -> Any:
-    """A graph that takes what clients send; text is decoded, for onnxruntime takes str."""
+    """Returns a function of the inputs that clients send. It decodes text, because onnxruntime accepts only str."""
     ready = functools.cache(lambda: _run(path, outputs, needs))
     return lambda arrays: ready()({name: _decoded(array) for name, array in arrays.items()})
 

@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph, written one after the other."""
+"""The nodes of an ONNX graph, written one after another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Value(NamedTuple):
     """A value of a graph.
 
     Attributes:
-        name: of the value.
-        shape: of one example.
-        dtype: "string", or the name in numpy.
+        name: the name of the value.
+        shape: the shape of one example.
+        dtype: "string", or the numpy name of the dtype.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Value(NamedTuple):
 
 
 def element_type(dtype: str) -> int:
-    """ONNX's number of a dtype.
+    """Returns the ONNX number of a dtype.
 
     Example:
         >>> element_type("string"), element_type("float32")
@@ -41,12 +41,12 @@ def element_type(dtype: str) -> int:
 
 @dataclass
 class Nodes:
-    """What has been written so far.
+    """The part of a graph that has been written.
 
     Attributes:
-        written: nodes in order.
-        constants: tensors that they take.
-        domains: sets of operators that they use, besides ONNX's own.
+        written: the nodes in order.
+        constants: the constant tensors of the nodes.
+        domains: the operator sets of the nodes, except that of ONNX itself.
     """
 
     written: list[Any] = field(default_factory=list[Any])
@@ -62,7 +62,7 @@ class Nodes:
         title: str = "",
         **attributes: Any,
     ) -> str:
-        """Writes a node, and returns the name of its output. Errors of a reader say the title."""
+        """Writes a node, and returns the name of its output. Errors of a reader contain the title."""
         name = f"host/{len(self.written)}" if output is None else output
         called = f"{name} {title or operator}"
         node = onnx.helper.make_node(operator, inputs, [name], name=called, domain=domain, **attributes)
@@ -71,7 +71,7 @@ class Nodes:
         return name
 
     def constant(self, value: Any, dtype: str) -> str:
-        """A tensor; strings are bytes."""
+        """Writes a constant tensor, and returns its name. Strings are bytes."""
         name = f"host/constant {len(self.constants)}"
         if dtype == STRING:
             words = np.asarray(value, object)
@@ -82,15 +82,15 @@ class Nodes:
         return name
 
     def cast(self, name: str, dtype: str) -> str:
-        """The values in another dtype."""
+        """Writes a cast to another dtype."""
         return self.add("Cast", name, to=element_type(dtype))
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
-        """The values in another shape of each example."""
+        """Writes a reshape of each example."""
         return self.add("Reshape", name, self.constant([0, *shape], "int64"))
 
     def filled(self, like: str, value: Any, width: int | None, dtype: str) -> str:
-        """[batch, width] of one value, or [batch]; as many examples as another value has."""
+        """Writes a [batch, width] or [batch] tensor of one value, with the batch size of another value."""
         batch = self.add("Shape", like, start=0, end=1)
         shape = batch if width is None else self.add("Concat", batch, self.constant([width], "int64"), axis=0)
         return self.add("Expand", self.constant([value], dtype), shape)

@@ -1,4 +1,4 @@
-"""What the oldest promised onnxruntime lacks and newer ones have, found by asking both for each operator and dtype."""
+"""The operators that the oldest supported onnxruntime lacks. The table is from tests of each operator and dtype."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_core.errors import ExportError
 OLDEST = "1.20"
 _NARROW = ("int8", "uint8", "int16", "uint16", "uint32", "uint64")
 _COMPUTE = ("Add", "Sub", "Mul", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
-#: Dtypes by operator that onnxruntime 1.20 has no kernel for on a CPU.
+#: The dtypes by operator for which onnxruntime 1.20 has no CPU kernel.
 _LACKS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_COMPUTE, _NARROW),
     "BitShift": ("uint16",),
@@ -26,14 +26,14 @@ _LACKS: Mapping[str, tuple[str, ...]] = {
 
 
 def check_oldest(model: Any, name: str) -> None:
-    """Refuses a graph that the oldest promised reader does not run, though the installed one may.
+    """Refuses a graph that the oldest supported reader cannot run, even if the installed one can.
 
     Args:
         model: an `onnx.ModelProto`.
-        name: of the signature.
+        name: the name of the signature.
 
     Raises:
-        ExportError: says which operator and dtype.
+        ExportError: there is such an operator. The message names it and the dtype.
     """
     for operator, dtype in _used(onnx.shape_inference.infer_shapes(model).graph, {}):
         if dtype in _LACKS[operator]:
@@ -44,7 +44,7 @@ def check_oldest(model: Any, name: str) -> None:
 
 
 def _used(graph: Any, outer: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The operators of the table and their dtypes, in a graph and in those inside of it."""
+    """Yields the operators of the table and their dtypes, in a graph and its subgraphs."""
     described = [*graph.input, *graph.output, *graph.value_info]
     dtypes = {**outer, **{one.name: _dtype(one.type.tensor_type.elem_type) for one in described}}
     dtypes |= {one.name: _dtype(one.data_type) for one in graph.initializer}

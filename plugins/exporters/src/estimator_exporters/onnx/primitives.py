@@ -1,4 +1,4 @@
-"""A traced program in the form that the converter to ONNX and onnxruntime take."""
+"""Rewrites a traced program into the form that the converter to ONNX and onnxruntime accept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jax import lax
 from jax.extend import core
 
 _CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
-_MOST_POOLED = 3  # dimensions that onnxruntime pools over
+_MOST_POOLED = 3  # the largest number of dimensions that onnxruntime pools over
 
 
 def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
-    """The outputs of a program, with calls written out and poolings of images over at most three dimensions."""
+    """Computes the outputs of a program. Calls are inlined, and image poolings use at most three dimensions."""
     values: dict[Any, Any] = dict(zip(program.jaxpr.constvars, program.consts, strict=True))
     values |= dict(zip(program.jaxpr.invars, arrays, strict=True))
 
@@ -38,7 +38,7 @@ def evaluated(program: core.ClosedJaxpr, arrays: Sequence[Any]) -> list[Any]:
 
 
 def operations(program: Any) -> set[str]:
-    """The names of the primitives of a program that `evaluated` leaves."""
+    """Returns the names of the primitives that remain after `evaluated`."""
     found: set[str] = set()
     for equation in program.eqns:
         called = _called(equation)
@@ -48,21 +48,21 @@ def operations(program: Any) -> set[str]:
 
 
 def _called(equation: Any) -> Any:
-    """The program that an equation calls, if it is only a call."""
+    """Returns the program that an equation calls, if the equation is only a call."""
     if equation.primitive.name not in _CALLS:
         return None
     return equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
 
 
 def _chosen(equation: Any, taken: Sequence[Any]) -> Any:
-    """The branch of a choice that is made here, by the platform."""
+    """Returns the branch of a conditional that the platform decides."""
     if equation.primitive.name != "cond" or not isinstance(taken[0], int):
         return None
     return equation.params["branches"][taken[0]]
 
 
 def _bodies(equation: Any) -> dict[str, tuple[core.ClosedJaxpr, ...]]:
-    """The programs that a loop or a branch holds, by parameter; none for a call, which is written out."""
+    """Returns the programs of a loop or a branch, by parameter. Empty for a call, which is inlined."""
     if _called(equation) is not None:
         return {}
     held = {name: value if isinstance(value, tuple) else (value,) for name, value in equation.params.items()}
@@ -70,7 +70,7 @@ def _bodies(equation: Any) -> dict[str, tuple[core.ClosedJaxpr, ...]]:
 
 
 def _rewritten(body: core.ClosedJaxpr) -> core.ClosedJaxpr:
-    """A program that a loop or a branch holds, in the form of `evaluated`."""
+    """Returns the program of a loop or a branch in the form of `evaluated`."""
     inputs = [jax.ShapeDtypeStruct(one.shape, one.dtype, weak_type=one.weak_type) for one in body.in_avals]
     return jax.make_jaxpr(lambda *arrays: evaluated(body, arrays))(*inputs)
 
@@ -88,12 +88,12 @@ def _as_it_is(program: Any, equation: Any, taken: Sequence[Any]) -> Sequence[Any
 
 
 def _as_given(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """An array that jax wants on other devices: a graph knows no devices."""
+    """Returns an array that jax would move to other devices. It is unchanged, because a graph has no devices."""
     return taken[0]
 
 
 def _of_cpu(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """The place of the branch for a CPU, where a graph runs."""
+    """Returns the index of the branch for a CPU, on which a graph runs."""
     return next(place for place, names in enumerate(parameters["platforms"]) if names is None or "cpu" in names)
 
 
@@ -103,7 +103,7 @@ def _stacked(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """`<` with NaN after all numbers; jnp.searchsorted, its user, first unifies the signs of zeros and NaNs."""
+    """Computes `<` with NaN after all numbers. Its user, jnp.searchsorted, unifies the signs of zeros and NaNs."""
     left, right = taken
     less = lax.lt(left, right)
     if not jnp.issubdtype(jnp.result_type(left), jnp.floating):
@@ -112,7 +112,7 @@ def _before(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _not_after(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
-    """`<=` with NaN after all numbers, as `_before`."""
+    """Computes `<=` with NaN after all numbers, like `_before`."""
     left, right = taken
     found = lax.le(left, right)
     if not jnp.issubdtype(jnp.result_type(left), jnp.floating):
@@ -120,7 +120,7 @@ def _not_after(taken: Sequence[Any], parameters: dict[str, Any]) -> Any:
     return lax.bitwise_or(found, lax.ne(right, right))
 
 
-#: Primitives that the converter does not know, in terms of others.
+#: Replacements for primitives that the converter does not support.
 _WRITTEN_OTHERWISE: dict[str, Callable[[Sequence[Any], dict[str, Any]], Any]] = {
     "le_to": _not_after,
     "lt_to": _before,
@@ -143,7 +143,9 @@ _WINDOW = ("window_dimensions", "window_strides", "padding", "base_dilation", "w
 
 
 def _is_image(parameters: dict[str, Any]) -> bool:
-    """Whether it pools over more dimensions than onnxruntime does, the first and the last of them of size one."""
+    """Returns whether a pooling has one dimension too many for onnxruntime, with a first and last dimension of size
+    one.
+    """
     unit = all(parameters[name][end] in (1, (0, 0)) for name in _WINDOW for end in (0, -1))
     return len(parameters["window_dimensions"]) == _MOST_POOLED + 1 and unit
 

@@ -1,4 +1,4 @@
-"""A graph that takes what clients send and returns what they see: the host part around a converted signature."""
+"""A graph from the values that clients send to those that they receive: a converted signature with the host part."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MODEL = "model/"
 
 @dataclass(frozen=True, kw_only=True)
 class HostPart:
-    """What runs before and after a signature.
+    """The host programs before and after a signature.
 
     Attributes:
-        signature: the signature.
-        receiver: what clients send.
-        before: programs from the receiver to the inputs of the signature.
-        after: programs from its outputs to what clients see.
+        signature: the signature that the programs belong to.
+        receiver: the features that clients send.
+        before: the programs from the receiver to the inputs of the signature.
+        after: the programs from its outputs to the values that clients receive.
     """
 
     signature: SignatureSpec
@@ -38,10 +38,10 @@ class HostPart:
 
     @classmethod
     def of(cls, request: ExportRequest, signature: SignatureSpec) -> HostPart | None:
-        """The host part of a signature, tried out; None if there is none.
+        """Returns the host part of a signature after a trial, or None if there is none.
 
         Raises:
-            ExportError: ONNX does not hold it; says which transform or operation.
+            ExportError: ONNX cannot represent it. The message names the transform or operation.
         """
         if signature.method not in _SERVED:
             return None
@@ -61,22 +61,22 @@ class HostPart:
 
     @property
     def unchecked(self) -> list[str]:
-        """What the estimator refuses and the graph does not, in words."""
+        """Describes the checks of the Estimator that the graph lacks."""
         operations = {type(one) for program in (*self.before, *self.after) for one in program.operations}
         return [text for kind, text in UNCHECKED.items() if kind in operations]
 
     @property
     def needs(self) -> list[str]:
-        """Packages that a reader needs beside onnxruntime, as pip names them."""
+        """Returns the packages that a reader needs in addition to onnxruntime, by their pip names."""
         return [PACKAGE] if EXTENSIONS in self.nodes()[0].domains else []
 
     @property
     def shown(self) -> Mapping[str, Feature]:
-        """What clients see, by name."""
+        """Returns the features that clients receive, by name."""
         return self.after[-1].features if self.after else self.signature.outputs
 
     def nodes(self) -> tuple[Nodes, int, dict[str, Value]]:
-        """All nodes, how many of them stand before the model, and the values that clients see."""
+        """Returns all nodes, the number of nodes before the model, and the values that clients receive."""
         nodes = Nodes()
         taken = run_programs(nodes, self.before, _values(self.receiver, ""))
         for name in self.signature.inputs:
@@ -86,11 +86,11 @@ class HostPart:
 
 
 def raw_model(part: HostPart, model: Any) -> Any:
-    """An `onnx.ModelProto` from what clients send to what they see.
+    """Returns an `onnx.ModelProto` from the values that clients send to the values that they receive.
 
     Args:
-        part: what runs before and after.
-        model: the array signature, as `converted` returns it; its large tensors may lie in a file.
+        part: the host programs before and after the signature.
+        model: the array signature, as `converted` returns it. Its large tensors may be in a file.
     """
     nodes, before, shown = part.nodes()
     inner = onnx.compose.add_prefix(model, _MODEL)
@@ -116,7 +116,7 @@ def raw_model(part: HostPart, model: Any) -> Any:
 
 
 def _names(signature: SignatureSpec, shown: Mapping[str, Feature]) -> HostProgram:
-    """Class names instead of class ids."""
+    """Returns the program that replaces class ids by class names."""
     named = [
         name
         for name in _CLASSES

@@ -1,4 +1,4 @@
-"""Writing an `onnx` export."""
+"""Writes an `onnx` export."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator_exporters.onnx.extensions import library
 from estimator_exporters.onnx.load import session
 from estimator_exporters.onnx.raw import HostPart, raw_model
 
-_SMALL = 1024  # bytes of a tensor that stays in its graph
+_SMALL = 1024  # the size in bytes up to which a tensor stays in its graph
 _DTYPES = (
     "float32",
     "float16",
@@ -34,10 +34,10 @@ _DTYPES = (
 
 
 def check(request: ExportRequest) -> None:
-    """Refuses what ONNX cannot hold, before anything is written.
+    """Refuses programs that ONNX cannot represent, before the export is written.
 
     Raises:
-        ExportError: says which signature, operation or host transform; what the converter refuses, with its reason.
+        ExportError: ONNX or the converter refuses it. The message names the signature, operation or host transform.
     """
     for signature in request.signatures.values():
         _check(signature, request)
@@ -48,10 +48,10 @@ def check(request: ExportRequest) -> None:
 
 
 def write(request: ExportRequest, directory: Path) -> None:
-    """Writes a graph for each signature, and one that takes what clients send where the host has a part in it.
+    """Writes a graph per signature, and a graph with the host part for each signature that has one.
 
     Raises:
-        ExportError: as `check`.
+        ExportError: the same conditions as in `check`.
     """
     check(request)
     (directory / "graphs").mkdir()
@@ -64,7 +64,7 @@ def write(request: ExportRequest, directory: Path) -> None:
         if key not in written:
             written[key] = f"graphs/{len(written)}.onnx"
             model = onnx.ModelProto()
-            model.CopyFrom(draft(request, signature))  # weights of a shared one move into a file
+            model.CopyFrom(draft(request, signature))  # shared weights move into a file
             _save(model, directory / written[key], shared=part is not None)
             if part is not None:
                 raw |= {written[key]: model}
@@ -73,7 +73,7 @@ def write(request: ExportRequest, directory: Path) -> None:
 
 
 def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models: dict[str, Any]) -> dict[str, Any]:
-    """Writes the graphs that take what clients send; what the manifest says of them."""
+    """Writes the graphs with a host part, and returns their entries in the manifest."""
     found: dict[str, Any] = {}
     for name, signature in request.signatures.items():
         part = HostPart.of(request, signature)
@@ -94,17 +94,17 @@ def _raw(request: ExportRequest, directory: Path, files: dict[str, str], models:
 
 
 def _save(model: Any, path: Path, *, shared: bool) -> None:
-    """Writes a graph; weights that another graph uses too lie in a file beside it."""
+    """Writes a graph. Weights that a second graph shares are stored in a separate file."""
     if shared:
         onnx.convert_model_to_external_data(model, location=f"{path.stem}.weights", size_threshold=_SMALL)
     onnx.save_model(model, str(path))
 
 
 def _readable(path: Path, name: str, needs: Sequence[str]) -> None:
-    """Reads a graph with onnxruntime.
+    """Checks that onnxruntime reads a graph.
 
     Raises:
-        ExportError: it refuses it.
+        ExportError: onnxruntime refuses the graph.
     """
     try:
         session(path, needs)

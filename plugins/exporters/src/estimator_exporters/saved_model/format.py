@@ -12,12 +12,12 @@ NAME = "saved_model"
 
 
 class SavedModelFormat:
-    """A TensorFlow SavedModel beside our manifest: `tf.saved_model.load(directory)` reads it without this package."""
+    """A TensorFlow SavedModel with the manifest. `tf.saved_model.load(directory)` reads it without this package."""
 
     name = NAME
 
     def check(self, request: ExportRequest) -> None:
-        """Refuses what a SavedModel or the oldest promised TensorFlow cannot hold."""
+        """Refuses programs that a SavedModel or the oldest supported TensorFlow cannot represent."""
         require(NAME, "tensorflow")
         from estimator_exporters.saved_model.write import check
 
@@ -31,12 +31,12 @@ class SavedModelFormat:
         write(request, Path(directory))
 
     def load(self, directory: Path) -> LoadedExport:
-        """Reads an export back."""
+        """Loads an export."""
         require(NAME, "tensorflow")
         from estimator_exporters.saved_model.load import load
 
         return load(Path(directory))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the manifest names this format."""
+        """Returns whether the manifest names this format."""
         return has_manifest_of(Path(directory), NAME)

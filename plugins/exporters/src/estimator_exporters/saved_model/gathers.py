@@ -1,4 +1,4 @@
-"""Gathers and scatters with batching dimensions, which old StableHLO lacks, as those that index the batch as well."""
+"""Rewrites gathers and scatters with batching dimensions, which old StableHLO lacks, as ones that index the batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax.extend.mlir.dialects import stablehlo
 
 
 def unbatched_gather(gather: Any) -> None:
-    """Puts a gather without batching dimensions in the place of one with them."""
+    """Replaces a gather with batching dimensions by one without them."""
     numbers = stablehlo.GatherDimensionNumbers(gather.operation.attributes["dimension_numbers"])
     batching = list(numbers.operand_batching_dims)
     if not batching:
@@ -32,13 +32,13 @@ def unbatched_gather(gather: Any) -> None:
 
 
 def unbatched_scatter(scatter: Any) -> None:
-    """Puts a scatter without batching dimensions in the place of one with them."""
+    """Replaces a scatter with batching dimensions by one without them."""
     attributes = scatter.operation.attributes
     numbers = stablehlo.ScatterDimensionNumbers(attributes["scatter_dimension_numbers"])
     batching = list(numbers.input_batching_dims)
     if not batching:
         return
-    place = len(scatter.operation.results)  # as many arrays before the indices as after them
+    place = len(scatter.operation.results)  # the number of arrays before the indices and after them
     indices = scatter.operation.operands[place]
     with ir.InsertionPoint(scatter):
         attributes["scatter_dimension_numbers"] = stablehlo.ScatterDimensionNumbers.get(
@@ -55,7 +55,7 @@ def unbatched_scatter(scatter: Any) -> None:
 
 
 def _with_batch(indices: Any, batching: Sequence[int], vector: int) -> Any:
-    """The indices, each after its place in the batching dimensions."""
+    """Returns the indices, each preceded by its position in the batching dimensions."""
     known = ir.RankedTensorType(indices.type)
     if vector == known.rank:
         raise ValueError("a gather with batching dimensions whose indices are scalars")

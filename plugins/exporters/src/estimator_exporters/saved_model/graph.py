@@ -1,4 +1,4 @@
-"""A SavedModel as tf.estimator wrote them: one graph, and signatures that name its tensors."""
+"""A SavedModel in the form of tf.estimator: one graph, and signatures that name its tensors."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Written:
     """The tensors of a signature.
 
     Attributes:
-        received: what a client sends, by the receiver's names.
-        shown: what a client sees.
-        taken: the arrays that the compiled function takes.
-        given: the arrays that it returns.
+        received: the tensors that a client sends, by the names of the receiver.
+        shown: the tensors that a client receives.
+        taken: the input arrays of the compiled function.
+        given: the output arrays of the compiled function.
     """
 
     received: Tensors
@@ -56,17 +56,17 @@ class Written:
     given: Tensors
 
     def described(self) -> dict[str, Any]:
-        """For the manifest: the names of the tensors, and the features of those that clients send and see."""
+        """Returns the manifest entry: the names of the tensors, and the features that clients send and receive."""
         parts = {"received": self.received, "shown": self.shown, "taken": self.taken, "given": self.given}
         names = {part: {name: tensor.name for name, tensor in found.items()} for part, found in parts.items()}
         return {**names, "client": {"inputs": _forms(self.received), "outputs": _forms(self.shown)}}
 
 
 class Graph:
-    """The graph of an export while it is made; used with its TensorFlow graph as the default.
+    """The graph of an export during its creation. Its TensorFlow graph must be the default graph.
 
     Args:
-        request: what is exported.
+        request: the request for the export.
     """
 
     def __init__(self, request: ExportRequest) -> None:
@@ -79,7 +79,7 @@ class Graph:
         self._computed: dict[Any, tuple[Tensors, Tensors]] = {}
 
     def signature(self, signature: SignatureSpec) -> Written:
-        """Adds what a signature computes."""
+        """Adds the computation of a signature."""
         if signature.method not in SERVING_METHODS:
             received = _placeholders(signature.inputs)
             taken, given = self._run(signature, received)
@@ -92,11 +92,11 @@ class Graph:
         return Written(received=received, shown=self._shown(signature, given), taken=taken, given=given)
 
     def save(self, directory: Path, written: Mapping[str, Written]) -> None:
-        """Writes graph and variables."""
+        """Writes the graph and the variables."""
         methods = {name: signature.method for name, signature in self._request.signatures.items()}
         definitions = {name: _definition(methods[name], one) for name, one in written.items()}
         by_path = dict(self._variables.items())
-        ready = v1.tables_initializer()  # the graph of a session that has begun does not change
+        ready = v1.tables_initializer()  # a graph must not change after its session has started
         with v1.Session() as session:
             for path, variable in self._variables.items():
                 session.run(variable.initializer, {self._initial[path]: self._request.variables[path]})
@@ -106,7 +106,7 @@ class Graph:
                 [tf.saved_model.SERVING],
                 signature_def_map=definitions,
                 main_op=ready,
-                strip_default_attrs=True,  # readers refuse attributes they do not know
+                strip_default_attrs=True,  # readers refuse unknown attributes
                 saver=v1.train.Saver(by_path) if by_path else None,
             )
             builder.save()
@@ -122,7 +122,7 @@ class Graph:
 
     @cached_property
     def _transformed(self) -> Tensors:
-        """What serving signatures take, after the host part."""
+        """Returns the inputs of serving signatures, after the host part."""
         if not self._request.input_transforms:
             return self._features
         return run_programs(host_programs(self._request.input_transforms, self._request.receiver), self._received)
@@ -154,7 +154,7 @@ class Graph:
 
 
 def shown_programs(request: ExportRequest, signature: SignatureSpec) -> tuple[HostProgram, ...]:
-    """From the outputs of a serving signature to what a client sees.
+    """Returns the programs from the outputs of a serving signature to the tensors that a client receives.
 
     Raises:
         ExportError: a transform of predictions does not describe its operations.
@@ -186,14 +186,14 @@ def _placeholders(features: Mapping[str, Feature]) -> dict[str, Any]:
 
 
 def _definition(method: str, written: Written) -> Any:
-    """As tf.estimator named things: who classifies or regresses takes one string tensor, "inputs"."""
+    """Returns a definition with the names of tf.estimator. Classify and regress take one string tensor, "inputs"."""
     received = dict(written.received)
     records = len(received) == 1 and all(tensor.dtype == tf.string for tensor in received.values())
     if method in ("classify", "regress"):
         if records:
             received = {_INPUTS: next(iter(received.values()))}
         else:
-            method = "predict"  # TensorFlow Serving classifies and regresses tf.Examples alone
+            method = "predict"  # TensorFlow Serving classifies and regresses only tf.Examples
     info = v1.saved_model.build_tensor_info
     return v1.saved_model.build_signature_def(
         {name: info(tensor) for name, tensor in received.items()},

@@ -1,4 +1,4 @@
-"""The host part of an export as TensorFlow's own operations."""
+"""The host part of an export as TensorFlow operations."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _STORED = {"f": tf.float32, "i": tf.int64, "u": tf.int64, "b": tf.int64}
 
 
 def run_programs(programs: Sequence[HostProgram], batch: Tensors) -> dict[str, Any]:
-    """The batch after the operations of some host transforms, in the default graph.
+    """Returns the batch after the operations of host transforms, in the default graph.
 
     Args:
-        programs: in order.
-        batch: tensors by name, first axis the example.
+        programs: the programs of the transforms, in order.
+        batch: the tensors by name. The first axis is the example.
     """
     found = dict(batch)
     for program in programs:
@@ -75,7 +75,7 @@ def _parsed(name: str, feature: ParsedFeature, value: Any) -> Any:
 
 
 def narrowed(value: Any, dtype: str, what: str) -> Any:
-    """The values in another dtype; integers that do not fit into it refuse the batch."""
+    """Returns the values in another dtype. The graph refuses a batch with integers that are out of its range."""
     wanted = tf.as_dtype(dtype)
     if value.dtype == wanted:
         return value
@@ -173,7 +173,7 @@ def _cross(operation: Cross, values: Tensors) -> Tensors:
         internal_type=tf.string if all(part.dtype == tf.string for part in parts) else tf.int64,
     )
     hashes = tf.reshape(crossed.output_values, [-1, prod(widths)])
-    # The places of each part in every combination: TensorFlow's order, the last part fastest.
+    # The index of each part in every combination, in the order of TensorFlow: the last part is fastest.
     chosen = [place.reshape(-1) for place in np.meshgrid(*map(np.arange, widths), indexing="ij")]
     missing = [
         tf.gather(_is_blank(values[name]), place, axis=1)
@@ -206,7 +206,7 @@ def _name_of(operation: NameOf, values: Tensors) -> Tensors:
     return {operation.output: tf.gather(tf.constant(list(operation.names)), values[operation.input])}
 
 
-#: What each kind of operation becomes.
+#: The functions that write each kind of operation.
 LOWERED: Mapping[type, Callable[[Any, Tensors], Tensors]] = {
     ParseExamples: _parse,
     Reshape: _reshape,

@@ -1,4 +1,4 @@
-"""Reading a `saved_model` export."""
+"""Loads a `saved_model` export."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from estimator_exporters.bundle.manifest import read_manifest
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedSavedModel(Loaded):
-    """A SavedModel that was read back.
+    """A SavedModel that was loaded.
 
     Attributes:
-        own_signatures: what a client of TensorFlow calls: strings and tf.Examples in, names of classes out.
+        own_signatures: the signatures for clients of TensorFlow: strings and tf.Examples as inputs, class names as
+            outputs.
     """
 
     own_signatures: Mapping[str, Signature]
 
 
 def load(directory: Path) -> LoadedSavedModel:
-    """Reads an export after verifying every file.
+    """Loads an export after verifying every file.
 
     Raises:
-        ExportError: it is damaged.
+        ExportError: the export is damaged.
     """
     manifest = read_manifest(directory, "saved_model")
     described = manifest["signatures"]
@@ -69,7 +70,7 @@ def _own(module: Any, name: str, described: Mapping[str, Any]) -> Signature:
 def _run(
     module: Any, taken: Mapping[str, str], given: Mapping[str, str]
 ) -> Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """A function of tensors that the graph has, by their names in a signature."""
+    """Returns a function of tensors of the graph, by their names in a signature."""
     function = module.prune([module.graph.get_tensor_by_name(tensor) for tensor in taken.values()], dict(given))
 
     def run(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -80,7 +81,7 @@ def _run(
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """Strings as str; TensorFlow has bytes."""
+    """Returns strings as str, because TensorFlow has bytes."""
     if array.dtype != object:
         return array
     return np.array([item.decode() for item in array.reshape(-1).tolist()], object).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""StableHLO in the version that the oldest promised TensorFlow reads; newer operations as what they are made of."""
+"""StableHLO in the version that the oldest supported TensorFlow reads. Newer operations are decomposed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from jax.extend.mlir.dialects import func, sdy, stablehlo
 from estimator_core.errors import ExportError
 from estimator_exporters.saved_model.gathers import unbatched_gather, unbatched_scatter
 
-#: The TensorFlow that is promised to read the exports: the oldest, and the newest they are tried with.
+#: The TensorFlow versions that read the exports: the oldest supported one, and the newest tested one.
 READERS = ("2.15", "2.21")
-#: What TensorFlow 2.15 knows of StableHLO.
+#: The StableHLO version that TensorFlow 2.15 supports.
 STABLEHLO = "0.14.0"
-#: Custom calls that TensorFlow itself resolves while it reads a program; any other needs code that it lacks.
+#: The custom calls that TensorFlow itself resolves when it reads a program. Others need code that TensorFlow lacks.
 _RESOLVED = re.compile(r"Sharding|shape_assertion|stablehlo\.dynamic_\w+")
 _ILLEGAL = re.compile(r"failed to legalize operation 'vhlo\.(\w+?)(?:_v\d+)?'")
 
 
 def for_old_readers(module: bytes, where: str) -> bytes:
-    """The module in an old version of StableHLO.
+    """Returns the module in an old version of StableHLO.
 
     Args:
         module: a portable artifact of any version.
-        where: what messages call it.
+        where: the name of the module in messages.
 
     Raises:
-        ExportError: an operation cannot be written in that version; says which.
+        ExportError: an operation does not exist in that version. The message names it.
     """
     with ir.Context() as context, ir.Location.unknown():
         unknown: list[str] = []
@@ -47,7 +47,7 @@ def for_old_readers(module: bytes, where: str) -> bytes:
 
 
 def foreign_calls(module: bytes) -> list[str]:
-    """The custom calls of a module that no TensorFlow resolves by itself."""
+    """Returns the custom calls of a module that TensorFlow does not resolve itself."""
     with ir.Context() as context, ir.Location.unknown():
         parsed = _read(context, module)
         calls = [one for one in _operations(parsed.operation) if one.operation.name == "stablehlo.custom_call"]
@@ -68,13 +68,13 @@ def _lowered(context: Any, module: bytes) -> bytes:
         rewrite = _REWRITTEN.get(operation.operation.name)
         if rewrite is not None:
             rewrite(operation)
-    # Source lines are written in a form that old readers refuse.
+    # Source locations have a form that old readers refuse.
     passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(parsed.operation)
     return stablehlo.serialize_portable_artifact(parsed, STABLEHLO)
 
 
 def _read(context: Any, module: bytes) -> Any:
-    sdy.register_dialect(context)  # a model that was spread over devices says how, for the one device of an export too
+    sdy.register_dialect(context)  # sharded models contain these operations, even though an export has one device
     return stablehlo.deserialize_portable_artifact(context, module)
 
 
@@ -87,7 +87,7 @@ def _operations(operation: Any) -> Iterator[Any]:
 
 
 def _called(composite: Any) -> None:
-    """Calls the function that says what a composite operation is made of."""
+    """Replaces a composite operation by a call of its decomposition."""
     made_of = ir.FlatSymbolRefAttr(composite.attributes["decomposition"])
     types = [result.type for result in composite.results]
     call = func.CallOp(types, made_of, list(composite.operands), ip=ir.InsertionPoint(composite))
@@ -97,7 +97,7 @@ def _called(composite: Any) -> None:
 
 
 def _of_sine(tangent: Any) -> None:
-    """A tangent as sine over cosine."""
+    """Replaces a tangent by sine over cosine."""
     (value,) = tangent.operation.operands
     with ir.InsertionPoint(tangent):
         found = stablehlo.DivOp(stablehlo.SineOp(value).result, stablehlo.CosineOp(value).result)
@@ -106,7 +106,7 @@ def _of_sine(tangent: Any) -> None:
 
 
 def _unconstrained(constraint: Any) -> None:
-    """An array that is not constrained to devices, because an export has one."""
+    """Removes a sharding constraint, because an export has one device."""
     (value,) = constraint.operation.operands
     constraint.operation.results[0].replace_all_uses_with(value)
     constraint.operation.erase()

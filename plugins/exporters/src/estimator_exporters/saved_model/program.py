@@ -1,4 +1,4 @@
-"""Compiled functions in the form that the oldest promised TensorFlow reads."""
+"""Compiled functions in the form that the oldest supported TensorFlow reads."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from estimator_core.export import Feature, SignatureSpec
 from estimator_exporters.bundle.callbacks import calling_back, refuse_callbacks
 from estimator_exporters.saved_model.old_readers import READERS, for_old_readers, foreign_calls
 
-#: The convention by which TensorFlow 2.15 calls a program.
+#: The calling convention that TensorFlow 2.15 supports.
 CONVENTION = 8
 PLATFORMS = ("cpu", "cuda", "tpu")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A function of variables and inputs, flat.
+    """A function of flat variables and inputs.
 
     Attributes:
-        module: StableHLO, as bytes.
-        kept: places of the arguments it takes among all variables and inputs, sorted by name as jax does.
-        taken: dtypes of all arguments, kept or not.
-        given: shape and dtype of each output.
-        names: of the outputs.
-        platforms: where it runs.
+        module: the StableHLO module, as bytes.
+        kept: the indices of the used arguments among all variables and inputs, sorted by name as in jax.
+        taken: the dtypes of all arguments, used or not.
+        given: the shape and dtype of each output.
+        names: the names of the outputs.
+        platforms: the platforms on which it runs.
     """
 
     module: bytes
@@ -42,15 +42,15 @@ class Program:
     platforms: tuple[str, ...]
 
 
-#: By function: an estimator's next export of the same receiver rewrites only its weights.
+#: By function, so that the next export of the same receiver by an Estimator rewrites only its weights.
 _KNOWN: WeakKeyDictionary[Callable[..., Any], dict[Any, Program]] = WeakKeyDictionary()
 
 
 def program_of(signature: SignatureSpec, variables: Mapping[str, Any]) -> Program:
-    """The program of a signature, for any batch size.
+    """Returns the program of a signature, for any batch size.
 
     Raises:
-        ExportError: it cannot be lowered, or the oldest promised reader does not know an operation of it.
+        ExportError: it cannot be lowered, or the oldest supported reader does not support one of its operations.
     """
     shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in variables.items()}
     key = (tuple(shapes.items()), tuple(signature.inputs.items()))
@@ -94,10 +94,10 @@ def _lowered(signature: SignatureSpec, variables: Mapping[str, jax.ShapeDtypeStr
 
 
 def _readable_on(exported: Any, lowered: Callable[[tuple[str, ...]], Any], where: str) -> tuple[str, ...]:
-    """The platforms on which TensorFlow has all that a program calls.
+    """Returns the platforms on which TensorFlow has all functions that a program calls.
 
     Raises:
-        ExportError: not even on a CPU; says what it lacks.
+        ExportError: a CPU lacks one of them too. The message names it.
     """
     if not foreign_calls(exported.mlir_module_serialized):
         return PLATFORMS

@@ -1,4 +1,4 @@
-"""Writing a `saved_model` export."""
+"""Writes a `saved_model` export."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from estimator_exporters.saved_model.old_readers import READERS, STABLEHLO
 from estimator_exporters.saved_model.program import program_of
 
 PROGRAM = "saved_model.pb"
-#: Ours, as of each format, and that of tf.estimator, where TensorFlow Serving looks for `tf_serving_warmup_requests`.
+#: The folder of every format, and that of tf.estimator, where TensorFlow Serving finds `tf_serving_warmup_requests`.
 FOLDERS = ("assets", "assets.extra")
 
 
 def check(request: ExportRequest) -> None:
-    """Refuses what a SavedModel or its oldest reader cannot hold.
+    """Refuses programs that a SavedModel or its oldest reader cannot represent.
 
     Raises:
-        ExportError: says which signature, transform or operation.
+        ExportError: there is such a program. The message names the signature, transform or operation.
     """
     if request.fixed_batch_sizes is not None:
         raise ExportError(
@@ -41,7 +41,7 @@ def write(request: ExportRequest, directory: Path) -> None:
     """Writes a SavedModel, assets, transforms and the manifest.
 
     Raises:
-        ExportError: as `check`.
+        ExportError: the same conditions as in `check`.
     """
     check(request)
     with tf.Graph().as_default():

@@ -1,1 +1,1 @@
-"""Batch scoring: rows of files through a signature of an export into a file, in bounded memory."""
+"""Batch scoring: a signature of an export scores the rows of files and writes a file, in bounded memory."""

@@ -1,4 +1,4 @@
-"""Rows on their way from a file to a signature."""
+"""Batches of rows between the reader of a file and a signature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_core.export import Feature
 
-#: Numbers that a batch holds about: a thousand rows of a text of 256 tokens, or `MOST_ROWS` of a table.
+#: The approximate count of numbers in a batch: a thousand rows of 256 tokens, or `_MOST_ROWS` rows of a table.
 _ELEMENTS = 1 << 18
 _FEWEST_ROWS, _MOST_ROWS = 16, 16384
 
@@ -20,10 +20,10 @@ class Batch(NamedTuple):
     """Rows of one file.
 
     Attributes:
-        path: the file.
+        path: the path of the file.
         first: the number of the first row among the readable rows of the file, from 0.
-        arrays: the inputs of the signature by name, a row each.
-        kept: columns that go to the output as they are.
+        arrays: the inputs of the signature by name, one row per example.
+        kept: the columns that are copied to the output.
     """
 
     path: Path
@@ -33,18 +33,18 @@ class Batch(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(next(iter(self.arrays.values())))
 
     def cut(self, start: int, stop: int) -> Batch:
-        """Some of the rows."""
+        """Returns the rows from `start` to `stop`."""
         arrays = {name: array[start:stop] for name, array in self.arrays.items()}
         kept = {name: array[start:stop] for name, array in self.kept.items()}
         return Batch(self.path, self.first + start, arrays, kept)
 
 
 def batch_size_for(inputs: Mapping[str, Feature]) -> int:
-    """How many rows are scored at once by default: the wider they are, the fewer.
+    """Returns the default number of rows per batch. Wider rows lead to fewer of them.
 
     Example:
         >>> batch_size_for({"x": Feature((None,))}), batch_size_for({"image": Feature((None, 64, 64, 1))})
@@ -55,7 +55,7 @@ def batch_size_for(inputs: Mapping[str, Feature]) -> int:
 
 
 def fixed_rows(inputs: Mapping[str, Feature]) -> int | None:
-    """How many rows a signature of one batch size takes; None: any number.
+    """Returns the batch size of a signature with one fixed batch size, or None if the batch size is free.
 
     Example:
         >>> fixed_rows({"x": Feature((4, 3))}), fixed_rows({"x": Feature((None, 3))})

@@ -1,4 +1,4 @@
-"""Outputs of a signature as columns of a table: one a class, and the predicted class."""
+"""Outputs of a signature as columns of a table: one column per class, and the predicted class."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SCORES = ("probabilities", "scores")
 
 
 def not_by_row(signature: object) -> frozenset[str]:
-    """The outputs of a signature that have no value a row, whatever their length.
+    """Returns the outputs of a signature that do not have one value per row, whatever their length.
 
-    An export of one batch size does not say which outputs are by row: there, their lengths tell.
+    An export with a fixed batch size does not record which outputs have one value per row. Their lengths decide then.
     """
     inputs: Mapping[str, Feature] = getattr(signature, "inputs", {})
     outputs: Mapping[str, Feature] = getattr(signature, "outputs", {})
@@ -27,15 +27,16 @@ def not_by_row(signature: object) -> frozenset[str]:
 def columns_of(
     outputs: Mapping[str, np.ndarray], rows: int, apart: Collection[str] = frozenset()
 ) -> dict[str, np.ndarray]:
-    """Columns, a value a row; only outputs of vectors without classes have several.
+    """Returns columns with one value per row. Only vectors that are not scores of classes have several values per row.
 
-    Scores of classes become columns with the class in their names, `classes` the predicted one; what is the same in
-    every row (`all_classes`) stands in those names alone, and outputs that are not by row are left out.
+    Scores of classes become columns with the class in their names, and `classes` becomes the predicted class. Values
+    that are the same in every row (`all_classes`) appear in these names only. Outputs without one value per row are
+    left out.
 
     Args:
-        outputs: of a signature, by name.
-        rows: of the batch.
-        apart: outputs that are not by row, though they may be as long; `not_by_row` of the signature.
+        outputs: the outputs of a signature, by name.
+        rows: the number of rows of the batch.
+        apart: the outputs without one value per row, even if their length matches: `not_by_row` of the signature.
 
     Example:
         >>> outputs = {"scores": np.array([[0.2, 0.8]]), "classes": np.array([["cat", "dog"]], object)}
@@ -56,7 +57,7 @@ def columns_of(
 
 
 def _labels(named: dict[str, np.ndarray]) -> np.ndarray | None:
-    """The classes of scores, in order; the outputs that list them in every row are taken out."""
+    """Returns the classes of the scores, in order. Removes the outputs that list the classes in every row."""
     ids, classes = named.pop("all_class_ids", None), named.pop("all_classes", None)
     if classes is None and ids is None and "scores" in named and named["scores"].ndim == 2:  # a ClassificationOutput
         listed = named.get("classes")

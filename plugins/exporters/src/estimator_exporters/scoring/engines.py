@@ -27,13 +27,13 @@ class Engine(Protocol):
         Args:
             plan: the plan that every process receives.
             signature: the signature of the plan, loaded in this process.
-            patterns: patterns of the files.
+            patterns: paths, URLs or glob patterns of the files.
         """
         ...
 
 
 def local(plan: Plan, signature: LoadedSignature, patterns: Sequence[str]) -> Iterator[Scored]:
-    """Scores in this process, while a thread reads the next batches."""
+    """Scores in this process. A thread reads the next batches in the meantime."""
     reading, paths = plan.reading, find(patterns)
 
     def batches() -> Generator[Batch]:

@@ -1,4 +1,4 @@
-"""Columns of the input that are copied to the output: as texts, where the signature does not take them."""
+"""Columns that are copied from the input to the output. They are texts unless the signature takes them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ import numpy as np
 
 from estimator_exporters.scoring.plain import types_of_lines
 
-#: What a number to keep is read as where a row of JSON has none.
+#: The value that stands for a missing number in a row of JSON.
 _NOTHING = {"int64": int(np.iinfo(np.int64).min), "float64": math.nan}
 
 
 def types_to_keep(path: Path, kind: str, names: Sequence[str]) -> dict[str, str] | None:
-    """As what columns are read, by name; None: rows of JSON whose values are of no one type, which are read singly."""
+    """Returns the type by which each column is read. None: values in JSON have mixed types, and rows are read one by
+    one.
+    """
     if kind != ".jsonl" or not names:
         return dict.fromkeys(names, "string")
     return types_of_lines(path, names)
 
 
 def values_for_none(types: Mapping[str, str]) -> dict[str, Any]:
-    """What an empty field of a column of numbers is read as."""
+    """Returns the value for empty fields, by name, for each column of numbers."""
     return {name: _NOTHING[kind] for name, kind in types.items() if kind in _NOTHING}
 
 
 def number_lists(path: Path, kind: str, names: Sequence[str]) -> set[str]:
-    """The columns of a Parquet file that hold lists of numbers."""
+    """Returns the columns of a Parquet file that contain lists of numbers."""
     if kind != ".parquet" or not names:
         return set()
     from pyarrow import parquet, types
@@ -40,11 +42,11 @@ def number_lists(path: Path, kind: str, names: Sequence[str]) -> set[str]:
 
 
 def as_text(column: Any, *, numbers: bool) -> np.ndarray:
-    """A column as texts: numbers and truth values as JSON writes them, a list as JSON.
+    """Returns a column as texts. Numbers and truth values have the form of JSON, and a list is a JSON list.
 
     Args:
         column: an array, or lists of different lengths.
-        numbers: whether lists hold texts of numbers, which are written without quotes.
+        numbers: whether the lists contain numbers as texts, which are written without quotes.
     """
     if not isinstance(column, np.ndarray):
         ends = np.cumsum(column.lengths)[:-1]
@@ -73,7 +75,7 @@ def _bare(text: str) -> str:
     return _NOT_FINITE.get(text, text)
 
 
-#: JSON of what Arrow writes for a number, where it is another text.
+#: The JSON form of numbers that Arrow writes differently.
 _NOT_FINITE = {"": "null", "nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 
 

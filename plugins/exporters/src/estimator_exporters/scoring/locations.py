@@ -1,4 +1,4 @@
-"""Files that other processes are to read: absolute paths, and URLs that are listed and not copied."""
+"""The locations of files for other processes: absolute paths, and URLs that are listed without a copy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from estimator_exporters.scoring.read import check_suffix, here
 
 
 def locations_of(patterns: Sequence[str]) -> list[str]:
-    """The files of paths, URLs and glob patterns of either, each once, in the order in which `find` has them.
+    """Returns the files of paths, URLs and glob patterns, each once, in the order of `find`.
 
     Raises:
-        ArgumentError: nothing there, or a file of a kind that is not read.
+        ArgumentError: no file matches, or a file has an unsupported suffix.
         StorageError: a URL cannot be listed.
 
     Example:
@@ -37,7 +37,7 @@ def locations_of(patterns: Sequence[str]) -> list[str]:
 
 
 def _listed(url: str) -> list[str]:
-    """A pattern matches within one part of a URL."""
+    """Lists the files that match a URL. A pattern matches within one part of the URL."""
     parts = url.split("/")
     first = next((place for place, part in enumerate(parts) if set("*?[") & set(part)), len(parts) - 1)
     base, wanted = "/".join(parts[:first]), parts[first:]

@@ -30,7 +30,7 @@ try:
 except ImportError as error:
     raise lacking("BeamScorer", "beam", error) from error
 
-#: Beam's own in-process runner; its default first looks for a program to download.
+#: The in-process runner of Beam. The default runner of Beam first searches for a program to download.
 LOCAL_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
@@ -41,7 +41,7 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
 
     Args:
         export: the path or URL of an export that every worker can read.
-        signature: its name.
+        signature: the name of the signature.
         batch_size: the largest number of rows per batch.
     """
 
@@ -78,13 +78,14 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
 
 
 def beam_parts(plan: Plan, locations: Sequence[str], options: Sequence[str], staging: str | None) -> Iterator[Part]:
-    """The parts of all files, in order. A bundle that runs again writes the same parts under the same names.
+    """Yields the parts of all files, in order. A bundle that runs again writes the same parts under the same names.
 
     Args:
-        plan: what every worker is told.
-        locations: files that every worker can read.
-        options: of the pipeline, as on Beam's command lines; the runner is of this machine where none is named.
-        staging: directory or URL that every worker can write; None: a directory of this machine.
+        plan: the plan that every worker receives.
+        locations: the files, as locations that every worker can read.
+        options: the pipeline options, as on the command line of Beam. Without a runner, the pipeline runs on this
+            machine.
+        staging: a directory or URL that every worker can write to. None: a directory of this machine.
     """
     named = any(option.startswith("--runner") for option in options)
     chosen = PipelineOptions([*options, *([] if named else [f"--runner={LOCAL_RUNNER}"])])
@@ -105,7 +106,7 @@ def beam_parts(plan: Plan, locations: Sequence[str], options: Sequence[str], sta
 
 
 class _Pieces(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
-    """The parts of pieces: batches that were made where files are read, so that every engine scores the same ones."""
+    """Scores pieces. Their batches are made where the files are read, so that every engine scores the same batches."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(max_batch_size=1)
@@ -129,7 +130,7 @@ def _read(numbered: tuple[int, str], plan: Plan) -> Iterator[Piece]:
 
 
 def _keep(part: Part, folder: str) -> None:
-    """Writes a part under its name, at once; Beam pickles what its workers exchange anyway."""
+    """Writes a part atomically under its name. Beam uses pickle between its workers, so this adds no new risk."""
     target = f"{folder}/{_name(part.file, part.place)}"
     content = pickle.dumps(part)
     if is_url(target):
@@ -141,7 +142,7 @@ def _keep(part: Part, folder: str) -> None:
 
 
 def _kept(folder: str, files: int) -> Iterator[Part]:
-    """The parts of all files; that none is missing is seen by who takes them."""
+    """Yields the parts of all files. The caller detects missing parts."""
     for file in range(files):
         place = 0
         while True:

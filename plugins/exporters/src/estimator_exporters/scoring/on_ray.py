@@ -32,7 +32,7 @@ class RayScorer:
 
     Args:
         export: the path or URL of an export that every node can read.
-        signature: its name.
+        signature: the name of the signature.
 
     Raises:
         ArgumentError: the signature does not exist.
@@ -57,11 +57,11 @@ class RayScorer:
 
 
 def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Part]:
-    """The parts of all files, in order; Ray runs what a lost worker had under way again.
+    """Yields the parts of all files, in order. Ray repeats the unfinished work of a lost worker.
 
     Args:
-        plan: what every worker is told.
-        locations: files that every worker can read.
+        plan: the plan that every worker receives.
+        locations: the files, as locations that every worker can read.
         workers: the number of actors that score in parallel.
     """
     with _cluster():
@@ -83,11 +83,11 @@ def ray_parts(plan: Plan, locations: Sequence[str], workers: int) -> Iterator[Pa
 
 @contextlib.contextmanager
 def _cluster() -> Generator[None]:
-    """The cluster that is there (RAY_ADDRESS, or of the caller), or one of this machine for as long as it is used."""
+    """Uses the current cluster (RAY_ADDRESS, or that of the caller), or starts a local one for the block."""
     if ray.is_initialized():
         yield
         return
-    # Without an address, Ray would take whatever cluster somebody has started on this machine.
+    # Without an address, Ray would use any cluster that another user has started on this machine.
     address = os.environ.get("RAY_ADDRESS", "local")
     ray.init(address=address, log_to_driver=False, include_dashboard=False)
     try:
@@ -97,7 +97,7 @@ def _cluster() -> Generator[None]:
 
 
 class _Read:
-    """A file in pieces."""
+    """Reads a file and yields its pieces."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -108,7 +108,7 @@ class _Read:
 
 
 class _Score:
-    """The parts of pieces, by an export that is loaded once."""
+    """Scores pieces with an export that is loaded once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""Whether a file of a data set holds rows: parts without any are common, and say nothing."""
+"""Detection of files without rows. They are common in data sets of several files and are not an error."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from estimator_exporters.scoring.plain import BROKEN, opened
 
 
 def has_rows(path: Path, kind: str) -> bool:
-    """Whether a file of tables or records has a row; True if it cannot be read, which its reader tells.
+    """Returns whether a file of tables or records has a row. True if it cannot be read: the reader then raises the
+    error.
 
     Args:
-        path: the file.
-        kind: its suffix, without that of its packing.
+        path: the path of the file.
+        kind: the suffix of the file, without the suffix of its compression.
     """
     if kind == ".parquet":
         return _parquet_rows(path)

@@ -1,4 +1,4 @@
-"""A scoring in pieces that processes exchange: parts of files, their scores, and their order."""
+"""The pieces of a scoring that processes exchange: parts of files, their scores, and their order."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Piece(NamedTuple):
 
     Attributes:
         file: the number of the file, from 0.
-        place: of the piece among those of the file, from 0.
-        batch: None: the file ends here.
-        fault: why it ends here, if it could not be read to its end.
+        place: the index of the piece within the file, from 0.
+        batch: the batch, or None at the end of the file.
+        fault: the error message if the file could not be read to its end, else empty.
     """
 
     file: int
@@ -34,10 +34,10 @@ class Part(NamedTuple):
     """The result of a piece.
 
     Attributes:
-        file: as of the piece.
-        place: as of the piece.
-        scored: rows with their scores; None: the file ends here.
-        fault: why the scoring must end here.
+        file: the number of the file, as in the piece.
+        place: the index within the file, as in the piece.
+        scored: the rows with their scores, or None at the end of the file.
+        fault: the error message that ends the scoring, else empty.
     """
 
     file: int
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 def pieces_of(file: int, location: str, reading: Reading) -> Iterator[Piece]:
-    """A file in pieces; a fault is a piece too, so that every engine passes it on unchanged."""
+    """Yields the pieces of a file. A fault is a piece too, so that every engine passes it on unchanged."""
     place = 0
     copy = copied_files(location)[0] if is_url(location) else None
     try:
@@ -63,7 +63,7 @@ def pieces_of(file: int, location: str, reading: Reading) -> Iterator[Piece]:
 
 
 def part_of(piece: Piece, signature: Any, plan: Plan) -> Part:
-    """A piece with its scores."""
+    """Returns the scores of a piece."""
     if piece.batch is None:
         return Part(piece.file, piece.place, None, piece.fault)
     reading = plan.reading
@@ -75,11 +75,11 @@ def part_of(piece: Piece, signature: Any, plan: Plan) -> Part:
 
 
 def in_order(parts: Iterable[Part], locations: Sequence[str]) -> Iterator[Scored]:
-    """The scores of parts that come in the order of their files and places, each once.
+    """Yields the scores of parts. The parts arrive in the order of files and places, each once.
 
     Raises:
         ArgumentError: a fault that a part carries.
-        RuntimeError: a part is missing or repeated: the engine has lost or repeated rows.
+        RuntimeError: a part is missing or repeated, because the engine has lost or repeated rows.
     """
     file, place = 0, 0
     for part in parts:

@@ -1,4 +1,4 @@
-"""Files whose rows hold arrays: JSON lines, CSV with JSON in its fields, and npz."""
+"""Readers of files with arrays in their rows: JSON lines, CSV with JSON in its fields, and npz."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from estimator_exporters.bundle.not_finite import unnamed
 if TYPE_CHECKING:
     from estimator_exporters.scoring.read import Reading
 
-#: Rows left out that are shown one by one, as in other readers.
+#: The largest number of skipped rows that are logged one by one, as in other readers.
 _SHOWN = 5
-#: Lines of JSON that show what the values of a key are.
+#: The number of JSON lines that determine the types of the values.
 _LOOKED_AT = 10_000
 _UNPACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _ARROW = {".zst": "zstd", ".lz4": "lz4"}
-#: Types of Python by what a column of them is read as; the first that fits.
+#: The dtypes of columns by the Python types of their values. The first match is used.
 _KINDS: tuple[tuple[str, set[type]], ...] = (
     ("string", {str}),
     ("bool", {bool}),
@@ -41,20 +41,21 @@ _KINDS: tuple[tuple[str, set[type]], ...] = (
     ("float64", {int, float}),
 )
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-#: The integers that columns of numbers hold exactly.
+#: The range of integers that columns of numbers represent exactly.
 _EXACT = {"int64": (-(2**63), 2**63 - 1), "float64": (-(2**53), 2**53)}
-#: What reading of a damaged file raises.
+#: The exceptions that reading a damaged file raises.
 BROKEN = (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error, csv.Error)
-# A field holds the JSON of a whole array.
+# A field may contain the JSON of a whole array.
 csv.field_size_limit(2**31 - 1)
 _log = logging.getLogger("estimator_exporters")
 
 
 def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]:
-    """The arrays of an npz file, cut into batches; the file is held in memory.
+    """Yields the arrays of an npz file in batches. The file is held in memory.
 
     Raises:
-        ArgumentError: the file is damaged; or arrays are missing, single values, or not equally long; names them.
+        ArgumentError: the file is damaged, or arrays are missing, single values, or of different lengths. The message
+            names them.
     """
     wanted = [*reading.inputs, *reading.keep]
     try:
@@ -77,17 +78,17 @@ def read_arrays(path: Path, reading: Reading) -> Iterator[dict[str, np.ndarray]]
 def _named_arrays(path: Path, wanted: Sequence[str]) -> dict[str, np.ndarray]:
     with path.open("rb") as file:  # numpy itself leaves a damaged file open
         loaded = np.load(file, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):  # numpy.save wrote it: its one array has no name
+        if isinstance(loaded, np.ndarray):  # numpy.save wrote it: its only array has no name
             return {}
         return {name: loaded[name] for name in wanted if name in loaded}
 
 
 def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np.ndarray]]:
-    """The rows of a file with JSON in it, packed or not, line by line.
+    """Yields the rows of a compressed or plain file with JSON in it, line by line.
 
     Raises:
-        ArgumentError: a row that does not fit, unless such rows are skipped; the message names file, line and column.
-            Also a column to keep that no row has.
+        ArgumentError: a row does not fit and bad rows are not skipped. The message names file, line and column. Also
+            raised if no row has a column to keep.
     """
     try:
         with opened(path) as file:
@@ -100,9 +101,9 @@ def read_lines(path: Path, kind: str, reading: Reading) -> Iterator[dict[str, np
 
 
 def types_of_lines(path: Path, names: Sequence[str]) -> dict[str, str] | None:
-    """What the first lines of a file of JSON lines hold under some names: "int64", "float64", "bool" or "string".
+    """Returns the types of the values in the first lines of a JSON lines file: "int64", "float64", "bool" or "string".
 
-    None: values of several kinds, lists, objects, integers that would be rounded, or a truth value that is missing.
+    Returns None for mixed types, lists, objects, integers that would be rounded, and missing truth values.
 
     Raises:
         ArgumentError: the file cannot be read.
@@ -129,8 +130,8 @@ def _type(values: Sequence[Any]) -> str | None:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Generator[TextIO]:
-    """A file of text, packed or not."""
-    # A mark of the byte order, which Excel writes, is no part of the first name.
+    """Opens a compressed or plain text file."""
+    # The codec removes a byte order mark, which Excel writes. It is not part of the first name.
     options: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig"}
     if path.suffix not in _ARROW:
         with _UNPACKED.get(path.suffix, open)(path, "rt", **options) as file:
@@ -144,7 +145,7 @@ def opened(path: Path) -> Generator[TextIO]:
 
 def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> Iterator[dict[str, Any]]:
     texts = {name for name, feature in reading.inputs.items() if feature.dtype == "string"} - reading.defaults.keys()
-    read, skipped, unseen = 0, 0, texts.union(reading.keep)  # a row may lack a text, and no row lacks a number
+    read, skipped, unseen = 0, 0, texts.union(reading.keep)  # a row may lack a text, but not a number
     for line, row in rows:
         unseen -= row.keys() if unseen and isinstance(row, dict) else set()
         try:
@@ -158,7 +159,7 @@ def _fitting(path: Path, rows: Iterator[tuple[int, Any]], reading: Reading) -> I
                 _log.warning("Skipped %s", error)
     if skipped:
         _log.warning("Skipped %d rows of %s that cannot be read.", skipped, path)
-    if unseen and read:  # a part of a data set without good rows says nothing
+    if unseen and read:  # a file without good rows proves nothing
         if absent := sorted(unseen & texts):
             raise ArgumentError(f"{path} lacks the columns {absent}. The signature takes {sorted(reading.inputs)}.")
         raise ArgumentError(f"--keep: no row of {path} has a column {sorted(unseen)[0]!r}. Correct the name.")
@@ -174,7 +175,7 @@ def _objects(file: Any) -> Iterator[tuple[int, Any]]:
 
 
 def columns_there(found: Sequence[str]) -> str:
-    """What an error says of the columns that a file has."""
+    """Returns the part of an error message that describes the columns of a file."""
     there = f"Its columns are: {', '.join(found)}."
     between = len(found) == 1 and any(delim in found[0] for delim in ",;\t|")
     return f"{there} Is another character between them? Name it: --field-delim." if between else there
@@ -213,18 +214,18 @@ def _row(where: str, row: Any, reading: Reading) -> dict[str, Any]:
 
 
 def _as_text(value: Any) -> str:
-    """A value that is kept: a text as it is, anything else as JSON; what is missing is the empty text."""
+    """Returns the text of a kept value: a text is unchanged, a missing value is empty, and other values become JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading: Reading) -> np.ndarray:
     value, text = row.get(name), feature.dtype == "string"
     shape, default = tuple(size or 1 for size in feature.shape[1:]), reading.defaults.get(name)
-    fill = "" if text else default if len(shape) == 1 and default != default else None  # NaN fills lists up
+    fill = "" if text else default if len(shape) == 1 and default != default else None  # NaN pads lists
     if value is None or (value == "" and (shape or not text)):
         if name in reading.defaults and (text or fill is None):
             value = default
-        elif fill is not None:  # a text that is missing is empty, as in other readers
+        elif fill is not None:  # a missing text is empty, as in other readers
             value = [] if len(shape) == 1 else np.full(shape, "", object)
         else:
             raise ArgumentError(f"{where}: column {name!r} has no value; a row must have {sorted(reading.inputs)}.")
@@ -238,7 +239,7 @@ def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading
             array = np.asarray(unnamed(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"{where}: column {name!r} cannot be read as {feature.dtype}: {error}.") from error
-    if fill is not None and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as of Parquet
+    if fill is not None and len(shape) == array.ndim == 1 and len(array) < shape[0]:  # as in Parquet files
         array = np.concatenate([array, np.full(shape[0] - len(array), fill, object if text else None)])
     if array.shape != shape:
         raise ArgumentError(f"{where}: column {name!r} must have shape {shape}, given {array.shape}.")
@@ -252,7 +253,7 @@ def _value(where: str, name: str, row: dict[str, Any], feature: Feature, reading
 
 
 def _number(text: str, dtype: str) -> Any:
-    """A number or truth value as files of CSV have them."""
+    """Returns a number or truth value from the text of a CSV field."""
     if dtype == "bool" and text.strip().lower() in _TRUTH:
         return _TRUTH[text.strip().lower()]
     try:

@@ -1,4 +1,4 @@
-"""A scoring as every process of it is told: the export, the signature, how files are read."""
+"""The description of a scoring that every process receives: the export, the signature, and how files are read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from estimator_exporters.scoring.read import Reading
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a process that scores needs to know; it can be pickled.
+    """The settings that a scoring process needs. It can be pickled.
 
     Attributes:
-        export: one export, by its path or URL.
-        signature: its name.
-        reading: of files.
+        export: the path or URL of one export.
+        signature: the name of the signature.
+        reading: how files are read.
     """
 
     export: str
@@ -26,7 +26,7 @@ class Plan:
     reading: Reading
 
     def opened(self) -> LoadedSignature:
-        """The signature, loaded in this process.
+        """Loads the signature in this process.
 
         Raises:
             ArgumentError: the signature does not exist.
@@ -36,10 +36,10 @@ class Plan:
 
 
 def signature_of(loaded: Any, name: str) -> LoadedSignature:
-    """What clients call by a name.
+    """Returns the signature that clients call by a name.
 
     Raises:
-        ArgumentError: there is no such signature; names those that are there.
+        ArgumentError: there is no such signature. The message names the existing ones.
     """
     signatures = loaded.raw_signatures
     if name not in signatures:

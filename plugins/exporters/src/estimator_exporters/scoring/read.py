@@ -1,4 +1,4 @@
-"""Files as batches of the inputs of a signature, by estimator-inputs where the inputs are columns of a table."""
+"""Reads files as batches of the inputs of a signature. estimator-inputs reads them if the inputs are table columns."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from estimator_exporters.scoring.plain import columns_there, read_arrays, read_l
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SUFFIXES = (*TABLES, ".tfrecord", ".npz")
 _log = logging.getLogger("estimator_exporters")
-#: Rows left out that are shown one by one.
+#: The largest number of skipped rows that are logged one by one.
 _SHOWN = 5
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What is read of files, and how.
+    """The settings for reading files.
 
     Attributes:
-        inputs: of the signature, by name.
-        batch_size: rows at a time.
-        defaults: what empty fields become, by column; others are faults where they are numbers.
-        skip_bad_rows: whether rows that cannot be read are left out and counted, or are an error.
-        keep: columns that go to the output: inputs as they are read, others as text.
-        na_values: texts of CSV files that count as empty in columns of inputs, beside the empty one.
-        field_delim: the character between columns of CSV files; None: a comma, and a tab in files called .tsv.
+        inputs: the inputs of the signature, by name.
+        batch_size: the number of rows per batch.
+        defaults: the values for empty fields, by column. Without one, an empty number is an error.
+        skip_bad_rows: whether unreadable rows are skipped and counted. Otherwise they are an error.
+        keep: the columns that are copied to the output. Inputs keep their type, and other columns become text.
+        na_values: the texts that count as empty in input columns of CSV files, in addition to the empty text.
+        field_delim: the character between columns of CSV files. None: a comma, or a tab in .tsv files.
     """
 
     inputs: Mapping[str, Feature]
@@ -52,10 +52,10 @@ class Reading:
     field_delim: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuses a separator that is none.
+        """Refuses an invalid separator.
 
         Raises:
-            ArgumentError: it is not one character of ASCII.
+            ArgumentError: it is not one ASCII character.
         """
         delim = self.field_delim
         if delim is not None and (len(delim) != 1 or not delim.isascii() or delim in '\r\n"'):
@@ -65,10 +65,10 @@ class Reading:
 
 
 def find(patterns: Sequence[str]) -> list[Path]:
-    """The files of paths and glob patterns, each once, those of a pattern by name; of URLs, copies.
+    """Returns the files of paths and glob patterns, each once, sorted by name per pattern. URLs are copied first.
 
     Raises:
-        ArgumentError: nothing there, or a file of a kind that is not read.
+        ArgumentError: no file matches, or a file has an unsupported suffix.
         StorageError: a URL cannot be read.
     """
     found: dict[Path, None] = {}
@@ -83,17 +83,17 @@ def find(patterns: Sequence[str]) -> list[Path]:
 
 
 def check_suffix(path: str | Path) -> None:
-    """Refuses a file of a kind that is not read.
+    """Refuses a file with an unsupported suffix.
 
     Raises:
-        ArgumentError: it is.
+        ArgumentError: the suffix is not supported.
     """
     if suffix_of(Path(path)) not in SUFFIXES:
         raise ArgumentError(f"--input: {path} must end in {', '.join(SUFFIXES)}, or one of those and .gz.")
 
 
 def here(pattern: str) -> list[Path]:
-    """The files of a path or a glob pattern, by name."""
+    """Returns the files of a path or a glob pattern, sorted by name."""
     path = Path(os.path.expanduser(pattern))
     base = Path(path.anchor or ".")
     relative = path.relative_to(base) if path.anchor else path
@@ -103,7 +103,7 @@ def here(pattern: str) -> list[Path]:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix that tells the kind of a file, packed or not.
+    """Returns the suffix that determines the kind of a compressed or plain file.
 
     Example:
         >>> suffix_of(Path("rows.csv.gz"))
@@ -113,10 +113,10 @@ def suffix_of(path: Path) -> str:
 
 
 def read(path: Path, reading: Reading) -> Iterator[Batch]:
-    """The rows of a file; all batches but the last one are full, except for rows of Parquet that are skipped.
+    """Yields the rows of a file. All batches except the last are full, unless rows of Parquet are skipped.
 
     Raises:
-        ArgumentError, InputError: rows that cannot be read; the message names file, row and column.
+        ArgumentError, InputError: a row cannot be read. The message names file, row and column.
     """
     kind = suffix_of(path)
     if kind == ".tsv":
@@ -156,7 +156,7 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
         ".jsonl": estimator_inputs.jsonl_input_fn,
     }
     beside = [name for name in reading.keep if name not in reading.inputs]
-    # Numbers of JSON are read as such, and become texts afterwards; other files have texts of them.
+    # JSON numbers are read as numbers and become texts afterwards. Other files contain texts of numbers.
     kept = types_to_keep(path, kind, beside)
     if kept is None:
         return _plain(path, read_lines(path, kind, reading), reading)
@@ -180,7 +180,9 @@ def _tables(path: Path, kind: str, reading: Reading) -> Iterator[Batch]:
 
 
 def _read_as(feature: Feature) -> str:
-    """The type of a column. Lists of unsigned numbers are read as signed ones: others are not filled up with -1."""
+    """Returns the type of a column. Lists of unsigned numbers are read as signed, because only these are padded with
+    -1.
+    """
     listed = len(feature.shape) == 2 and feature.shape[1] != 1
     return "int64" if listed and feature.dtype.startswith("uint") else feature.dtype
 
@@ -221,7 +223,7 @@ def _known(feature: Feature) -> tuple[int, ...]:
 
 
 def _whole_records(path: Path, reading: Reading) -> Iterator[Batch]:
-    """Serialized tf.Examples, which the export parses itself."""
+    """Yields serialized tf.Examples, which the export parses itself."""
     import estimator_inputs
 
     records: list[bytes] = []
@@ -242,7 +244,7 @@ def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection
     while True:
         try:
             batch = next(batches, None)
-        except estimator_inputs.NoRowsError:  # all are bad, and skipped
+        except estimator_inputs.NoRowsError:  # all rows are bad and skipped
             batch = None
         if batch is None:
             break
@@ -267,12 +269,12 @@ def _batches(path: Path, source: Any, reading: Reading, number_lists: Collection
 
 
 def _misfits(path: Path, first: int, batch: Mapping[str, Any], reading: Reading) -> dict[int, str]:
-    """The rows with lists of other lengths than the inputs take, and what is wrong with each.
+    """Returns the rows with lists of unsuitable length, with an error message for each.
 
-    Lists of strings, and those of numbers whose default is NaN, are filled up. Others must be as long as the input.
+    Lists of strings, and lists of numbers whose default is NaN, are padded. Other lists must be as long as the input.
 
     Raises:
-        ArgumentError: there is one, and bad rows are not skipped, or each batch has to be full.
+        ArgumentError: there is such a row, and bad rows are not skipped or each batch has to be full.
     """
     bad: dict[int, str] = {}
     for name, feature in reading.inputs.items():
@@ -292,14 +294,14 @@ def _misfits(path: Path, first: int, batch: Mapping[str, Any], reading: Reading)
 
 
 def _fitted(column: Any, feature: Feature) -> np.ndarray:
-    """A column in the shape of an input."""
+    """Returns a column in the shape of an input."""
     if isinstance(column, np.ndarray):
         return column.reshape(len(column), *_known(feature)) if len(feature.shape) != column.ndim else column
     width = feature.shape[1] if len(feature.shape) > 1 else None
     dense = column.dense()
     if width is None:
         return dense
-    dense = dense[:, :width]  # it is as wide as a power of two
+    dense = dense[:, :width]  # its width is a power of two
     missing = width - dense.shape[1]
     return np.pad(dense, ((0, 0), (0, missing)), constant_values=column.fill) if missing else dense
 

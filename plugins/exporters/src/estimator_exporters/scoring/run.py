@@ -1,4 +1,4 @@
-"""One batch scoring, from the files to the file."""
+"""One batch scoring, from the input files to the output file."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from estimator_exporters.scoring.side_by_side import behind
 from estimator_exporters.scoring.treatment import Treatment
 from estimator_exporters.scoring.write import check_output, writing
 
-#: Rows left out that are shown one by one; readers show as many of theirs in the log.
+#: The largest number of refused rows that are shown one by one. Readers log as many of their own.
 _SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be scored.
+    """The settings of one batch scoring.
 
     Attributes:
-        export: a directory with an export, or with several: the newest is used; a URL too.
-        inputs: paths, URLs or glob patterns of either.
-        output: the file to write, or its URL.
-        signature: its name.
-        batch_size: rows at a time; None: by the size of a row.
-        keep: columns of the input to copy: those that the signature takes as they are read, others as text.
-        on_error: "raise", "skip", or None: as in training.
-        field_delim: the character between columns of CSV files; None: as in training.
-        engine: where it runs.
+        export: the path or URL of an export or of a directory of exports, of which the newest is used.
+        inputs: paths, URLs, or glob patterns of paths or URLs.
+        output: the path or URL of the file to write.
+        signature: the name of the signature.
+        batch_size: the number of rows per batch. None: the size of a row determines it.
+        keep: the input columns to copy. Inputs of the signature keep their type, and other columns become text.
+        on_error: "raise", "skip", or None for the behaviour of training.
+        field_delim: the character between columns of CSV files. None: the character of training.
+        engine: the engine that scores.
     """
 
     export: str
@@ -52,12 +52,12 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
-        rows: scored.
-        left_out: rows that the signature refused.
-        shown: why, for the first of them.
+        rows: the number of scored rows.
+        left_out: the number of rows that the signature refused.
+        shown: the error messages of the first refused rows.
     """
 
     rows: int
@@ -69,7 +69,7 @@ def score_files(job: Job) -> Done:
     """Scores all rows, in the order of the files.
 
     Raises:
-        ArgumentError, InputError: files, columns or rows that cannot be used, named; no output is left.
+        ArgumentError, InputError: files, columns or rows cannot be used. The message names them. No output is written.
         ExportError: the export cannot be read.
     """
     _check_apart(job)
@@ -78,7 +78,7 @@ def score_files(job: Job) -> Done:
 
 
 def _check_apart(job: Job) -> None:
-    """Refuses an output that is one of the inputs: its rows would be replaced by their scores."""
+    """Refuses an output that is also an input, because the scores would replace its rows."""
     output = os.fspath(job.output)
     for place in job.inputs:
         found = [place] if is_url(place) else glob.glob(place, recursive=True)
@@ -110,7 +110,7 @@ def _score(job: Job, path: Path) -> Done:
         na_values=treatment.na_values,
         field_delim=treatment.field_delim if job.field_delim is None else job.field_delim,
     )
-    # Every process loads the export that is the newest one now.
+    # Every process loads the export that is the newest one at this moment.
     export = job.export if is_url(job.export) else str(loaded.directory.absolute())
     plan = Plan(export=export, signature=job.signature, reading=reading)
     rows, refused, shown = 0, 0, list[str]()

@@ -1,4 +1,4 @@
-"""Batches through a signature, by programs of few sizes; a row that it refuses is named."""
+"""Calls a signature on batches, with programs of few sizes. The error about a refused row names the row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Scored:
     """Rows with their scores.
 
     Attributes:
-        columns: those that were kept, and those of the outputs.
-        rows: how many.
-        refused: why rows were left out, each with its place.
+        columns: the kept columns and the columns of the outputs.
+        rows: the number of rows.
+        refused: the error messages of refused rows, each with the place of the row.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -35,22 +35,22 @@ def score(
     batch_size: int,
     skip_bad_rows: bool,
 ) -> Iterator[Scored]:
-    """The columns of each batch.
+    """Yields the columns of each batch.
 
     Args:
-        signature: from arrays by name to arrays by name.
-        batches: of at most `batch_size` rows.
-        batch_size: shorter batches are filled up with their last row, to a power of two or to this size. So there are
-            few programs, and the batch alone decides which one scores a row.
-        skip_bad_rows: leaves out rows that the signature refuses.
+        signature: a function from arrays by name to arrays by name.
+        batches: batches of at most `batch_size` rows.
+        batch_size: the size to which shorter batches are padded with their last row, or a smaller power of two. This
+            keeps the number of programs small, and the batch alone decides which program scores a row.
+        skip_bad_rows: whether rows that the signature refuses are left out.
 
     Raises:
-        ArgumentError: a row that the signature refuses; the message names file and row. Also a column to keep that
-            has the name of a score, and rows that do not fill the batch of an export of one batch size.
+        ArgumentError: the signature refuses a row. The message names file and row. Also raised if a column to keep has
+            the name of a score, or if rows do not fill the batch of an export with a fixed batch size.
     """
     fixed = fixed_rows(getattr(signature, "inputs", {}))
     for batch in batches:
-        if fixed is not None and batch.rows != fixed:  # rows to fill it up might change the scores of the others
+        if fixed is not None and batch.rows != fixed:  # padding might change the scores of the other rows
             raise ArgumentError(
                 f"{batch.path}, row {batch.first}: the export takes batches of {fixed} rows, and the last one has "
                 f"{batch.rows}. Give each file a multiple of {fixed} rows, or export with None as the batch size."
@@ -59,7 +59,7 @@ def score(
         try:
             outputs = _called(signature, batch, size)
         except EstimatorError as error:
-            if fixed is not None:  # it takes no row alone
+            if fixed is not None:  # it does not accept a single row
                 raise ArgumentError(f"{batch.path}, from row {batch.first}: {error}") from error
             if not skip_bad_rows:
                 row, reason = _first_refused(signature, batch, error)
@@ -101,7 +101,7 @@ def _columns(signature: object, batch: Batch, outputs: Mapping[str, np.ndarray])
 
 
 def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple[int, str]:
-    """The first row that is refused alone, and why; the first of the batch if only all together are refused."""
+    """Returns the first row that is refused alone, and the reason. Returns row 0 if only the whole batch is refused."""
     for row in range(batch.rows):
         try:
             signature(**batch.cut(row, row + 1).arrays)
@@ -111,12 +111,12 @@ def _first_refused(signature: Any, batch: Batch, error: EstimatorError) -> tuple
 
 
 def _of_one_row(error: EstimatorError) -> str:
-    """What an error says of a batch of one row, without the number that the row has there."""
+    """Returns the error message of a batch of one row, without the row number in that batch."""
     return str(error).replace(" in row 0:", ":", 1)
 
 
 def _one_by_one(signature: Any, batch: Batch) -> Iterator[Scored]:
-    """The rows of a batch in which some are refused."""
+    """Yields the scores of a batch row by row. Some of its rows are refused."""
     for row in range(batch.rows):
         one = batch.cut(row, row + 1)
         try:

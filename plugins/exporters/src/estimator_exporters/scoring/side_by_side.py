@@ -1,4 +1,4 @@
-"""Reading and writing beside the scoring: each in a thread of its own, a few batches before or behind."""
+"""Threads that read and write during the scoring. Each is at most a few batches ahead or late."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-#: Batches that wait on either side. The next one is at hand when one is done, and memory stays bounded.
+#: The number of batches that wait on either side. The next batch is ready in time, and memory stays bounded.
 _WAITING = 2
 _END: Any = object()
 _T = TypeVar("_T")
 
 
 def ahead(items: Generator[_T], *, most: int = _WAITING) -> Generator[_T]:
-    """The same items in the same order, made in a thread, at most so many before they are asked for.
+    """Yields the same items in the same order. A thread makes at most `most` of them in advance.
 
-    An error of the items is raised where its item would come. The generator is closed when this one is.
+    An error of the items is raised in the place of its item. Closing this generator also closes `items`.
 
     Example:
         >>> list(ahead(number * number for number in range(4)))
@@ -39,9 +39,9 @@ def ahead(items: Generator[_T], *, most: int = _WAITING) -> Generator[_T]:
 def behind(
     add: Callable[[Mapping[str, np.ndarray]], None], *, most: int = _WAITING
 ) -> Generator[Callable[[Mapping[str, np.ndarray]], None]]:
-    """A function that lets `add` run in a thread, in order, and waits where so many calls are open.
+    """Returns a function that runs `add` in a thread, in order. It waits while `most` calls are open.
 
-    All calls have ended when the block is left. An error of a call is raised by a later one, or at the end of the
+    All calls have ended when the block is left. An error of a call is raised by a later call, or at the end of the
     block.
 
     Example:

@@ -1,4 +1,4 @@
-"""How training treated rows that are not whole; an export carries it among its assets."""
+"""How training treated incomplete rows. An export contains this record among its assets."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from estimator_core.errors import ExportError
 from estimator_core.export import LoadedExport
 
-#: The file below `assets/`.
+#: The name of the file under `assets/`.
 READING = "reading.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Treatment:
-    """What becomes of rows that are not whole.
+    """The treatment of incomplete rows.
 
     Attributes:
-        column_defaults: what empty fields become, by column.
+        column_defaults: the values for empty fields, by column.
         on_error: "raise" or "skip".
-        na_values: texts of CSV files that mean no value, beside the empty one.
-        field_delim: the character between columns of CSV files; None: a comma, and a tab in files called .tsv.
+        na_values: the texts of CSV files that mean a missing value, in addition to the empty text.
+        field_delim: the character between columns of CSV files. None: a comma, or a tab in .tsv files.
     """
 
     column_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -33,14 +33,14 @@ class Treatment:
 
     @classmethod
     def of(cls, directory: Path, export: LoadedExport) -> Treatment:
-        """What an export says; nothing is filled in, and bad rows are an error, where it says nothing.
+        """Returns the record of an export. Without one, empty fields are not filled in and bad rows are an error.
 
         Args:
-            directory: of the export.
-            export: read from it, so its files are verified.
+            directory: the directory of the export.
+            export: the export that was loaded from the directory, so that its files are verified.
 
         Raises:
-            ExportError: the file is of another form.
+            ExportError: the file has another format.
         """
         name = f"assets/{READING}"
         if name not in export.manifest.get("files", {}):

@@ -1,4 +1,4 @@
-"""Columns into a file, piece by piece; it gets its name when it is whole."""
+"""Writes columns to a file in pieces. The file has its name only after it is complete."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from estimator_core.storage import draft_of
 from estimator_exporters.bundle.not_finite import named
 
 SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
-#: Rows of a row group of a Parquet file.
+#: The number of rows in a row group of a Parquet file.
 _GROUP = 1 << 16
 
 
 class Writer(Protocol):
-    """Takes columns with the same names again and again."""
+    """Writes columns. Every call has the same column names."""
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
         """Writes rows."""
         ...
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Writes the remaining rows."""
         ...
 
 
 def check_output(path: Path) -> None:
-    """Refuses a file that could not be written, before there is anything to write.
+    """Refuses an output path that cannot be written, before the scoring starts.
 
     Raises:
-        ArgumentError: another suffix, no such directory, or one that this user may not write.
+        ArgumentError: the suffix is unsupported, the directory does not exist, or this user may not write to it.
     """
     if path.suffix not in SUFFIXES:
         raise ArgumentError(f"{path} must end in {', '.join(SUFFIXES)}.")
@@ -50,10 +50,10 @@ def check_output(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Generator[Writer]:
-    """A writer by the suffix of a path. The file has another name until the block is left without an error.
+    """Returns the writer for the suffix of a path. The file has a temporary name until the block ends without an error.
 
     Raises:
-        ArgumentError: as `check_output`.
+        ArgumentError: the same conditions as in `check_output`.
     """
     check_output(path)
     with draft_of(path) as draft:
@@ -65,7 +65,7 @@ def writing(path: Path) -> Generator[Writer]:
 
 
 class _Arrow:
-    """CSV and Parquet, by pyarrow."""
+    """Writes CSV and Parquet with pyarrow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,7 +73,7 @@ class _Arrow:
         self._waiting: list[Any] = []
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Keeps rows until they make a row group."""
+        """Collects rows until they fill a row group."""
         import pyarrow as pa
 
         flat = self._path.suffix == ".csv"
@@ -102,7 +102,7 @@ class _Arrow:
 
 
 class _JsonLines:
-    """An object a row."""
+    """Writes one JSON object per row."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
@@ -119,18 +119,18 @@ class _JsonLines:
 
 
 class _Arrays:
-    """npz: arrays by name; they are held in memory until the end."""
+    """Writes npz: arrays by name. They are held in memory until the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._parts: list[Mapping[str, np.ndarray]] = []
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Keeps rows."""
+        """Collects rows."""
         self._parts.append(columns)
 
     def close(self) -> None:
-        """Writes all."""
+        """Writes all arrays."""
         if not self._parts:
             return
         joined = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
@@ -141,7 +141,7 @@ _WRITERS = {".csv": _Arrow, ".parquet": _Arrow, ".jsonl": _JsonLines, ".npz": _A
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Strict JSON: readers of tables refuse `NaN`."""
+    """Returns a line of strict JSON, because readers of tables refuse `NaN`."""
     try:
         return json.dumps(row, allow_nan=False) + "\n"
     except ValueError:
@@ -149,7 +149,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _arrow(array: np.ndarray, *, flat: bool) -> Any:
-    """A column of Arrow; vectors are lists, and JSON where there are none."""
+    """Returns an Arrow column. Vectors become lists, or JSON if the file is CSV."""
     import pyarrow as pa
 
     if array.ndim > 1 or array.dtype == object or array.dtype.kind == "V":
@@ -159,14 +159,14 @@ def _arrow(array: np.ndarray, *, flat: bool) -> Any:
 
 
 def _storable(array: np.ndarray) -> np.ndarray:
-    """An array of a dtype that numpy reads back: it would read bfloat16 as bytes without a meaning."""
+    """Returns an array of a dtype that numpy reads back. numpy would read bfloat16 as raw bytes."""
     if array.dtype.kind == "V":
         return array.astype(np.float32)
     return np.array(_plain(array)) if array.dtype == object else array
 
 
 def _plain(array: np.ndarray) -> list[Any]:
-    """Values that JSON has: bytes are text, and bfloat16 numbers."""
+    """Returns values that JSON can represent: bytes become text, and bfloat16 becomes numbers."""
     if array.dtype.kind == "V":
         return array.astype(np.float32).tolist()
     if array.dtype != object:

@@ -1,4 +1,4 @@
-"""Who may ask which model: bearer tokens from a file, each with its own rights."""
+"""Access rules for models: bearer tokens from a file, each with its own rights."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from estimator_core.errors import ArgumentError
 from estimator_exporters.serving.changes import changes
 from estimator_exporters.serving.refusals import ForbiddenError, UnauthorizedError
 
-# Asks whether the sender of an `Authorization` header may use a model; "": what belongs to no model.
+# Raises if the sender of an `Authorization` header may not use a model. "" means a page that belongs to no model.
 Access = Callable[[str | None, str], None]
 _FIELDS = {"token", "models"}
 _log = logging.getLogger("estimator_exporters")
 
 
 def everybody(authorization: str | None, model: str) -> None:
-    """No rule: everyone who reaches the server may ask."""
+    """Allows every request that reaches the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """What a token may do.
+    """The models that a token allows.
 
     Attributes:
-        digest: SHA-256 of the token, so that no message can hold the token itself.
-        models: patterns of names, as in a shell: `"spam*"`.
+        digest: the SHA-256 digest of the token. Messages cannot leak the token, because it is not stored.
+        models: shell patterns of model names, such as `"spam*"`.
     """
 
     digest: bytes
@@ -40,16 +40,17 @@ class Right:
 
 
 def access_from(path: Path) -> Access:
-    """The rule of a file of tokens.
+    """Returns the access rule of a file of tokens.
 
-    The file is a JSON list of `{"token": "...", "models": ["spam*", ...]}`; without "models" a token is for all. Pages
-    that belong to no model (`/metrics`, lists of models) are for every token of the file. Health is for everybody.
+    The file is a JSON list of `{"token": "...", "models": ["spam*", ...]}`. A token without "models" allows every
+    model. Pages that belong to no model (`/metrics`, lists of models) accept every token of the file. Health pages are
+    public.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
-        ArgumentError: it cannot be read, others may read it, or it is not such a list.
+        ArgumentError: it cannot be read, other users may read it, or it is not such a list.
     """
     try:
         others = path.stat().st_mode & 0o007
@@ -67,12 +68,12 @@ def access_from(path: Path) -> Access:
 
 
 def renewed_access(path: Path) -> tuple[Access, Callable[[], None]]:
-    """The rule of a file of tokens, and a function that takes over what the file holds now.
+    """Returns the access rule of a file of tokens, and a function that applies the current content of the file.
 
-    A file that is gone, or no longer a list of tokens, changes nothing: the tokens known before stay valid.
+    If the file is missing or is no longer a list of tokens, the previous tokens stay valid.
 
     Raises:
-        ArgumentError: as `access_from`.
+        ArgumentError: the same conditions as in `access_from`.
     """
     changed = changes([path])
     current = access_from(path)
@@ -95,7 +96,7 @@ def renewed_access(path: Path) -> tuple[Access, Callable[[], None]]:
 
 
 def access_of(rights: Sequence[Right]) -> Access:
-    """The rule of some rights."""
+    """Returns the access rule of some rights."""
 
     def check(authorization: str | None, model: str) -> None:
         kind, _, token = (authorization or "").partition(" ")
@@ -113,15 +114,15 @@ def access_of(rights: Sequence[Right]) -> Access:
 
 
 def check_reachable(host: str, *, protected: bool, insecure: bool) -> None:
-    """Refuses to be open to other machines by accident.
+    """Prevents a server that is unintentionally open to other machines.
 
     Args:
-        host: address to listen on.
+        host: the address to listen on.
         protected: whether clients must show a token or a certificate.
-        insecure: whether the user asked for it.
+        insecure: whether the user allowed access without authentication.
 
     Raises:
-        ArgumentError: other machines could use the server, and the user did not ask for it.
+        ArgumentError: other machines could use the server, and the user did not allow it.
     """
     if protected or insecure or _is_local(host):
         return

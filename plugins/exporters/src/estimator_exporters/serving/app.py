@@ -32,13 +32,14 @@ def make_app(
     beside: Beside = contextlib.nullcontext,
     renew: Renew = lambda: None,
 ) -> Application:
-    """The application; it loads the models, watches for new exports, and answers waiting requests at the end.
+    """Returns the application. It loads the models, watches for new exports, and answers waiting requests before it
+    ends.
 
     Args:
-        engine: answers.
-        announce: called once every model is ready.
-        beside: returns the context of another server of the models: gRPC.
-        renew: called at each look for new exports: reads other files again that may have changed.
+        engine: the engine that answers requests.
+        announce: called once when every model is ready.
+        beside: returns the context of another server of the same models, such as gRPC.
+        renew: called at each check for new exports. It reads other files that may have changed.
     """
     server = _Server(engine, announce, beside, renew)
     model = "/v2/models/{model:path}"  # the name of a signature may have slashes
@@ -84,7 +85,7 @@ class _Server:
 
     @contextlib.asynccontextmanager
     async def life(self, app: Starlette) -> AsyncGenerator[None]:
-        """Loads before the first request; drains after the last."""
+        """Loads the models before the first request, and drains after the last one."""
         await self._repository.refresh()
         watching = asyncio.create_task(self._watch())
         try:
@@ -115,7 +116,7 @@ class _Server:
                 _log.exception("Looking for new exports failed")
 
     async def metadata(self, request: Request) -> Response:
-        """Name and version of the server."""
+        """Returns the name and version of the server."""
         from estimator_exporters import __version__
 
         return JSONResponse(
@@ -131,11 +132,11 @@ class _Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        """Whether every model can be asked."""
+        """Returns whether every model is ready."""
         return Response(status_code=200 if self._repository.ready else 503)
 
     async def index(self, request: Request) -> Response:
-        """All models and versions."""
+        """Lists all models and versions."""
         return JSONResponse(
             [
                 {"name": name, "version": version, "state": "READY", "reason": ""}
@@ -145,7 +146,7 @@ class _Server:
         )
 
     async def statistics(self, request: Request) -> Response:
-        """Statistics of models: all, those of a name, or one version."""
+        """Returns the statistics of all models, of one model, or of one version."""
 
         async def answer() -> Response:
             name, version = request.path_params.get("model"), request.path_params.get("version")
@@ -155,15 +156,15 @@ class _Server:
         return await answered(answer())
 
     async def prometheus(self, request: Request) -> Response:
-        """The metrics."""
+        """Returns the metrics as Prometheus text."""
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def model(self, request: Request) -> Response:
-        """Inputs and outputs of a model."""
+        """Describes the inputs and outputs of a model."""
         return await answered(self._describe(request))
 
     async def model_ready(self, request: Request) -> Response:
-        """Whether a model can be asked."""
+        """Returns whether a model is ready."""
 
         async def answer() -> Response:
             self._repository.get(request.path_params["model"], request.path_params.get("version"))
@@ -172,7 +173,7 @@ class _Server:
         return await answered(answer())
 
     async def model_config(self, request: Request) -> Response:
-        """What Triton's clients ask for in addition."""
+        """Returns the configuration that Triton clients request in addition."""
 
         async def answer() -> Response:
             name = request.path_params["model"]

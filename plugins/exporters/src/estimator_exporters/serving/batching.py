@@ -1,4 +1,4 @@
-"""Dynamic batching: requests that wait while the device is busy run together, in few padded batch sizes."""
+"""Dynamic batching: requests that wait while the device is busy run together, padded to a few batch sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
-_AHEAD = 16  # pieces of a long request that wait at a time
+_AHEAD = 16  # the number of pieces of a long request that wait at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Run:
     """One run of the function, and the requests it served.
 
     Attributes:
-        rows: of the requests together.
-        size: with the padding.
-        requests: how many, or pieces of long ones.
-        queue_ns: their waiting times together, in nanoseconds.
-        compute_ns: the run itself, in nanoseconds.
+        rows: the number of rows of all requests.
+        size: the number of rows with the padding.
+        requests: the number of requests, or of pieces of long requests.
+        queue_ns: the sum of their waiting times, in nanoseconds.
+        compute_ns: the time of the run itself, in nanoseconds.
     """
 
     rows: int
@@ -48,19 +48,19 @@ Observe = Callable[[Run], None]
 
 
 def unobserved(run: Run) -> None:
-    """Counts nothing."""
+    """Ignores the run."""
 
 
 class Batcher:
     """Runs a function of batches for many callers at a time.
 
-    A request runs at once when nothing else does; the next run takes those that arrive meanwhile together. No
+    A request runs at once if the thread is idle. The next run combines all requests that arrive in the meantime. No
     request waits for others to arrive.
 
     Args:
-        run: `arrays -> arrays`, the first axis of both the batch; called in one thread of the batcher's own.
-        batch_sizes: the sizes it is run with; larger requests are cut. Each is run once by `warm_up`.
-        batched: names of the outputs with a batch axis; others are the same for every caller.
+        run: `arrays -> arrays`, with the batch as the first axis of both. It is called in one thread of the batcher.
+        batch_sizes: the batch sizes of the runs. Larger requests are cut. `warm_up` runs each size once.
+        batched: the names of the outputs with a batch axis. Other outputs are the same for every caller.
         observe: called after each run.
     """
 
@@ -82,17 +82,17 @@ class Batcher:
         self._thread: _Thread | None = None
 
     def warm_up(self, inputs: Callable[[int], Arrays]) -> None:
-        """Runs every size once, on `inputs(size)`, so that no request waits for a compilation."""
+        """Runs every size once on `inputs(size)`, so that no request waits for a compilation."""
         for size in self._sizes:
             self._run(inputs(size))
 
     async def __call__(self, inputs: Arrays) -> dict[str, np.ndarray]:
-        """The outputs for some rows."""
+        """Returns the outputs for some rows."""
         rows, largest = len(next(iter(inputs.values()))), self._sizes[-1]
         if rows <= largest:
             return await self._enqueue(inputs, rows)
         groups: list[dict[str, np.ndarray]] = []
-        for start in range(0, rows, _AHEAD * largest):  # others come in between
+        for start in range(0, rows, _AHEAD * largest):  # other requests run in between
             pieces = [
                 self._enqueue(
                     {name: value[at : at + largest] for name, value in inputs.items()}, min(largest, rows - at)
@@ -109,7 +109,7 @@ class Batcher:
         }
 
     async def close(self) -> None:
-        """Finishes waiting requests, then stops; a late request is still answered."""
+        """Finishes waiting requests, then stops. A late request is still answered."""
         self._closing = True
         while self._busy:
             self._idle.clear()
@@ -128,7 +128,7 @@ class Batcher:
         return result
 
     def _start(self) -> None:
-        """Hands waiting requests, up to the largest size, to the thread. Those whose clients have gone are dropped."""
+        """Passes waiting requests, up to the largest size, to the thread. Drops requests of disconnected clients."""
         batch: list[_Waiting] = []
         rows = 0
         while self._waiting and (self._waiting[0].result.done() or rows + self._waiting[0].rows <= self._sizes[-1]):
@@ -155,7 +155,7 @@ class Batcher:
     ) -> None:
         self._start()  # the next batch runs while the answers of this one are written
         for number, waiting in enumerate(batch):
-            if waiting.result.done():  # its client has gone
+            if waiting.result.done():  # its client has disconnected
                 continue
             if error is None:
                 waiting.result.set_result(outputs[number])
@@ -182,7 +182,7 @@ class Batcher:
 
 
 class _Thread:
-    """Runs the batches it is given, one after another, until it is given None.
+    """Runs the batches of its queue, one after another, until it receives None.
 
     Args:
         run: returns the outputs of every request of a batch.
@@ -209,7 +209,7 @@ class _Thread:
 
 
 def _joined(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """The arrays one after another; the last row is repeated up to `size`."""
+    """Concatenates the arrays, and repeats the last row up to `size` rows."""
     rows = sum(len(array) for array in arrays)
     padding = [np.broadcast_to(arrays[-1][-1:], (size - rows, *arrays[-1].shape[1:]))] if size > rows else []
     return np.concatenate([*arrays, *padding]) if len(arrays) + len(padding) > 1 else arrays[0]

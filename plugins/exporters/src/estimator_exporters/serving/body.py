@@ -1,4 +1,4 @@
-"""The body of a request, within limits of size, time and memory."""
+"""Reads the body of a request, within limits of size, time and memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from estimator_exporters.serving.budget import Lease
 from estimator_exporters.serving.refusals import BadRequestError, TooLargeError, TooSlowError, UnsupportedError
 
-_STEP, _PIECE = 2**16, 2**20  # bytes read and inflated at a time
+_STEP, _PIECE = 2**16, 2**20  # the numbers of bytes that are read and inflated at a time
 
 
 class ClientGoneError(Exception):
     """The client closed the connection before it had sent its request.
 
     Attributes:
-        status: what metrics count; nobody receives it.
+        status: the status that metrics count. No client receives it.
     """
 
     status = 499
@@ -31,18 +31,18 @@ async def read_body(
     seconds: float,
     lease: Lease,
 ) -> bytes | bytearray:
-    """The whole body.
+    """Returns the whole body.
 
     Args:
-        receive: returns the ASGI messages with its pieces.
-        length: the Content-Length header.
-        limit: greatest size in bytes.
-        seconds: to wait for all of it.
-        lease: is charged for it as it arrives, so that an announced body holds no memory.
+        receive: returns the ASGI messages with the pieces of the body.
+        length: the Content-Length header, or None if it was not sent.
+        limit: the largest size in bytes.
+        seconds: the time limit for the whole body.
+        lease: the lease that is charged as the body arrives. An announced body therefore holds no memory.
 
     Raises:
-        TooLargeError, TooSlowError, FullError: it is past a limit.
-        ClientGoneError: no client waits for an answer.
+        TooLargeError, TooSlowError, FullError: the body exceeds a limit.
+        ClientGoneError: the client has disconnected.
     """
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > limit):
         raise TooLargeError(f"the body has {length} bytes; this server takes {limit}")
@@ -70,11 +70,11 @@ async def read_body(
 
 
 def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease: Lease) -> bytes | bytearray:
-    """The body without its content encoding: gzip, deflate or none.
+    """Returns the body without its content encoding: gzip, deflate or none.
 
     Raises:
-        UnsupportedError, BadRequestError: another encoding, or damaged data.
-        TooLargeError, FullError: it inflates to more than is allowed; it is not kept then.
+        UnsupportedError, BadRequestError: the encoding is not supported, or the data is damaged.
+        TooLargeError, FullError: the inflated body exceeds a limit. It is not kept.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":
@@ -87,7 +87,7 @@ def inflated(body: bytes | bytearray, encoding: str | None, *, limit: int, lease
         for start in range(0, len(given), _STEP):
             rest = bytes(given[start : start + _STEP])
             while rest and not decoder.eof:
-                piece = decoder.decompress(rest, _PIECE)  # lets other threads run meanwhile
+                piece = decoder.decompress(rest, _PIECE)  # other threads run between the pieces
                 rest = decoder.unconsumed_tail
                 if len(found) + len(piece) > limit:
                     raise TooLargeError(f"the body has more than {limit} bytes once decompressed")

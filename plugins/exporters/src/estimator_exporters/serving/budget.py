@@ -1,4 +1,4 @@
-"""One account of memory for all connections of a server: a request that does not fit is refused before it is held."""
+"""One memory budget for all connections of a server. A request that does not fit is refused before it uses memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from estimator_exporters.serving.refusals import FullError, TooLargeError
 
 
 class Budget:
-    """Bytes that all requests together may hold: heads, bodies, what they inflate to, tensors and answers.
+    """The bytes that all requests together may hold: heads, bodies, inflated bodies, tensors and answers.
 
     Args:
-        total: bytes.
+        total: the size of the budget in bytes.
 
     Example:
         >>> budget = Budget(100)
@@ -27,18 +27,18 @@ class Budget:
     def __init__(self, total: int) -> None:
         self.total = total
         self.used = 0
-        self._lock = threading.Lock()  # decoding threads charge too
+        self._lock = threading.Lock()  # decoding threads also take bytes
 
     def lease(self) -> Lease:
-        """An account of one request or connection, empty at first."""
+        """Returns an empty account for one request or connection."""
         return Lease(self)
 
     def take(self, count: int, held: int) -> None:
-        """Takes bytes for a holder that holds `held` already.
+        """Takes bytes for a holder that already holds `held`.
 
         Raises:
-            TooLargeError: it would hold more than the total.
-            FullError: others hold too much of it now.
+            TooLargeError: the holder would hold more than the total.
+            FullError: other holders use too much of the budget at present.
         """
         with self._lock:
             if self.used + count <= self.total:
@@ -55,10 +55,10 @@ class Budget:
 
 
 class Lease:
-    """What one request or connection holds of a budget; a context that returns all of it at its end.
+    """The bytes that one request or connection holds of a budget. As a context, it returns all of them at its end.
 
     Args:
-        budget: from which it takes.
+        budget: the budget from which it takes.
     """
 
     __slots__ = ("_budget", "held")
@@ -68,16 +68,16 @@ class Lease:
         self.held = 0
 
     def grow(self, count: int) -> None:
-        """Holds `count` bytes more.
+        """Takes `count` more bytes.
 
         Raises:
-            TooLargeError, FullError: the budget has fewer.
+            TooLargeError, FullError: the budget has fewer bytes left.
         """
         self._budget.take(count, self.held)
         self.held += count
 
     def shrink(self, to: int) -> None:
-        """Holds `to` bytes and no more."""
+        """Returns all bytes above `to`."""
         if self.held > to:
             self._budget.give_back(self.held - to)
             self.held = to

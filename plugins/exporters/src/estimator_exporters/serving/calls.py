@@ -1,4 +1,4 @@
-"""A decoded request of any form, and how its answer is written."""
+"""A decoded request of any form, and the function that writes its answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A request.
+    """One request to a model.
 
     Attributes:
-        name: of the model.
-        inputs: arrays by name.
+        name: the name of the model.
+        inputs: the inputs, as arrays by name.
         answer: `(version, outputs) -> (body, headers)`.
     """
 
@@ -41,23 +41,23 @@ class Form(Protocol):
         values: int,
         charge: Callable[[int], None],
     ) -> Call:
-        """A request from its body.
+        """Returns the request that a body contains.
 
         Args:
-            body: of the request.
-            header_length: the header of the binary extension; None: not sent.
+            body: the body of the request.
+            header_length: the header of the binary extension, or None if it was not sent.
             find: returns a model by name.
-            values: greatest number of values.
-            charge: called with the bytes of memory that decoding will take.
+            values: the largest number of values.
+            charge: called with the bytes of memory that decoding needs.
 
         Raises:
-            RefusedError: it is wrong.
+            RefusedError: the request is wrong.
         """
         ...
 
 
 def open_inference(name: str) -> Form:
-    """The form of `POST /v2/models/NAME/infer`."""
+    """Returns the form of `POST /v2/models/NAME/infer`."""
 
     def read(
         body: bytes | bytearray,

@@ -1,4 +1,4 @@
-"""Whether files have changed, as their file system tells: a mounted Secret is exchanged by a link."""
+"""Detects changed files by their metadata. For example, a mounted Secret is replaced by a link."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Stamp = tuple[int, int, int] | None
 
 
 def changes(paths: Sequence[Path]) -> Callable[[], bool]:
-    """A function that returns whether any of the files changed since its last call, or since this one.
+    """Returns a function that reports whether a file changed since its last call, or at first since this one.
 
     Example:
         >>> import tempfile

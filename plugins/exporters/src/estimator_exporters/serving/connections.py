@@ -1,4 +1,4 @@
-"""Connections with limits that uvicorn leaves open: heads, trailers, unread bodies and answers that nobody takes."""
+"""Connections with limits that uvicorn does not have: on heads, trailers, unread bodies and unread answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from estimator_exporters.serving.limits import Limits
 from estimator_exporters.serving.refusals import FullError, explained
 from estimator_exporters.serving.turns import TurnFlow, Turns
 
-# What an open connection holds whatever it sends: its objects, and what uvicorn reads ahead of the application.
+# The memory of an open connection without a request: its objects, and the bytes that uvicorn reads in advance.
 CONNECTION_BYTES = 64 * 2**10
-_LONG = 2**14  # bytes of a body read at once, after which others are read first
+_LONG = 2**14  # bytes of a body in one read, after which other connections are read first
 _IDLE, _HEAD, _BODY = range(3)
 _BODIES = frozenset({b"content-length", b"transfer-encoding"})
 _UPGRADE = (
@@ -25,20 +25,20 @@ _UPGRADE = (
 
 
 def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
-    """The class of a server's connections.
+    """Returns the class of the connections of a server.
 
-    A head or trailers that are too large get 431, a request that does not come in time 408, and one whose head does
-    not fit into the budget 429; a body below a head that asks for another protocol gets 400. A connection on which
-    nothing moves is closed.
+    Heads and trailers that are too large get status 431, and requests that are too slow get 408. A request whose head
+    does not fit into the budget gets 429. A request that has a body and requests another protocol gets 400. A
+    connection without progress is closed.
     """
     turns = Turns()
 
     class Connection(HttpToolsProtocol):
-        """One connection; `_part` says what of a request is on its way."""
+        """A connection of the server. `_part` is the part of a request that is arriving."""
 
         _part = _IDLE
-        _loose = 0  # bytes since the head began, or since the last byte of a body: sizes of chunks, trailers
-        _moved = False  # whether bytes of a body came with what was read last
+        _loose = 0  # bytes since the start of the head, or since the last byte of a body: sizes of chunks, trailers
+        _moved = False  # whether the last read contained bytes of a body
         _timer: asyncio.TimerHandle | None = None
         _stuck: asyncio.TimerHandle | None = None
         _lease: Lease
@@ -65,7 +65,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             self.scope.setdefault("state", {})[CLIENT] = self._client
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            if self._part == _HEAD:  # trailers are dropped: nobody reads them
+            if self._part == _HEAD:  # trailers are dropped, because no code reads them
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
@@ -94,11 +94,11 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
             super().data_received(data)
             if self._part == _IDLE or self.transport.is_closing():
                 if not self.pipeline:
-                    self.flow.resume_reading()  # nobody asks for more of the body; a client that leaves is noticed
+                    self.flow.resume_reading()  # no code reads the rest of the body; this detects a client that leaves
                 return
             if self._moved and len(data) >= _LONG:
                 self.flow.pause_reading()
-                if self.cycle.response_complete:  # nobody else asks for the rest, which is dropped
+                if self.cycle.response_complete:  # no code reads the rest, which is dropped
                     self.flow.resume_reading()
             self._loose = 0 if self._moved else self._loose + len(data)
             self._moved = False
@@ -111,7 +111,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
                 self._charge(len(data))
 
         def send_400_response(self, msg: str) -> None:
-            if not self.transport.is_closing():  # it may be refused already
+            if not self.transport.is_closing():  # it may already be refused
                 super().send_400_response(msg)
 
         def pause_writing(self) -> None:
@@ -147,13 +147,13 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
                 self._refuse(b"408 Request Timeout", f"the request did not come within {limits.body_seconds:g} s")
             elif self.cycle.response_complete:
                 self.transport.close()  # it was answered, and its body continues
-            # else whoever answers it reads the body, within the same time
+            # otherwise the code that answers it reads the body, within the same time
 
         def _refuse_head(self) -> None:
             self._refuse(b"431 Request Header Fields Too Large", f"the head has over {limits.head_bytes} bytes")
 
         def _refuse(self, status: bytes, why: str) -> None:
-            """Says why and closes; an answer that has begun is not written into."""
+            """Sends the reason and closes the connection. It does not write into an answer that has begun."""
             cycle: Any = self.cycle  # None before the first request
             if cycle is None or cycle.response_complete or not cycle.response_started:
                 body = explained(why)
@@ -162,7 +162,7 @@ def connections(limits: Limits, budget: Budget) -> type[HttpToolsProtocol]:
                 )
                 self.transport.write(head % (status, len(body)) + body)
             if cycle is not None:
-                cycle.disconnected = True  # what the application still says goes nowhere
+                cycle.disconnected = True  # the rest of the application's answer is dropped
                 cycle.message_event.set()
             self.transport.close()
 

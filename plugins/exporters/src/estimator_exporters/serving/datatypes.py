@@ -1,4 +1,4 @@
-"""The datatypes of the protocol and those of numpy."""
+"""Conversion between the datatypes of the protocol and those of numpy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def has_datatype(dtype: str) -> bool:
-    """Whether the protocol has the dtype of a Feature; it has no complex numbers and no floats of 8 bits.
+    """Returns whether the protocol has the dtype of a Feature. It lacks complex numbers and floats of 8 bits.
 
     Example:
         >>> has_datatype("float32"), has_datatype("complex64")
@@ -47,7 +47,7 @@ def has_datatype(dtype: str) -> bool:
 
 
 def datatype(dtype: Any) -> str:
-    """The protocol's name of a Feature's dtype or an array's.
+    """Returns the name that the protocol has for the dtype of a Feature or an array.
 
     Example:
         >>> datatype("float32"), datatype("string")
@@ -61,7 +61,7 @@ def datatype(dtype: Any) -> str:
 
 
 def from_bytes(name: str, content: memoryview, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """An array of the binary extension.
+    """Returns an array from the binary extension.
 
     Raises:
         BadRequestError: too few or too many bytes.
@@ -80,7 +80,7 @@ def from_bytes(name: str, content: memoryview, shape: tuple[int, ...], what: str
 
 
 def to_bytes(array: np.ndarray) -> bytes:
-    """An array in the binary extension."""
+    """Returns an array in the binary extension."""
     if datatype(array.dtype) != "BYTES":
         return np.ascontiguousarray(array).tobytes()
     items = [encoded(item) for item in array.reshape(-1).tolist()]
@@ -88,13 +88,13 @@ def to_bytes(array: np.ndarray) -> bytes:
 
 
 def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, literals: bool = False) -> np.ndarray:
-    """An array from the numbers, booleans or strings of a JSON request, nested or flat.
+    """Returns an array from the numbers, booleans or strings of a JSON request, nested or flat.
 
-    Floats that are not finite are the strings of `NON_FINITE`, or numbers where `literals` were read. A long list is
-    emptied meanwhile, piece by piece: freeing it at once would hold up other threads.
+    Floats that are not finite are the strings of `NON_FINITE`, or numbers if the text was read with `literals`. A long
+    list is emptied in pieces, because freeing it at once would block other threads.
 
     Raises:
-        BadRequestError: values or a number of values that do not fit the datatype and the shape.
+        BadRequestError: the values or their number do not match the datatype and the shape.
     """
     if name == "BF16":
         raise BadRequestError(f"{what}: BF16 has no form in JSON; send it in binary")
@@ -114,7 +114,9 @@ def from_json(name: str, data: list[Any], shape: tuple[int, ...], what: str, *, 
 
 
 def _from_values(name: str, values: list[Any], what: str, literals: bool, width: int = 1, first: int = 0) -> np.ndarray:
-    """Values of one datatype; `first` of them came before, and a row has `width`."""
+    """Converts values of one datatype. `first` is the number of earlier values, and `width` the number of values per
+    row.
+    """
     dtype = NUMPY[name]
     kinds = _JSON_KINDS[dtype.kind]
     if not kinds.issuperset(map(type, values)):
@@ -137,7 +139,8 @@ def _from_values(name: str, values: list[Any], what: str, literals: bool, width:
 
 
 def json_values(array: np.ndarray, what: str) -> str:
-    """The values of an array as the elements of a flat JSON list; floats that are not finite as in `NON_FINITE`.
+    """Returns the values of an array as the elements of a flat JSON list. Non-finite floats become strings of
+    `NON_FINITE`.
 
     Raises:
         BadRequestError: bfloat16, or bytes that are not UTF-8.
@@ -156,7 +159,7 @@ def json_values(array: np.ndarray, what: str) -> str:
 
 
 def json_nested(array: np.ndarray, what: str) -> str:
-    """An array as nested JSON lists, a single value as itself.
+    """Returns an array as nested JSON lists. A single value is written without a list.
 
     Raises:
         BadRequestError: bfloat16, or bytes that are not UTF-8.
@@ -175,7 +178,7 @@ def json_nested(array: np.ndarray, what: str) -> str:
 
 
 def json_list(flat: np.ndarray, what: str) -> list[Any]:
-    """The values of an array of one axis, as the `json` module takes them.
+    """Returns the values of an array with one axis, in the form that the `json` module accepts.
 
     Raises:
         BadRequestError: bytes that are not UTF-8.
@@ -196,7 +199,7 @@ def _slices(flat: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def encoded(item: Any) -> bytes:
-    """A string or bytes as bytes."""
+    """Returns a string or bytes as bytes."""
     return item if isinstance(item, bytes) else str(item).encode()
 
 
@@ -207,7 +210,7 @@ _JSON_KINDS: dict[str, frozenset[type]] = {
     "i": frozenset({int}),
     "u": frozenset({int}),
     "f": frozenset({int, float}),
-    "O": frozenset({str, bytes}),  # bytes: what was base64
+    "O": frozenset({str, bytes}),  # bytes: decoded base64
 }
 _WANTED = {
     "b": "true or false",
@@ -236,7 +239,7 @@ def _flat(data: Any, what: str) -> list[Any]:
 
 
 def unnested(rows: list[list[Any]]) -> list[Any]:
-    """The values of all rows; `rows` is emptied one by one, since freeing it at once would hold up other threads."""
+    """Returns the values of all rows. Empties `rows` one by one, because freeing it at once blocks other threads."""
     rows.reverse()
     found: list[Any] = []
     while rows:
@@ -245,7 +248,7 @@ def unnested(rows: list[list[Any]]) -> list[Any]:
 
 
 def objects(values: list[Any]) -> np.ndarray:
-    """An array of one axis with any values in it."""
+    """Returns an array with one axis that contains any values."""
     found = np.empty(len(values), object)
     found[:] = values
     return found

@@ -1,4 +1,4 @@
-"""Long requests and answers are decoded and encoded in threads of their own, beside the event loop."""
+"""Threads that decode long requests and encode long answers, apart from the event loop."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-INLINE = 2**16  # bytes that the event loop itself decodes: handing them over would take longer
+INLINE = 2**16  # bytes that the event loop itself decodes, because a thread would take longer
 Result = TypeVar("Result")
 
 
 class Decoding:
-    """Threads for what would hold up the event loop; further work waits for its turn.
+    """Threads for work that would block the event loop. Further work waits in a queue.
 
     Args:
-        threads: how many.
+        threads: the number of threads.
     """
 
     def __init__(self, threads: int = 2) -> None:
@@ -27,12 +27,12 @@ class Decoding:
         self._running = 0
 
     async def __call__(self, run: Callable[[], Result]) -> Result:
-        """The result of a function that takes long."""
+        """Returns the result of a function that takes long."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._counted, run)
 
     @property
     def busy(self) -> bool:
-        """Whether a function runs."""
+        """Returns whether a function runs."""
         return self._running > 0
 
     def _counted(self, run: Callable[[], Result]) -> Result:
@@ -45,7 +45,7 @@ class Decoding:
                 self._running -= 1
 
     def close(self) -> None:
-        """Ends the threads when they have finished."""
+        """Ends the threads after their current functions."""
         self._pool.shutdown(wait=False)
 
 
@@ -56,7 +56,7 @@ def _uncollected(run: Callable[[], Result]) -> Result:
 
 @contextmanager
 def without_collection() -> Generator[None]:
-    """No cyclic garbage collection meanwhile: each one would visit millions of values, with all threads waiting."""
+    """Suspends cyclic garbage collection. A collection would visit millions of values while all threads wait."""
     with _LOCK:
         _PAUSED.append(gc.isenabled())
         gc.disable()

@@ -6,15 +6,15 @@ import asyncio
 import math
 import time
 
-_LEAST = 0.5  # seconds that whatever is last has after the others have used up the time
+_LEAST = 0.5  # seconds that the last part of the shutdown has, even if the time is used up
 
 
 class Draining:
-    """The end of a server, which has not begun at first.
+    """The shutdown of a server. It has not begun at first.
 
     Attributes:
-        begun: set at the end.
-        overdue: whether requests were given up because the time was over.
+        begun: the event that is set when the shutdown begins.
+        overdue: whether requests were abandoned because the time was over.
     """
 
     def __init__(self) -> None:
@@ -23,16 +23,16 @@ class Draining:
         self._deadline = math.inf
 
     def begin(self, seconds: float) -> None:
-        """Leaves the requests in progress that long; does nothing once the end has begun."""
+        """Sets the time that the requests in progress have. Does nothing if the shutdown has already begun."""
         if not self.begun.is_set():
             self._deadline = time.monotonic() + seconds
             self.begun.set()
 
     @property
     def over(self) -> bool:
-        """Whether the time of the requests in progress has passed."""
+        """Returns whether the time of the requests in progress has passed."""
         return time.monotonic() >= self._deadline
 
     def left(self) -> float:
-        """Seconds that are left."""
+        """Returns the seconds that are left."""
         return max(self._deadline - time.monotonic(), _LEAST)

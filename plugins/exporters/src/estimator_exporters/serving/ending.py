@@ -1,4 +1,4 @@
-"""The end of a server: the first signal lets it answer what is in progress, the second ends it at once."""
+"""The shutdown of a server. The first signal completes the requests in progress, and the second ends the process."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import uvicorn
 
 _log = logging.getLogger("estimator_exporters")
 _INTERRUPTED = 130
-_TWICE = 1.0  # seconds in which a second signal is the first once more
-_SENDING = 0.1  # seconds for the last answers
+_TWICE = 1.0  # seconds in which a second signal counts as a repetition of the first
+_SENDING = 0.1  # seconds for sending the last answers
 
 
 class EndingServer(uvicorn.Server):
-    """Ends with exit code 0 where every request was answered; uvicorn would repeat the signal and die of it.
+    """Ends with exit code 0 if every request was answered. uvicorn would repeat the signal and be killed by it.
 
     Args:
-        config: of the server.
-        drain_seconds: for the requests in progress.
-        ending: called when the end begins.
-        overdue: whether requests were given up; asked at the end.
-        loading: whether an export is being loaded; asked at the end.
-        close: called before a process ends that something still runs in.
-        refused: why the server cannot listen, once it has tried.
+        config: the configuration of the server.
+        drain_seconds: the seconds that requests in progress have at the end.
+        ending: called when the shutdown begins.
+        overdue: returns whether requests were abandoned. It is called at the end.
+        loading: returns whether an export is being loaded. It is called at the end.
+        close: called before a process ends while threads still run in it.
+        refused: filled with the reason if the server cannot listen.
     """
 
     def __init__(
@@ -53,9 +53,10 @@ class EndingServer(uvicorn.Server):
         self._first = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drains after the first signal, and ends the process at a later one: in any state, also while models load.
+        """Drains after the first signal, and ends the process at a later one, even while models load.
 
-        Programs that start others pass on what the terminal has sent to both: two signals at once are one.
+        Programs that start others forward signals that the terminal has sent to both. Two signals in a short time count
+        as one.
         """
         now = time.monotonic()
         self._first = self._first or now
@@ -67,10 +68,10 @@ class EndingServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Loads the models, and then listens. Another process may have taken the address meanwhile.
+        """Loads the models, and then listens. Another process may have taken the address in the meantime.
 
         Raises:
-            ArgumentError: it has.
+            ArgumentError: the address is taken.
         """
         try:
             await super().startup(sockets)
@@ -82,7 +83,7 @@ class EndingServer(uvicorn.Server):
             raise self._refused[0]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answers what is in progress; what takes longer than the drain ends with the process."""
+        """Completes the requests in progress. Requests that take longer than the drain end with the process."""
         self._ending()
         await super().shutdown(sockets)
         overdue = self._overdue()

@@ -25,10 +25,10 @@ _CONTENTS = {
 
 
 def inputs_of(request: Any, values: int) -> Arrays:
-    """The arrays of a `ModelInferRequest`.
+    """Returns the arrays of a `ModelInferRequest`.
 
     Raises:
-        BadRequestError: anything that is not as the protocol has it; says what.
+        BadRequestError: the request does not follow the protocol. The message names the fault.
         TooLargeError: a tensor has more than `values` strings.
     """
     raw = request.raw_input_contents
@@ -55,10 +55,10 @@ def inputs_of(request: Any, values: int) -> Arrays:
 
 
 def response_of(request: Any, name: str, version: str, outputs: Arrays) -> Any:
-    """The `ModelInferResponse`, with raw contents.
+    """Returns the `ModelInferResponse`, with raw contents.
 
     Raises:
-        BadRequestError: an output was asked for that there is not.
+        BadRequestError: the request names an output that does not exist.
     """
     asked = [tensor.name for tensor in request.outputs] or list(outputs)
     response = MESSAGES["ModelInferResponse"](model_name=name, model_version=version, id=request.id)

@@ -1,6 +1,6 @@
-"""The messages of the Open Inference Protocol over gRPC, made from a table: generated code would tie the versions.
+"""The gRPC messages of the Open Inference Protocol. A table defines them, because generated code would pin versions.
 
-Source: `open_inference_grpc.proto` of the Open Inference Protocol; statistics and the index as in Triton's proto.
+Source: `open_inference_grpc.proto` of the Open Inference Protocol. Statistics and the index follow the proto of Triton.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 SERVICE = "inference.GRPCInferenceService"
 _PARAMETERS = "parameters:map<InferParameter>"
-# `name:type` with numbers from 1 on; `*` repeats. The fields of InferParameter are alternatives.
+# The format is `name:type`, numbered from 1. `*` marks repeated fields. The fields of InferParameter are alternatives.
 _MESSAGES = {
     "ServerLiveRequest": "",
     "ServerLiveResponse": "live:bool",
@@ -72,7 +72,7 @@ def _classes() -> dict[str, Any]:
             message.oneof_decl.add(name="parameter_choice")
             for field in message.field:
                 field.oneof_index = 0
-    pool = descriptor_pool.DescriptorPool()  # one of our own: other packages have messages of these names
+    pool = descriptor_pool.DescriptorPool()  # a separate pool, because other packages have messages with these names
     pool.Add(file)
     return {
         name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"inference.{name}")) for name in _MESSAGES

@@ -1,4 +1,4 @@
-"""The gRPC form of the Open Inference Protocol, on the event loop and with the models of the HTTP server."""
+"""The gRPC form of the Open Inference Protocol. It shares the event loop and the models of the HTTP server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CODES = {
     413: grpc.StatusCode.RESOURCE_EXHAUSTED,
     429: grpc.StatusCode.UNAVAILABLE,
 }
-_TELLING = 0.2  # seconds in which calls that have come are told to ask again; gRPC cancels what it has not handed over
+_TELLING = 0.2  # seconds in which late calls are refused with advice to retry; gRPC cancels calls that it still queues
 _ENDS = "the server ends; ask again"
 _ENDED = "the server ended before the model had answered; ask again"
 _HEALTH = ("ServerLive", "ServerReady")
@@ -45,16 +45,16 @@ Handler = Callable[[Any], Awaitable[Any]]
 async def grpc_serving(
     engine: Engine, host: str, port: int, tls: Tls | None, listening: Callable[[int], None]
 ) -> AsyncGenerator[None]:
-    """Serves over gRPC as long as the body runs.
+    """Serves over gRPC until the block ends.
 
-    gRPC reads a message whole before it shows it. So a message may have what `memory_bytes` leaves to each of the
-    requests that may be under way.
+    gRPC reads a message completely before it passes the message on. The size of a message is therefore limited to the
+    share of `memory_bytes` that each concurrent request has.
 
     Args:
-        engine: answers.
-        host: address to listen on.
-        port: to listen on; 0: any that is free.
-        tls: certificates; None: no encryption.
+        engine: the engine that answers requests.
+        host: the address to listen on.
+        port: the port to listen on. 0 selects a free port.
+        tls: the certificates, or None for no encryption.
         listening: called with the port.
 
     Raises:
@@ -82,24 +82,24 @@ async def grpc_serving(
     try:
         yield
     finally:
-        engine.draining.begin(0)  # where nobody has
+        engine.draining.begin(0)  # has no effect if it has already begun
         await stopping
 
 
 async def _stop(server: Any, draining: Draining, under_way: Set[asyncio.Task[Any]]) -> None:
-    """Ends with HTTP and not after it: both have the same seconds. Clients retry UNAVAILABLE, and not CANCELLED."""
+    """Shuts down together with HTTP, within the same seconds. Clients retry UNAVAILABLE, but not CANCELLED."""
     await draining.begun.wait()
     await asyncio.sleep(_TELLING)
     left = draining.left()
     stopped = asyncio.ensure_future(server.stop(left + _TELLING))
     await asyncio.wait((stopped,), timeout=left)
     for call in tuple(under_way):
-        call.cancel()  # they tell their clients so; what is left after that is cancelled by gRPC
+        call.cancel()  # they send this status to their clients; gRPC cancels the calls that are left after that
     await stopped
 
 
 def _credentials(tls: Tls) -> Any:
-    """Certificates that are read again where their files have changed."""
+    """Returns certificates that are read again if their files have changed."""
 
     def configuration(parts: Parts) -> Any:
         return grpc.ssl_server_certificate_configuration([(parts.key, parts.certificate)], parts.client_authority)
@@ -118,11 +118,11 @@ class _Methods:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._repository = engine.repository
-        #: The calls whose answers are being made.
+        #: The calls whose answers are being computed.
         self.under_way: set[asyncio.Task[Any]] = set()
 
     def handlers(self) -> dict[str, Any]:
-        """The methods of the service by name."""
+        """Returns the methods of the service by name."""
         methods: dict[str, Handler] = {
             "ServerLive": self._live,
             "ServerReady": self._ready,
@@ -162,7 +162,7 @@ class _Methods:
                     await context.abort(_CODES.get(status, grpc.StatusCode.UNAVAILABLE), str(refusal))
                 except asyncio.CancelledError:
                     status = ClientGoneError.status
-                    if self._engine.draining.over:  # else the client has cancelled it
+                    if self._engine.draining.over:  # otherwise the client has cancelled it
                         status, self._engine.draining.overdue = 503, True
                         await context.abort(grpc.StatusCode.UNAVAILABLE, _ENDED)
                     raise
@@ -180,7 +180,9 @@ class _Methods:
 
     @contextlib.contextmanager
     def _cancelled_at_the_end(self) -> Generator[None]:
-        """A block of a call; what follows it, such as a refusal on its way, is not cancelled."""
+        """Marks the part of a call that the shutdown may cancel. Later parts, such as sending a refusal, are not
+        cancelled.
+        """
         call = asyncio.current_task()
         assert call is not None
         self.under_way.add(call)

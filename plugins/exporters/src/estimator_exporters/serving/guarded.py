@@ -1,4 +1,4 @@
-"""Pages without inference, only for those who may see them."""
+"""Access control for pages without inference."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _HEALTH = ("/v2/health/live", "/v2/health/ready")
-# A model named `stats` would be shown where all statistics are: that path belongs to no model.
+# The path with the model name `stats` shows the statistics of all models, so it belongs to no model.
 _MODEL = re.compile(r"/v[12]/models/(?!stats$)(.+?)(?:/versions/[^/]*)?(?:/(?:ready|config|stats|metadata))?$")
 
 
 def guarded(access: Access, application: Application) -> Application:
-    """The application with a rule before it; health is for everybody, since whoever restarts a server has no token."""
+    """Returns the application with an access rule. Health pages are public, because supervisors have no token."""
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _HEALTH:

@@ -1,21 +1,21 @@
-"""Memory of large requests goes back to the system once they are answered."""
+"""Returns the memory of large requests to the system after they are answered."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 
-# The numbers of mallopt(3).
+# The parameter numbers of mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _LARGE, _KEPT, _ARENAS = 2**20, 2**24, 2
 
 
 def return_large_memory() -> None:
-    """Sets the allocator of glibc so that a block of 1 MB or more is the system's again as soon as it is free.
+    """Configures the allocator of glibc so that a freed block of 1 MB or more returns to the system at once.
 
-    By default it raises that limit to 32 MB once a large block was freed, and keeps a heap for each thread. The bodies
-    of large requests then leave holes: a server holds twice the memory that its budget allows, and never returns it.
-    Other systems and allocators stay as they are.
+    By default, glibc raises that limit to 32 MB after a large block was freed, and keeps a heap for each thread. The
+    bodies of large requests then leave holes. A server would hold twice the memory of its budget, and would never
+    return it. Other systems and allocators are not changed.
     """
     if sys.platform != "linux":
         return

@@ -1,4 +1,4 @@
-"""The end points that run models: an ASGI application without a framework, since every request pays for that."""
+"""The endpoints that run models. They are an ASGI application without a framework, which would slow requests down."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _HEADERS = {
     name.encode(): name
     for name in ("content-length", "content-encoding", "authorization", "traceparent", HEADER_LENGTH)
 }
-_SENT = 2**18  # bytes of an answer handed over at a time: the rest is charged until the client takes it
-_JSON_BYTES = 32  # that a number takes in an answer
+_SENT = 2**18  # bytes of an answer that are sent at a time; the rest is charged until the client reads it
+_JSON_BYTES = 32  # bytes of a number in an answer
 
 _log = logging.getLogger("estimator_exporters")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What answers requests, over HTTP and gRPC.
+    """The parts that answer requests, over HTTP and gRPC.
 
     Attributes:
         repository: the models.
-        metrics: counts requests.
-        limits: what is taken.
-        budget: memory of all requests.
-        decoding: threads for long ones.
-        access: who may ask which model.
-        observing: who looks on.
-        draining: the end.
+        metrics: the metrics that count requests.
+        limits: the limits on the size and number of requests.
+        budget: the memory budget of all requests.
+        decoding: the threads for long requests.
+        access: the rule that decides which client may use which model.
+        observing: the observers of requests.
+        draining: the state of the shutdown.
     """
 
     repository: Repository
@@ -92,7 +92,7 @@ class Engine:
         return 200, headers, content
 
     async def do(self, run: Callable[[], Any], long: bool) -> Any:
-        """The result of a function, which runs beside the event loop where it takes `long`."""
+        """Returns the result of a function. The function runs in a thread if it takes `long`."""
         return await self.decoding(run) if long else run()
 
 
@@ -100,7 +100,7 @@ class Inference:
     """Answers `POST` of `/v2/models/NAME[/versions/VERSION]/infer` and of `/v1/models/NAME[/versions/VERSION]:predict`.
 
     Args:
-        engine: answers.
+        engine: the engine that answers requests.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -112,7 +112,7 @@ class Inference:
 
     @staticmethod
     def route(scope: Scope) -> Route | None:
-        """The model that a request is for; None: it is not for this end point."""
+        """Returns the model that a request is for, or None if the request is not for this endpoint."""
         if scope["type"] != "http" or scope["method"] != "POST":
             return None
         return route_of(scope["path"])
@@ -138,7 +138,7 @@ class Inference:
     async def _answer(
         self, route: Route, sent: dict[str, str], receive: Receive, lease: Lease, client: Client
     ) -> Answer:
-        """Status, headers and body; a fault of ours is logged and told without its details."""
+        """Returns status, headers and body. An internal error is logged, and the answer has no details of it."""
         self._metrics.under_way.inc()
         try:
             return await self._infer(route, sent, receive, lease, client)
@@ -195,7 +195,7 @@ async def _say(send: Send, status: int, headers: Mapping[str, str], content: byt
 
 
 def _answer_bytes(outputs: Arrays) -> int:
-    """What an answer takes, in JSON or in binary."""
+    """Returns an upper bound for the bytes of an answer, in JSON or in binary."""
     return sum(one.size * _JSON_BYTES if one.dtype.kind != "O" else _strings(one) for one in outputs.values())
 
 
@@ -204,5 +204,5 @@ def _strings(array: Any) -> int:
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """The headers that matter here, by lower-case name."""
+    """Returns the headers that are used here, by lower-case name."""
     return {_HEADERS[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _HEADERS}

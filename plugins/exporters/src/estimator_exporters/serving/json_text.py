@@ -1,6 +1,6 @@
-"""Strict JSON from bytes, read in slices so that a long text holds up no other thread.
+"""Reads strict JSON from bytes in slices, so that a long text does not block other threads.
 
-`json.loads` reads a text in one call, and no other thread of Python runs during it: for 60 MB that takes seconds.
+`json.loads` reads a text in one call, and no other Python thread runs during the call. For 60 MB this takes seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FLAT = re.compile(r'[^\[\]{}"]{1,32768}')
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _DEPTH = 64
-# Bytes that Python takes: for a value with its place in a list, and for an object in addition.
+# The bytes of memory that Python uses for a value with its place in a list, and in addition for an object.
 _VALUE, _OBJECT = 72, 200
 
 
@@ -33,17 +33,17 @@ def read_json(
     charge: Callable[[int], None] = lambda count: None,
     literals: bool = False,
 ) -> Any:
-    """The content of a JSON text.
+    """Returns the content of a JSON text.
 
     Args:
-        content: UTF-8.
-        values: greatest number of values.
-        charge: called with the bytes of memory that it will take, before it takes them.
-        literals: whether `NaN` and `Infinity` are taken, which are not JSON.
+        content: the text in UTF-8.
+        values: the largest number of values.
+        charge: called with the bytes of memory that the content needs, before they are used.
+        literals: whether `NaN` and `Infinity` are accepted. They are not JSON.
 
     Raises:
-        BadRequestError: it is not UTF-8, not JSON, or holds half a surrogate pair.
-        TooLargeError: it has too many values.
+        BadRequestError: the text is not UTF-8, is not JSON, or contains half a surrogate pair.
+        TooLargeError: the text has too many values.
 
     Example:
         >>> read_json(b'{"x": [1, 2.5]}')
@@ -76,7 +76,7 @@ _LENIENT = json.JSONDecoder()
 
 
 def _cost(content: bytes | bytearray | memoryview, values: int) -> int:
-    """The most bytes that the text and its content take.
+    """Returns an upper bound for the bytes of memory that the text and its content need.
 
     Raises:
         TooLargeError: there are more values than `values`.
@@ -104,11 +104,11 @@ def _text(content: bytes | bytearray | memoryview) -> str:
 
 
 class _Reader:
-    """Reads a text by slices: runs of numbers and the contents of brackets go to the decoder.
+    """Reads a text by slices. The decoder reads runs of numbers and the contents of brackets.
 
     Args:
-        text: JSON.
-        decoder: reads a slice.
+        text: the JSON text.
+        decoder: the decoder that reads a slice.
     """
 
     def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
@@ -116,7 +116,7 @@ class _Reader:
         self._decoder = decoder
 
     def whole(self) -> Any:
-        """The one value of the text."""
+        """Returns the only value of the text."""
         found, at = self._value(0, 0)
         if self._space(at) != len(self._text):
             raise ValueError(f"more follows at character {at}")
@@ -173,7 +173,7 @@ class _Reader:
                 return found, at
 
     def _after(self, at: int, closing: str) -> tuple[int, bool]:
-        """Where reading continues, and whether another value follows."""
+        """Returns the position where reading continues, and whether another value follows."""
         at = self._space(at)
         character = self._text[at : at + 1]
         if character not in (",", closing) or not character:

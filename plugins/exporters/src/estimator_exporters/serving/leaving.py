@@ -1,4 +1,4 @@
-"""Clients that close their connection before their answer: what waits for a run on their behalf is dropped."""
+"""Clients that disconnect before their answer. Work that waits for such a client is cancelled."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from contextlib import contextmanager
 
 from estimator_exporters.serving.body import ClientGoneError
 
-#: The name under which the state of a request holds its `Client`.
+#: The key of the `Client` in the state of a request.
 CLIENT = "client"
 
 
 class Client:
-    """Who waits at the other end of a connection."""
+    """The client of a connection."""
 
     def __init__(self) -> None:
         self._gone = False
         self._cancel: Callable[[], object] | None = None
 
     def leave(self) -> None:
-        """Ends what is done in `awaited`; called when the connection is closed."""
+        """Cancels the block in `awaited`. It is called when the connection is closed."""
         self._gone = True
         if self._cancel is not None:
             self._cancel()
 
     @contextmanager
     def awaited(self) -> Generator[None]:
-        """What is to be done only while the client is there. One task at a time may be in it.
+        """Runs a block only while the client is connected. One task at a time may be in it.
 
         Raises:
             ClientGoneError: the client has left.

@@ -1,4 +1,4 @@
-"""What a server takes."""
+"""The limits on the size and number of requests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a server takes.
+    """The limits on the size and number of requests.
 
     Attributes:
-        memory_bytes: what all connections and requests together may hold; more is answered 429, or 413 where one
-            request alone would hold more.
-        body_bytes: greatest body of a request, also once it is inflated.
-        body_seconds: time for a client to send it, and for the head of a request; and to take more of its answer.
-        head_bytes: greatest head of a request; trailers and the sizes of chunks have the same limit.
-        values: greatest number of values in the JSON of a request, and of strings in a binary tensor.
-        under_way: inference requests at a time; more are answered 503.
-        poll_seconds: between two looks for new exports.
+        memory_bytes: the bytes that all connections and requests together may hold. Further requests get 429, or 413 if
+            one request alone would exceed the limit.
+        body_bytes: the largest size of a request body in bytes, also after it is inflated.
+        body_seconds: the time that a client has to send a head or a body, or to read more of its answer.
+        head_bytes: the largest size of a request head in bytes. Trailers and the sizes of chunks have the same limit.
+        values: the largest number of values in the JSON of a request, and of strings in a binary tensor.
+        under_way: the largest number of concurrent inference requests. Further requests get 503.
+        poll_seconds: the seconds between two checks for new exports.
     """
 
     memory_bytes: int = 2**30

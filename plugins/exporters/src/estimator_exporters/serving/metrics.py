@@ -1,4 +1,4 @@
-"""What Prometheus reads from a server."""
+"""The metrics of a server for Prometheus."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Metrics:
     """The counters of one server.
 
     Args:
-        batch_sizes: the sizes models are run with.
-        budget: memory of requests.
+        batch_sizes: the batch sizes of the models.
+        budget: the memory budget of requests.
     """
 
     def __init__(self, batch_sizes: tuple[int, ...], budget: Budget) -> None:
@@ -57,7 +57,7 @@ class Metrics:
         )
 
     def observer(self, model: str) -> Observe:
-        """What a model calls after each batch."""
+        """Returns the function that a model calls after each batch."""
         batches, rows_of = self.batches.labels(model), self.rows.labels(model)
         queue, compute = self.queue.labels(model), self.compute.labels(model)
 
@@ -70,12 +70,12 @@ class Metrics:
         return observe
 
     def answered(self, model: str, status: int, seconds: float) -> None:
-        """Counts a request; `model` is empty if no model has the name."""
+        """Counts a request. `model` is empty if there is no model with the requested name."""
         self._requests_of(model, str(status)).inc()
         self._seconds_of(model).observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
+        """Returns all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _histogram(self, name: str, help_text: str) -> Histogram:

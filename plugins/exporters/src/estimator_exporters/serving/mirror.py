@@ -1,4 +1,4 @@
-"""The newest exports of a URL in a directory of this machine, brought up to date at each look."""
+"""A local directory with the newest exports of a URL. Each refresh updates it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _MANIFEST = "manifest.json"
 
 
 class Mirror:
-    """Holds the newest complete exports below a URL, under the names that they have there.
+    """Keeps local copies of the newest complete exports under a URL, with the same names.
 
-    An export counts once its manifest is there, which is written last. Tools that copy exports may write it before
-    other files, so an export whose objects change is brought again.
+    An export counts as complete when it has its manifest, which is written last. Tools that copy exports may write the
+    manifest before other files, so an export whose objects change is copied again.
 
     Args:
-        url: of an export, of a directory of time-stamped exports, or of a directory of several of those.
+        url: the URL of an export, of a directory of time-stamped exports, or of a directory of several of those.
 
     Attributes:
-        directory: filled by `refresh`; its last part is that of the URL. It goes with the mirror.
+        directory: the directory that `refresh` fills. Its last part is that of the URL. It is deleted with the mirror.
     """
 
     def __init__(self, url: str) -> None:
@@ -35,13 +35,13 @@ class Mirror:
         self._brought: dict[PurePosixPath, frozenset[Entry]] = {}
 
     def refresh(self, count: int) -> None:
-        """Brings the newest exports of each directory, and removes those that are no longer among them.
+        """Copies the newest exports of each directory, and removes older copies.
 
         Args:
-            count: how many of each directory.
+            count: the number of exports per directory.
 
         Raises:
-            StorageError: the store cannot be read; what is here stays.
+            StorageError: the store cannot be read. The local copies stay.
         """
         wanted = self._newest(count)
         for export in sorted(wanted):
@@ -52,7 +52,7 @@ class Mirror:
             self._brought.pop(export, None)
 
     def _newest(self, count: int) -> dict[PurePosixPath, frozenset[Entry]]:
-        """The newest exports, with the objects of each."""
+        """Returns the newest exports, with the objects of each."""
         entries = {PurePosixPath(entry.key): entry for entry in self._storage.list("")}
         exports = [key.parent for key in entries if key.name == _MANIFEST and len(key.parts) <= 3]
         below: dict[PurePosixPath, list[PurePosixPath]] = {}
@@ -70,7 +70,7 @@ class Mirror:
         return {PurePosixPath(path.as_posix()) for path in found if len(path.parts) <= 2}
 
     def _bring(self, export: PurePosixPath, target: Path) -> bool:
-        """Copies an export to this machine; False if it has been removed since it was listed."""
+        """Copies an export to this machine. Returns False if it was removed after it was listed."""
         try:
             copy = local_copy(f"{self._url}/{export}" if export.parts else self._url)
         except ObjectMissingError:

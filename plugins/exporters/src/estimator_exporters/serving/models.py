@@ -1,4 +1,4 @@
-"""One version of a model: a signature of a loaded export behind a batcher."""
+"""One version of a model: a signature of a loaded export with a batcher."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _log = logging.getLogger("estimator_exporters")
 
 
 class ServedModel:
-    """A signature, ready to be called by many.
+    """A signature that serves many concurrent requests.
 
     Args:
-        signature: what clients call.
-        batch_sizes: sizes to run it with.
+        signature: the signature that clients call.
+        batch_sizes: the batch sizes of its runs.
         observe: called after each run.
-        record: called with the arrays of each request that fits the inputs.
+        record: called with the arrays of each request that matches the inputs.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class ServedModel:
             self._array(**_zeros(self._array.inputs, 1))
 
     async def infer(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs for one request.
+        """Returns the outputs for one request.
 
         Raises:
             BadRequestError: inputs are missing, unknown, of another shape or datatype, or out of the program's range.
         """
         self._check(arrays)
         if isinstance(self._signature, Signature):
-            _checked(self._signature, arrays)  # alone: in a batch, it would fail the requests that run with it
+            _checked(self._signature, arrays)  # alone, because in a batch it would fail the other requests too
         self._record(arrays)
         prepared = arrays if self._raw is None else await self._prepared(self._raw, arrays)
         outputs = await (self._batcher(prepared) if self.batches else asyncio.to_thread(self._alone, prepared))
@@ -85,7 +85,7 @@ class ServedModel:
         return outputs
 
     async def close(self) -> None:
-        """Finishes the requests that are waiting."""
+        """Finishes the waiting requests."""
         await self._batcher.close()
 
     async def _prepared(self, raw: RawSignature, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -126,12 +126,12 @@ def served_models(
     observe: Callable[[str], Observe],
     recorder: Recorder = unrecorded,
 ) -> dict[str, ServedModel]:
-    """The models of an export: its default signature under `name`, each other one under `name:signature`.
+    """Returns the models of an export: its default signature as `name`, and every other one as `name:signature`.
 
-    A signature with a dtype that the protocol does not have is logged and left out.
+    A signature with a dtype that the protocol lacks is logged and skipped.
 
     Raises:
-        ExportError: none is left.
+        ExportError: no signature is left.
     """
     found: dict[str, ServedModel] = {}
     for key, signature in export.raw_signatures.items():
@@ -147,7 +147,7 @@ def served_models(
 
 
 def _foreign(signature: LoadedSignature) -> list[str]:
-    """Inputs and outputs of dtypes that the protocol does not have, with them."""
+    """Returns the inputs and outputs whose dtypes the protocol lacks, with these dtypes."""
     sides = {"input": signature.inputs, "output": signature.outputs}
     return [
         f"{side} {name!r}, {feature.dtype}"
@@ -180,7 +180,7 @@ def _zeros(features: Mapping[str, Feature], batch: int) -> dict[str, np.ndarray]
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """Bytes as strings where they are UTF-8, since host transforms read text; other bytes (tf.Example) stay."""
+    """Returns UTF-8 bytes as strings, because host transforms read text. Other bytes (tf.Example) are unchanged."""
     items = [encoded(item) for item in array.reshape(-1).tolist()]
     found = np.empty(len(items), object)
     try:

@@ -11,12 +11,12 @@ from estimator_exporters.serving.telemetry import Tracing, untraced
 
 @dataclass(frozen=True, kw_only=True)
 class Observing:
-    """The observers of requests; none by default.
+    """The observers of requests. By default there are none.
 
     Attributes:
-        recorder: returns what sees the arrays of the requests of a model.
-        tracing: returns the context of a request.
-        close: called at the end.
+        recorder: returns the function that receives the arrays of the requests of a model.
+        tracing: returns the tracing context of a request.
+        close: called at the end of the server.
     """
 
     recorder: Recorder = unrecorded

@@ -1,4 +1,4 @@
-"""Pages without inference: an answer, or a refusal."""
+"""Pages without inference: an answer or a refusal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator_exporters.serving.refusals import RefusedError, explained
 
 
 async def answered(answer: Awaitable[Response]) -> Response:
-    """The answer, or the response of a refusal."""
+    """Returns the answer, or the response of a refusal."""
     try:
         return await answer
     except RefusedError as refusal:

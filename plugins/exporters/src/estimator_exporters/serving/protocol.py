@@ -1,6 +1,6 @@
 """Requests and responses of the Open Inference Protocol, version 2, with the binary tensor extension.
 
-Source: kserve.github.io, "Open Inference Protocol"; the extension as in Triton's `extension_binary_data.md`.
+Source: kserve.github.io, "Open Inference Protocol". The extension follows `extension_binary_data.md` of Triton.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimator_exporters.serving.refusals import BadRequestError, TooLargeError
 
 HEADER_LENGTH = "inference-header-content-length"
 _MAX_RANK = 32
-_STRING = 64  # bytes that Python takes for a string of bytes and its place in an array
+_STRING = 64  # bytes of memory for a Python bytes object and its place in an array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,10 @@ class InferRequest:
     """One inference request.
 
     Attributes:
-        id: given by the client, repeated in the response; None: not given.
-        inputs: arrays by name.
-        outputs: the requested outputs, and whether each is sent in binary; None: all.
-        binary: whether outputs are sent in binary if the request does not say it for each.
+        id: the identifier that the client sent, which the response repeats. None: not sent.
+        inputs: the inputs, as arrays by name.
+        outputs: the requested outputs, each with whether it is sent in binary. None: all outputs.
+        binary: whether outputs are sent in binary if the request does not decide it for each.
     """
 
     id: str | None
@@ -46,17 +46,17 @@ def parse_request(
     values: int = 2**23,
     charge: Callable[[int], None] = lambda count: None,
 ) -> InferRequest:
-    """A request from its body.
+    """Returns the request that a body contains.
 
     Args:
-        body: JSON, or JSON and the bytes of tensors.
-        header_length: the header that says how long the JSON is; None: all of it.
-        values: greatest number of values in the JSON, and of strings in a binary tensor.
-        charge: called with the bytes of memory that decoding will take.
+        body: JSON, or JSON followed by the bytes of tensors.
+        header_length: the header with the length of the JSON in bytes. None: the whole body is JSON.
+        values: the largest number of values in the JSON, and of strings in a binary tensor.
+        charge: called with the bytes of memory that decoding needs.
 
     Raises:
-        BadRequestError: anything that does not follow the protocol; says what.
-        TooLargeError: too many values.
+        BadRequestError: the request does not follow the protocol. The message names the fault.
+        TooLargeError: there are too many values.
     """
     size = len(body) if header_length is None else _length(header_length, len(body))
     content = read_json(memoryview(body)[:size], values=values, charge=charge)
@@ -84,10 +84,10 @@ def parse_request(
 def build_response(
     request: InferRequest, model: str, version: str, results: Mapping[str, np.ndarray]
 ) -> tuple[bytes, dict[str, str]]:
-    """The body of a response, and its headers.
+    """Returns the body and the headers of a response.
 
     Raises:
-        BadRequestError: a requested output does not exist, or JSON cannot hold it.
+        BadRequestError: a requested output does not exist, or JSON cannot represent it.
     """
     asked = dict.fromkeys(results, request.binary) if request.outputs is None else request.outputs
     described: list[str] = []
@@ -134,7 +134,7 @@ def _input(tensor: Any, binary: memoryview, values: int, charge: Callable[[int],
     if size > len(binary):
         raise BadRequestError(f"{what}: binary_data_size is {size}, and {len(binary)} bytes are left")
     if kind == "BYTES":
-        count = size // 4  # each has its length in front; a shape with more is refused at the comparison
+        count = size // 4  # each string has a length prefix of 4 bytes; from_bytes refuses a shape with more strings
         if count > values and math.prod(shape) > values:
             raise TooLargeError(f"{what}: it has more than {values} strings")
         charge(_STRING * min(count, math.prod(shape)) + size)

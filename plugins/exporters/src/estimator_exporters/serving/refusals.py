@@ -1,4 +1,4 @@
-"""What a server answers instead of a result."""
+"""The errors that a server answers instead of a result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _LATER = {**_JSON, "retry-after": "1"}
 
 
 def explained(message: str) -> bytes:
-    """The body of an answer without a result."""
+    """Returns the body of an answer without a result."""
     return json.dumps({"error": message}).encode()
 
 
 class RefusedError(Exception):
-    """A request that is not served; the message goes to the client.
+    """A request that is not served. The client receives the message.
 
     Attributes:
         status: the HTTP status code.
-        headers: of the answer.
+        headers: the headers of the answer.
     """
 
     status = 500
@@ -33,7 +33,7 @@ class BadRequestError(RefusedError):
 
 
 class UnauthorizedError(RefusedError):
-    """The client has not said who it is."""
+    """The client has not authenticated."""
 
     status = 401
     headers: Mapping[str, str] = {**_JSON, "www-authenticate": "Bearer"}
@@ -52,33 +52,35 @@ class NotFoundError(RefusedError):
 
 
 class TooSlowError(RefusedError):
-    """The client did not send its body in time."""
+    """The client did not send its body within the time limit."""
 
     status = 408
     headers: Mapping[str, str] = {**_JSON, "connection": "close"}
 
 
 class TooLargeError(RefusedError):
-    """The request is too large. The rest of its body is read and dropped: only then do clients read the answer."""
+    """The request is too large. The rest of its body is read and dropped, because clients read the answer only after
+    that.
+    """
 
     status = 413
 
 
 class UnsupportedError(RefusedError):
-    """A content encoding the server does not read."""
+    """The server does not support the content encoding."""
 
     status = 415
 
 
 class FullError(RefusedError):
-    """The request does not fit beside the others now."""
+    """The request does not fit into the memory that other requests leave at present."""
 
     status = 429
     headers = _LATER
 
 
 class BusyError(RefusedError):
-    """More requests are under way than the server takes."""
+    """More requests are in progress than the server allows."""
 
     status = 503
     headers = _LATER

@@ -1,4 +1,4 @@
-"""The models of a server: found in directories, loaded, and exchanged for newer ones while requests continue."""
+"""The models of a server. They are found in directories, loaded, and replaced by newer versions during operation."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from estimator_exporters.serving.refusals import NotFoundError
 from estimator_exporters.serving.request_log import Recorder, unrecorded
 
 _log = logging.getLogger("estimator_exporters")
-_EXPECTED = (EstimatorError, OSError)  # their messages say what happened
+_EXPECTED = (EstimatorError, OSError)  # errors whose messages explain what happened
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_Stamp = frozenset[tuple[str, int, int]]  # files, with their sizes and the times of their last changes
+_Stamp = frozenset[tuple[str, int, int]]  # files, with their sizes and times of last change
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the exports of a model are.
+    """The location of the exports of a model.
 
     Attributes:
-        name: of the model.
-        directory: of one export, or of the time-stamped exports of the model.
-        update: brings that many of the newest exports into the directory; does nothing if they are written there.
+        name: the name of the model.
+        directory: the directory of one export, or of the time-stamped exports of the model.
+        update: copies the given number of newest exports into the directory. Does nothing for a local directory.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Source:
     update: Callable[[int], None] = lambda count: None
 
     def newest(self, count: int, brought: int = 0) -> list[Path]:
-        """The newest exports, oldest first.
+        """Returns the newest exports, oldest first.
 
         Args:
-            count: how many.
-            brought: how many to hold, if more: another model of the same URL needs them.
+            count: the number of exports.
+            brought: the number of exports to keep locally, if larger. Another model with the same URL needs them.
 
         Raises:
-            StorageError: they are at a URL that cannot be read.
+            StorageError: the exports are at a URL that cannot be read.
         """
         self.update(max(count, brought))
         return exports_in(self.directory)[-count:] or (
@@ -62,13 +62,13 @@ class Source:
 
 
 def sources_of(arguments: Sequence[str]) -> list[Source]:
-    """The models of a command line: `DIR` or `NAME=DIR`.
+    """Returns the models of a command line with arguments `DIR` or `NAME=DIR`.
 
-    DIR is an export, a directory of time-stamped exports, or a directory of several of those (`<model_dir>/export`); or
-    the URL of one of these.
+    DIR is the path or URL of an export, of a directory of time-stamped exports, or of a directory of several of those
+    (`<model_dir>/export`).
 
     Raises:
-        ArgumentError: nothing to serve, or two models of one name.
+        ArgumentError: there is nothing to serve, or two models have the same name.
         StorageError: a URL cannot be read.
     """
     found: list[Source] = []
@@ -97,7 +97,7 @@ def sources_of(arguments: Sequence[str]) -> list[Source]:
 
 
 def _divided(argument: str) -> tuple[str, str]:
-    """The name that an argument states, "" for none, and the location: a path may contain `=` (`runs/lr=0.1`).
+    """Returns the name ("" if absent) and the location of an argument. A path may contain `=` (`runs/lr=0.1`).
 
     Example:
         >>> _divided("spam=runs/export"), _divided("runs/lr=0.1/export")
@@ -110,9 +110,9 @@ def _divided(argument: str) -> tuple[str, str]:
 
 
 def _opened(location: str) -> tuple[Path, Callable[[int], None]]:
-    """The directory of exports, and the function that fetches those of a URL into it."""
+    """Returns the directory of exports, and the function that copies the exports of a URL into it."""
     if not is_url(location):
-        return Path(os.path.expanduser(location)), lambda count: None  # shells leave it in NAME=~/path
+        return Path(os.path.expanduser(location)), lambda count: None  # shells do not expand `~` in NAME=~/path
     mirror = Mirror(location)
     mirror.refresh(1)
     return mirror.directory, mirror.refresh
@@ -125,14 +125,14 @@ def _name_of(directory: Path) -> str:
 
 @dataclass
 class Repository:
-    """The models under their names and versions.
+    """The served models by name and version.
 
     Args:
-        sources: where they come from.
-        batch_sizes: sizes to compile.
-        versions: how many of the newest versions of each are served.
-        metrics: observes the batches of models, and what was loaded.
-        recorder: returns what sees the requests of a model.
+        sources: the locations of the exports.
+        batch_sizes: the batch sizes to compile.
+        versions: the number of newest versions that are served of each model.
+        metrics: the metrics that count batches and loaded exports.
+        recorder: returns the function that receives the requests of a model.
     """
 
     sources: Sequence[Source]
@@ -142,13 +142,13 @@ class Repository:
     recorder: Recorder = unrecorded
     models: dict[str, dict[str, ServedModel]] = field(default_factory=dict[str, dict[str, ServedModel]])
     _failed: dict[Path, _Stamp] = field(default_factory=dict[Path, _Stamp])
-    _depths: dict[str, int] = field(default_factory=dict[str, int])  # how many exports were looked at last
-    # One thread: with several, each keeps its own memory of past compilations.
+    _depths: dict[str, int] = field(default_factory=dict[str, int])  # number of exports in the last check
+    # One thread, because each thread has its own cache of compilations.
     _loading: Decoding = field(default_factory=lambda: Decoding(1))
 
     @property
     def ready(self) -> bool:
-        """Whether every source has a model."""
+        """Returns whether every source has a model."""
         return all(
             source.name in self.models or any(n.startswith(f"{source.name}:") for n in self.models)
             for source in self.sources
@@ -156,14 +156,14 @@ class Repository:
 
     @property
     def loading(self) -> bool:
-        """Whether an export is being loaded."""
+        """Returns whether an export is being loaded."""
         return self._loading.busy
 
     def get(self, name: str, version: str | None) -> tuple[str, ServedModel]:
-        """A version of a model, the newest if none is named.
+        """Returns a version of a model, or the newest version if `version` is None.
 
         Raises:
-            NotFoundError: there is none; names the existing ones.
+            NotFoundError: there is no such model or version. The message names the existing ones.
         """
         versions = self.models.get(name)
         if not versions:
@@ -174,19 +174,19 @@ class Repository:
         return chosen, versions[chosen]
 
     def check(self, name: str, version: str | None) -> None:
-        """That a version of a model or of one of its other signatures is there.
+        """Checks that a version of a model, or of one of its other signatures, exists.
 
         Raises:
-            NotFoundError: it is not.
+            NotFoundError: it does not exist.
         """
         if name in self.models or not any(known.startswith(f"{name}:") for known in self.models):
             self.get(name, version)
 
     def statistics(self, name: str | None, version: str | None) -> list[dict[str, Any]]:
-        """Statistics of versions of models: of all, of those of a name, or of one.
+        """Returns the statistics of all models, of one model, or of one version.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such model or version.
         """
         if name is not None:
             self.get(name, version)
@@ -198,12 +198,12 @@ class Repository:
         ]
 
     async def refresh(self) -> None:
-        """Loads new exports, and drops versions that are gone or too old once they have answered their requests."""
+        """Loads new exports. Removes missing and old versions after they have answered their requests."""
         for source in self.sources:
             await self._refresh(source)
 
     async def close(self) -> None:
-        """Answers the waiting requests."""
+        """Finishes the waiting requests."""
         models = [model for versions in self.models.values() for model in versions.values()]
         self.models = {}
         await asyncio.gather(*(model.close() for model in models))
@@ -211,36 +211,37 @@ class Repository:
 
     async def _refresh(self, source: Source) -> None:
         wanted, loaded = await self._look(source, depth := self._depths.get(source.name, self.versions))
-        while len(wanted) == depth and loaded.isdisjoint(path.name for path in wanted):  # none of them can be loaded
+        while len(wanted) == depth and loaded.isdisjoint(path.name for path in wanted):  # none of these can be loaded
             wanted, loaded = await self._look(source, depth := depth + 1)
         places = [place for place, path in enumerate(wanted) if path.name in loaded]
-        # The next look starts at the newest that is served: a smaller one has the mirror of a URL fetch it again.
+        # The next check starts at the newest served export. With a smaller depth, a mirror would copy it again.
         self._depths[source.name] = max(self.versions, len(wanted) - places[-1]) if places else depth
         keep = {wanted[place].name for place in places[-self.versions :]}
         if keep and await self._drop(source, loaded - keep):
-            # jax's caches would hold the programs of dropped models; served models hold their own compiled programs.
+            # The caches of jax would keep the programs of removed models. Served models hold their own compiled
+            # programs.
             await self._loading(jax.clear_caches)
         self.metrics.versions.labels(source.name).set(len(self._loaded(source)))
 
     def _loaded(self, source: Source) -> set[str]:
-        """The versions of a model that are served."""
+        """Returns the served versions of a model."""
         return {version for name, versions in self.models.items() if _belongs(name, source) for version in versions}
 
     async def _look(self, source: Source, depth: int) -> tuple[list[Path], set[str]]:
-        """The newest exports, loaded where they are new. Returns them and the versions that are served now."""
+        """Loads new exports. Returns the newest exports, and the versions that are served now."""
         loaded = self._loaded(source)
         brought = max(self._depths.get(other.name, 0) for other in self.sources if other.update == source.update)
         try:
             wanted = await asyncio.to_thread(source.newest, depth, brought)
-        except EstimatorError as error:  # a store that cannot be read for a while: serving continues
+        except EstimatorError as error:  # serving continues while a store cannot be read
             _log.error("New exports of %s cannot be looked for: %s", source.name, error)
             return [], loaded
         for path in wanted:
-            stamp = _stamp(path)  # before it is read: files may arrive while it is
+            stamp = _stamp(path)  # before it is read, because more files may arrive during the read
             if path.name not in loaded and self._failed.get(path) != stamp:
                 try:
                     found = await self._loading(functools.partial(self._load, source, path))
-                except Exception as error:  # whatever it is, the other models are served on
+                except Exception as error:  # after any error, the other models are still served
                     self._failed[path] = stamp
                     self.metrics.loads.labels(source.name, "failed").inc()
                     _log.error("%s is not served: %s", path, error, exc_info=not isinstance(error, _EXPECTED))
@@ -261,7 +262,7 @@ class Repository:
         return found
 
     async def _drop(self, source: Source, versions: set[str]) -> bool:
-        """Whether there was something to drop."""
+        """Removes versions. Returns whether there were any."""
         found = False
         for name in [name for name in self.models if _belongs(name, source)]:
             for version in versions & self.models[name].keys():
@@ -278,7 +279,7 @@ def _belongs(name: str, source: Source) -> bool:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """What changes with each file of an export that is still being copied."""
+    """Returns a value that changes with each file while an export is being copied."""
     try:
         return frozenset((str(file), (stat := file.stat()).st_size, stat.st_ctime_ns) for file in path.rglob("*"))
     except OSError:

@@ -1,7 +1,7 @@
-"""A sample of the rows that clients send, in files that `estimator inputs validate` compares with the training data.
+"""Writes a sample of request rows to files that `estimator inputs validate` compares with the training data.
 
-Only rows that fit the inputs of a model are taken. A thread writes them. If it cannot keep up, rows are left out rather
-than kept waiting.
+Only rows that match the inputs of a model are recorded. A thread writes them. If it cannot keep up, rows are dropped
+and do not wait.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ Arrays = Mapping[str, np.ndarray]
 Record = Callable[[Arrays], None]
 Recorder = Callable[[str, Mapping[str, Feature]], Record]
 _WAITING = 256  # pieces of requests that wait for the writer
-_LAST = 5.0  # seconds for them at the end
+_LAST = 5.0  # seconds for writing them at the end
 _log = logging.getLogger("estimator_exporters")
 
 
 def unrecorded(model: str, inputs: Mapping[str, Feature]) -> Record:
-    """Keeps nothing."""
+    """Records nothing."""
     return lambda arrays: None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """What is kept of requests.
+    """The settings of the request log.
 
     Attributes:
-        directory: a file for each model, `NAME.jsonl`, a row a line; only the owner may read them.
-        rate: the share of rows that are kept, above 0 and up to 1.
-        masked: columns whose values are never written; a row has null for them.
-        file_bytes: a file that has grown to this becomes `NAME.jsonl.1`, and replaces the one before it.
-        seed: of the choice of rows; None: a random one.
+        directory: the directory with one file `NAME.jsonl` per model, one row per line. Only the owner may read the
+            files.
+        rate: the share of rows that are recorded, above 0 and up to 1.
+        masked: the columns whose values are never written. Their value in a row is null.
+        file_bytes: the size at which a file is renamed to `NAME.jsonl.1`. It replaces the previous file of that name.
+        seed: the seed for the choice of rows. None: a random seed.
     """
 
     directory: Path
@@ -56,13 +57,13 @@ class Sampling:
 
 
 class RequestLog:
-    """Writes a sample of the rows of all models; call it for the recorder of one.
+    """Writes a sample of the rows of all models. Calling it returns the recorder of one model.
 
     Args:
-        sampling: what is kept.
+        sampling: the settings of the log.
 
     Raises:
-        OSError: the directory cannot be made.
+        OSError: the directory cannot be created.
     """
 
     def __init__(self, sampling: Sampling) -> None:
@@ -76,7 +77,7 @@ class RequestLog:
         self._told: set[str] = set()
 
     def __call__(self, model: str, inputs: Mapping[str, Feature]) -> Record:
-        """The function to call with the arrays of each request of a model."""
+        """Returns the function to call with the arrays of each request of a model."""
         path = self._sampling.directory / f"{_file_name(model)}.jsonl"
         self._tell_of_unmasked(model, inputs)
         rowwise = bool(inputs) and all(feature.shape[:1] == (None,) for feature in inputs.values())
@@ -99,7 +100,7 @@ class RequestLog:
         return record
 
     def _tell_of_unmasked(self, model: str, inputs: Mapping[str, Feature]) -> None:
-        """Once for each model: a name with a typing error masks nothing, nor does one that is inside of tf.Examples."""
+        """Warns once per model: a misspelled name masks nothing, and neither does a name inside a tf.Example."""
         unknown = sorted(self._sampling.masked - inputs.keys())
         if unknown and model not in self._told:
             self._told.add(model)
@@ -114,7 +115,7 @@ class RequestLog:
         return {name: np.full(rows, None, object) for name in arrays if name in self._sampling.masked}
 
     def close(self) -> None:
-        """Writes the waiting rows; a disk that answers nothing does not keep the process."""
+        """Writes the waiting rows. A disk that does not respond cannot block the end of the process."""
         with suppress(queue.Full):
             self._waiting.put(None, timeout=_LAST)
             self._thread.join(_LAST)
@@ -126,7 +127,7 @@ class RequestLog:
         while (piece := self._waiting.get()) is not None:
             try:
                 self._write(*piece)
-            except Exception as error:  # the thread writes the next rows, whatever it is
+            except Exception as error:  # the thread continues with the next rows after any error
                 self.left_out += len(next(iter(piece[1].values())))
                 if not fails:
                     _log.error("The request log cannot be written: %s. Rows are left out until it can", error)
@@ -139,26 +140,26 @@ class RequestLog:
     def _write(self, path: Path, arrays: Arrays) -> None:
         columns = [_plain(array) for array in arrays.values()]
         lines = [json.dumps(dict(zip(arrays, row, strict=True))) + "\n" for row in zip(*columns, strict=True)]
-        # Without a buffer: what the disk has no room for would be written by the end of the block once more.
+        # The file is unbuffered. With a buffer, rows that did not fit on the disk would be written again at the end.
         with _locked(path, self._sampling.file_bytes) as file:
             whole = file.seek(0, os.SEEK_END)
             try:
                 _write_whole(file, "".join(lines).encode())
             except OSError:
                 with suppress(OSError):
-                    file.truncate(whole)  # half a line would spoil the next one
+                    file.truncate(whole)  # half a line would damage the next one
                 raise
 
 
 def _locked(path: Path, most: int) -> io.FileIO:
-    """Opens the file for this server alone. A full one becomes `NAME.1`, in the place of the one before."""
+    """Opens the file and locks it for this server. A full file becomes `NAME.1` and replaces the previous one."""
     while True:
         file = io.FileIO(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
         try:
             _lock(file)
             here = os.fstat(file.fileno())
             with suppress(FileNotFoundError):
-                if os.path.samestat(here, path.stat()):  # else another server has moved it meanwhile
+                if os.path.samestat(here, path.stat()):  # otherwise another server has moved it
                     if here.st_size < most:
                         return file
                     path.replace(path.with_name(f"{path.name}.1"))
@@ -169,7 +170,7 @@ def _locked(path: Path, most: int) -> io.FileIO:
 
 
 def _lock(file: io.FileIO) -> None:
-    """Waits for other servers that write the file: none cuts the rows of another. Without locks here, it returns."""
+    """Waits for other servers that write the file, so that no row is cut. Returns at once on systems without locks."""
     with suppress(ImportError, OSError):
         import fcntl
 
@@ -183,7 +184,7 @@ def _write_whole(file: io.FileIO, content: bytes) -> None:
 
 
 def _file_name(model: str) -> str:
-    """A name that stays in the directory, for signatures too; each model has its own.
+    """Returns a name without path separators, also for signatures. It is different for each model.
 
     Example:
         >>> _file_name("spam:a/b")
@@ -193,7 +194,7 @@ def _file_name(model: str) -> str:
 
 
 def _plain(array: np.ndarray) -> list[Any]:
-    """Values that JSON has: text for bytes, and null for numbers that are not finite."""
+    """Returns values that JSON can represent: text for bytes, and null for non-finite numbers."""
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
     if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -1,4 +1,4 @@
-"""Which model a path asks for, and in which form."""
+"""The model that a request path names, and the form of the request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _V2, _V1, _INFER, _VERSIONS = "/v2/models/", "/v1/models/", "/infer", "/versions
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """What a path asks for.
+    """The meaning of a request path.
 
     Attributes:
-        name: of the model.
-        version: of it; None: the newest.
-        form: of the request.
+        name: the name of the model.
+        version: the version of the model. None: the newest.
+        form: the form of the request.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Route:
 
 @functools.lru_cache(128)
 def route_of(path: str) -> Route | None:
-    """The route of a path; None: no model is to be run.
+    """Returns the route of a path, or None if the path does not run a model.
 
     Example:
         >>> route = route_of("/v2/models/m/versions/3/infer")

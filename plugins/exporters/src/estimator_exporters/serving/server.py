@@ -1,4 +1,4 @@
-"""A server process: uvicorn around the application, with one socket and a graceful end."""
+"""A server process: uvicorn with the application, one socket, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from estimator_exporters.serving.observing import NOBODY, Observing
 from estimator_exporters.serving.repository import Repository, Source
 from estimator_exporters.serving.tls import Tls
 
-_WAITING = 2048  # connections that the system keeps until they are taken: what uvicorn asks for
+_WAITING = 2048  # connections that the system queues until they are accepted; uvicorn requests as many
 
 
 def serve(
@@ -50,19 +50,19 @@ def serve(
     ends with exit code 1, because its requests are lost.
 
     Args:
-        sources: the models.
-        host: address to listen on.
-        port: to listen on; 0: any that is free.
-        batch_sizes: sizes to compile.
-        versions: of each model to serve.
-        limits: what is taken.
-        drain_seconds: for what is under way at the end.
+        sources: the locations of the models.
+        host: the address to listen on.
+        port: the port to listen on. 0 selects a free port.
+        batch_sizes: the batch sizes to compile.
+        versions: the number of newest versions to serve of each model.
+        limits: the limits on the size and number of requests.
+        drain_seconds: the seconds that requests in progress have at the end.
         announce: called with the address once every model is ready.
-        access: who may ask which model.
-        tls: certificates; None: no encryption.
-        grpc_port: to listen on for gRPC; 0: any that is free; None: no gRPC.
-        observing: who looks on.
-        renew: called at each look for new exports: read files again that may have changed.
+        access: the rule that decides which client may use which model.
+        tls: the certificates, or None for no encryption.
+        grpc_port: the port to listen on for gRPC. 0 selects a free port. None: no gRPC.
+        observing: the observers that are told about each request.
+        renew: functions that are called at each check for new exports. They read changed files again.
 
     Raises:
         ArgumentError: the address cannot be used.
@@ -72,7 +72,7 @@ def serve(
     listening = _bound(host, port, "--port")
     if grpc_port:
         try:
-            _bound(host, grpc_port, "--grpc-port").close()  # gRPC itself would find out after the models are loaded
+            _bound(host, grpc_port, "--grpc-port").close()  # gRPC itself would fail only after the models are loaded
         except ArgumentError:
             listening.close()
             raise
@@ -96,7 +96,7 @@ def serve(
     def loaded() -> None:
         try:
             listening.listen(_WAITING)  # who reads the address may connect at once
-        except OSError as error:  # two sockets may have an address, and one may listen: that of whoever loads faster
+        except OSError as error:  # two sockets may bind one address, but only the first to finish loading can listen
             refused.append(_taken(host, port, "--port", error))
         if not refused:
             announce(" and ".join(addresses))
@@ -104,7 +104,7 @@ def serve(
     app = make_app(engine, loaded, beside, renew_all)
     more = {} if tls is None else tls.arguments()
     config = configuration(app, engine, timeout_graceful_shutdown=drain_seconds, **more)
-    config.load()  # certificates that cannot be read are told before the models are loaded
+    config.load()  # unreadable certificates are reported before the models are loaded
     if tls is not None and config.ssl is not None:
         renewals.append(tls.renewal(config.ssl))
     server = EndingServer(
@@ -116,8 +116,8 @@ def serve(
         close=observing.close,
         refused=refused,
     )
-    # The thread that runs batches asks for the interpreter after each call of XLA; at the default of 5 ms it would wait
-    # longer for the event loop to let go of it than a small model runs.
+    # The thread that runs batches needs the interpreter lock after each call of XLA. With the default of 5 ms, it would
+    # wait for the event loop longer than a small model runs.
     sys.setswitchinterval(2e-4)
     return_large_memory()
     try:
@@ -130,7 +130,7 @@ def serve(
 async def _entered(
     context: contextlib.AbstractAsyncContextManager[None], refused: Callable[[ArgumentError], None]
 ) -> AsyncGenerator[None]:
-    """A context of the application. It hands on a refusal: if it were raised there, uvicorn would show a traceback."""
+    """Enters a context of the application. Passes on a refusal, because uvicorn would show a traceback for an error."""
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(context)
@@ -140,7 +140,7 @@ async def _entered(
 
 
 def _bound(host: str, port: int, option: str) -> socket.socket:
-    """A socket at an address, which does not listen yet.
+    """Returns a socket that is bound to an address and does not listen yet.
 
     Raises:
         ArgumentError: the address cannot be used.
@@ -167,7 +167,7 @@ def new_engine(
     access: Access = everybody,
     observing: Observing = NOBODY,
 ) -> Engine:
-    """What answers requests, with no model loaded yet."""
+    """Returns the engine that answers requests, without loaded models."""
     budget = Budget(limits.memory_bytes)
     metrics = Metrics(tuple(batch_sizes), budget)
     repository = Repository(sources, batch_sizes, versions, metrics, observing.recorder)
@@ -184,10 +184,11 @@ def new_engine(
 
 
 def configuration(app: Application, engine: Engine, **more: Any) -> uvicorn.Config:
-    """How uvicorn is to run the application; `more` of its arguments may be given."""
+    """Returns the configuration of uvicorn for the application. `more` are further arguments of uvicorn."""
     return uvicorn.Config(
         app,
-        # Uvicorn's own configuration closes every log handler of the process, and some close their stream with it.
+        # The default configuration of uvicorn closes every log handler of the process, and some handlers close their
+        # stream.
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -1,4 +1,4 @@
-"""What a version of a model has done, as the statistics extension of the Open Inference Protocol has it."""
+"""Statistics of a model version, as in the statistics extension of the Open Inference Protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from estimator_exporters.serving.batching import Run
 
 @dataclass
 class Duration:
-    """A count of events and the nanoseconds that they took together."""
+    """A number of events and the total of their times in nanoseconds."""
 
     count: int = 0
     ns: int = 0
@@ -22,21 +22,21 @@ class Duration:
         self.ns += ns
 
     def json(self) -> dict[str, int]:
-        """As the protocol has it."""
+        """Returns the JSON object of the protocol."""
         return {"count": self.count, "ns": self.ns}
 
 
 @dataclass
 class Statistics:
-    """Of one version of a model; dropped with it.
+    """The statistics of one version of a model. They are dropped with the version.
 
     Attributes:
-        success: requests that were answered.
-        fail: requests that were refused or failed once the model was known.
-        queue: waiting for a run.
-        decode: of requests.
-        compute: runs, counted for each of their requests.
-        encode: of answers.
+        success: the requests that were answered.
+        fail: the requests that were refused or failed after the model was known.
+        queue: the times that requests waited for a run.
+        decode: the times for decoding requests.
+        compute: the times of runs. The count is the number of their requests.
+        encode: the times for encoding answers.
     """
 
     success: Duration = field(default_factory=Duration)
@@ -50,7 +50,7 @@ class Statistics:
     _last: int = 0
 
     def answered(self, began: int, decoded: int, ran: int, ended: int) -> None:
-        """Counts a request by the clock, in nanoseconds: its decoding, the end of the run, the end of the encoding."""
+        """Counts a request by clock values in nanoseconds: start, end of decoding, end of the run, end of encoding."""
         self.decode.add(decoded - began)
         self.encode.add(ended - ran)
         self.success.add(ended - began)
@@ -64,7 +64,7 @@ class Statistics:
         self._runs.setdefault(run.size, Duration()).add(run.compute_ns)
 
     def json(self, name: str, version: str) -> dict[str, Any]:
-        """One entry of `model_stats`."""
+        """Returns one entry of `model_stats`."""
         none = Duration().json()
         runs = sorted(self._runs.copy().items())
         return {

@@ -1,4 +1,4 @@
-"""What a server reports about itself: log lines as JSON, and traces by OpenTelemetry (extra telemetry)."""
+"""Log lines as JSON, and traces with OpenTelemetry (extra telemetry)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Tracing = Callable[[str, str | None], AbstractContextManager[Answered]]
 
 @contextlib.contextmanager
 def untraced(model: str, parent: str | None) -> Generator[Answered]:
-    """Traces nothing."""
+    """Does not trace."""
     yield lambda status: None
 
 
 def traced(provider: Any = None) -> Tracing:
-    """A span for each request, below the client's span if the client sends `traceparent`.
+    """Returns a context that opens a span per request, under the span of the client if it sends `traceparent`.
 
     Args:
-        provider: of tracers; None: one that sends to OTEL_EXPORTER_OTLP_ENDPOINT, as OpenTelemetry is configured.
+        provider: the provider of tracers. None: a provider that exports to OTEL_EXPORTER_OTLP_ENDPOINT.
 
     Raises:
         ArgumentError: OpenTelemetry is not installed.
@@ -58,10 +58,10 @@ def traced(provider: Any = None) -> Tracing:
 
 
 def log_as_json(stream: Any = None) -> None:
-    """Writes the log lines of this process as JSON, an object a line.
+    """Writes the log lines of this process as JSON, one object per line.
 
     Args:
-        stream: to write to; None: stderr.
+        stream: the stream to write to. None: stderr.
 
     Raises:
         ArgumentError: python-json-logger is not installed.

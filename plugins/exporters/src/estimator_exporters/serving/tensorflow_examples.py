@@ -1,4 +1,4 @@
-"""The examples of `:classify` and `:regress` as inputs of a model: features by name, or records of tf.Example."""
+"""Converts the examples of `:classify` and `:regress` to inputs of a model: features by name, or tf.Example records."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _OUTPUTS = {"classify": ("scores", "classes"), "regress": ("outputs",)}
 
 
 def features_of(model: ServedModel, content: Mapping[str, Any], verb: str) -> Mapping[str, Any]:
-    """Inputs by name, in nested lists.
+    """Returns the inputs by name, in nested lists.
 
     Args:
-        model: whose inputs are wanted.
-        content: the request.
+        model: the model whose inputs are built.
+        content: the content of the request.
         verb: "classify" or "regress".
 
     Raises:
-        BadRequestError: the signature has no such outputs, or examples are missing, or not alike.
+        BadRequestError: the signature lacks the outputs for the verb, or examples are missing or not alike.
     """
     if not any(name in model.outputs for name in _OUTPUTS[verb]):
         raise BadRequestError(
@@ -74,10 +74,10 @@ def _record(example: Mapping[str, Any]) -> bytes:
 
 
 def from_base64(value: Any, what: str) -> Any:
-    """The bytes of `{"b64": ...}`, and those of a string; other values as they are.
+    """Returns the bytes of `{"b64": ...}` or of a string. Returns other values unchanged.
 
     Raises:
-        BadRequestError: it is not base64.
+        BadRequestError: the value is not base64.
     """
     if isinstance(value, str):
         return value.encode()

@@ -1,6 +1,6 @@
 """The REST form of TensorFlow Serving: `:predict` in rows and columns, `:classify` and `:regress`.
 
-Source: tensorflow.org, "TensorFlow Serving, RESTful API"; where it is silent, `json_tensor.cc` of TensorFlow Serving.
+Source: tensorflow.org, "TensorFlow Serving, RESTful API", and `json_tensor.cc` of TensorFlow Serving for the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer = Callable[[str, Arrays], tuple[bytes, Mapping[str, str]]]
 
 
 def tensorflow_form(name: str, verb: str) -> Form:
-    """The form of `POST /v1/models/NAME:VERB`."""
+    """Returns the form of `POST /v1/models/NAME:VERB`."""
 
     def read(
         body: bytes | bytearray,
@@ -56,10 +56,10 @@ def tensorflow_form(name: str, verb: str) -> Form:
 
 
 def to_array(data: Any, feature: Feature, what: str) -> np.ndarray:
-    """An array of a tensor in nested lists; bytes are `{"b64": ...}`. null is a missing value: NaN, or the empty text.
+    """Returns an array from nested lists. `{"b64": ...}` is bytes, and null is a missing value: NaN or the empty text.
 
     Raises:
-        BadRequestError: it is nested unevenly, or holds other values than the feature has.
+        BadRequestError: the lists are nested unevenly, or contain values that do not match the feature.
     """
     shape: list[int] = []
     flat = data if isinstance(data, list) else [data]

@@ -33,12 +33,12 @@ _TYPES = {
 
 
 def tensorflow_routes(repository: Repository) -> Sequence[Route]:
-    """`GET /v1/models/NAME[/versions/VERSION][/metadata]`."""
+    """Returns the routes of `GET /v1/models/NAME[/versions/VERSION][/metadata]`."""
 
     def signatures(name: str, version: str | None) -> tuple[Mapping[str, str], Mapping[str, ServedModel]]:
-        """States of the versions, and the signatures of the newest of them."""
+        """Returns the states of the versions, and the signatures of the requested version or of the newest one."""
         repository.check(name, version)
-        # NAME:SIGNATURE is a model too, and what a client asks that sends GET to NAME:predict.
+        # NAME:SIGNATURE is a model too. A GET request to NAME:predict also has this form.
         own = {known: models for known, models in repository.models.items() if name in (known, known.split(":")[0])}
         versions = sorted({one for models in own.values() for one in models}, key=lambda one: (len(one), one))
         if version not in (None, *versions):

@@ -1,4 +1,4 @@
-"""Certificates of a server and, for mTLS, of its clients; a certificate that is renewed is taken over."""
+"""The certificates of a server and, for mTLS, of its clients. Renewed certificates are loaded during operation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _log = logging.getLogger("estimator_exporters")
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What the files hold, PEM.
+    """The content of the certificate files, in PEM.
 
     Attributes:
-        certificate: chain of the server.
-        key: its private key.
-        client_authority: of the certificates of clients; None: they show none.
+        certificate: the certificate chain of the server.
+        key: the private key of the server.
+        client_authority: the authority that signs the certificates of clients. None: clients need no certificate.
     """
 
     certificate: bytes
@@ -36,9 +36,10 @@ class Tls:
     """The files of an encrypted connection.
 
     Attributes:
-        certificate: chain of the server, PEM.
-        key: its private key, PEM.
-        client_authority: the authority whose certificates clients must show, PEM; None: they show none.
+        certificate: the path of the certificate chain of the server, in PEM.
+        key: the path of the private key of the server, in PEM.
+        client_authority: the path of the authority that signs the certificates of clients, in PEM. None: clients need
+            none.
     """
 
     certificate: Path
@@ -46,17 +47,17 @@ class Tls:
     client_authority: Path | None = None
 
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments of uvicorn."""
+        """Returns the arguments for uvicorn."""
         found = {"ssl_certfile": str(self.certificate), "ssl_keyfile": str(self.key)}
         if self.client_authority is None:
             return found
         return {**found, "ssl_ca_certs": str(self.client_authority), "ssl_cert_reqs": int(ssl.CERT_REQUIRED)}
 
     def read(self) -> Parts:
-        """The files.
+        """Reads the files.
 
         Raises:
-            ArgumentError: they cannot be read, or are not a certificate with its key.
+            ArgumentError: the files cannot be read, or are not a certificate with its key.
         """
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -72,7 +73,7 @@ class Tls:
             raise ArgumentError(f"The certificates cannot be used: {error}.") from error
 
     def changes(self) -> Callable[[], Parts | None]:
-        """A function that returns the files where they have changed since its last call, and can be used."""
+        """Returns a function that returns the files if they changed since its last call and are valid."""
         files = (self.certificate, self.key, *(() if self.client_authority is None else (self.client_authority,)))
         changed = changes(files)
 
@@ -88,9 +89,10 @@ class Tls:
         return look
 
     def renewal(self, context: ssl.SSLContext) -> Callable[[], None]:
-        """A function that puts a renewed certificate into a context, for connections from now on.
+        """Returns a function that loads a renewed certificate into a context, for later connections.
 
-        A context keeps each authority of clients that it has had. So a changed one holds after a restart only.
+        A context keeps every client authority that it has loaded. A changed authority therefore takes effect after a
+        restart.
         """
         changed = self.changes()
 
@@ -104,7 +106,7 @@ class Tls:
 
 
 def _load(context: ssl.SSLContext, parts: Parts) -> None:
-    """Puts a pair into a context from a copy of its own: a context that fails in between has no usable pair at all."""
+    """Loads a certificate and key from private copies. A context that fails between the two has no usable pair."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         for path, content in ((certificate, parts.certificate), (key, parts.key)):
@@ -114,10 +116,10 @@ def _load(context: ssl.SSLContext, parts: Parts) -> None:
 
 
 def tls_from(certificate: Path | None, key: Path | None, client_authority: Path | None) -> Tls | None:
-    """The encryption that a command line asks for, or None.
+    """Returns the encryption that a command line requests, or None.
 
     Raises:
-        ArgumentError: a part of it is missing, or a file cannot be read.
+        ArgumentError: an option is missing, or a file cannot be read.
     """
     if certificate is None and key is None and client_authority is None:
         return None

@@ -1,4 +1,4 @@
-"""Connections with long bodies take turns in being read, so that many of them hold up nobody else."""
+"""Connections with long bodies are read in turns, so that many of them do not block other connections."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-_AT_A_TIME = 4  # reads of up to 256 KB in one pass of the event loop
+_AT_A_TIME = 4  # number of connections per pass of the event loop, each with a read of up to 256 KB
 
 
 class Turns:
-    """Lets some of the connections that wait read on in each pass of the event loop."""
+    """Resumes some of the waiting connections in each pass of the event loop."""
 
     def __init__(self) -> None:
         self._waiting: deque[TurnFlow] = deque()
 
     def wait(self, flow: TurnFlow) -> None:
-        """Lets a connection read on when it is its turn."""
+        """Adds a connection to the queue. It continues to read at its turn."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
         self._waiting.append(flow)
@@ -31,11 +31,11 @@ class Turns:
 
 
 class TurnFlow(FlowControl):
-    """The flow control of a connection; it reads on when it is its turn.
+    """The flow control of a connection. It continues to read at its turn.
 
     Args:
-        transport: of the connection.
-        turns: of all of them.
+        transport: the transport of the connection.
+        turns: the queue of all connections.
     """
 
     def __init__(self, transport: Any, turns: Turns) -> None:
@@ -44,13 +44,13 @@ class TurnFlow(FlowControl):
         self._queued = False
 
     def resume_reading(self) -> None:
-        """Asks for a turn."""
+        """Requests a turn."""
         if self.read_paused and not self._queued:
             self._queued = True
             self._turns.wait(self)
 
     def take_turn(self) -> None:
-        """Reads on."""
+        """Continues to read."""
         self._queued = False
         if not self._transport.is_closing():
             super().resume_reading()

@@ -1,3 +1,3 @@
-"""The `stablehlo` format: programs that any jax runs, beside their weights."""
+"""The `stablehlo` format: programs that run with any jax, and their weights."""
 
 from estimator_exporters.stablehlo.format import StableHLOFormat as StableHLOFormat

@@ -16,7 +16,7 @@ class StableHLOFormat:
     name = NAME
 
     def check(self, request: ExportRequest) -> None:
-        """Refuses programs that cannot be lowered, or call into the Python process."""
+        """Refuses programs that cannot be lowered, or that call into the Python process."""
         from estimator_exporters.stablehlo.write import check
 
         check(request)
@@ -28,11 +28,11 @@ class StableHLOFormat:
         write(request, directory)
 
     def load(self, directory: Path) -> LoadedExport:
-        """Reads an export back."""
+        """Loads an export."""
         from estimator_exporters.stablehlo.load import load
 
         return load(Path(directory))
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether the manifest names this format."""
+        """Returns whether the manifest names this format."""
         return has_manifest_of(Path(directory), NAME)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ExportedVariables:
-    """Initial values of the variables that an export of the format `stablehlo` has by the same name.
+    """Initial values for variables from the variables of the same names in an export of the format `stablehlo`.
 
     With it, `warm_start_from`, `init_from_checkpoint` and `load_variables` take an export, as tf.estimator's
     `warm_start_from` takes a SavedModel.
@@ -40,7 +40,7 @@ class ExportedVariables:
     def initial_values(
         self, specs: Mapping[str, VariableSpec], key: Callable[[str], jax.Array]
     ) -> Mapping[str, InitialValue]:
-        """The values of the variables that the export has."""
+        """Returns the values of the variables that the export has."""
         found = self.load(self.path)
         return {
             path: InitialValue(value=found[path], origin=f"the export {self.path}") for path in specs if path in found
@@ -48,7 +48,7 @@ class ExportedVariables:
 
     @staticmethod
     def load(path: str) -> dict[str, np.ndarray]:
-        """Its variables by name, after verifying every file.
+        """Returns the variables of the export by name, after verifying every file.
 
         Raises:
             ExportError: the export is damaged, incomplete, or from a newer version.

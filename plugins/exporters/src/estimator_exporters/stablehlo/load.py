@@ -1,4 +1,4 @@
-"""Reading a `stablehlo` export."""
+"""Loads a `stablehlo` export."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from estimator_exporters.stablehlo.programs import read_program
 
 
 def load(directory: Path) -> Loaded:
-    """Reads an export after verifying every file.
+    """Loads an export after verifying every file.
 
     Raises:
-        ExportError: it is damaged, or needs a newer jax.
+        ExportError: the export is damaged, or needs a newer jax.
     """
     manifest = read_manifest(directory, "stablehlo")
     written_with = str(manifest["provenance"].get("versions", {}).get("jax", "unknown"))
@@ -58,11 +58,11 @@ def load(directory: Path) -> Loaded:
 
 
 class _Compiled:
-    """A program, compiled once for each shape of its inputs; unlike jit's, it stays when jax's caches are cleared.
+    """A program that is compiled once per set of input shapes. It stays compiled when the caches of jax are cleared.
 
     Args:
-        program: jitted.
-        taken: the dtypes of its inputs. jax itself would narrow by the settings of this process, not by those of the
+        program: the jitted program.
+        taken: the dtypes of its inputs. jax would narrow inputs by the settings of this process, not those of the
             writer.
     """
 
@@ -86,7 +86,7 @@ def _bound(run: Any, variables: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Padded:
-    """Programs of fixed batch sizes as a function of any: batches are padded to a size, or cut into the largest."""
+    """A function of any batch size from programs of fixed sizes. Batches are padded to a size or cut to the largest."""
 
     inputs: Mapping[str, Feature]
     outputs: Mapping[str, Feature]

@@ -1,4 +1,4 @@
-"""Functions as serialized programs for every platform, and back."""
+"""Serializes functions as programs for every platform, and reads them back."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from estimator_core.export import Feature, SignatureSpec
 from estimator_exporters.bundle.callbacks import calling_back, refuse_callbacks
 
 PLATFORMS = ("cpu", "cuda", "tpu")
-_LINE = "\n"  # what jax says below the first line is about its own ways out
+_LINE = "\n"  # the later lines of an error of jax describe workarounds inside jax
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _CALL = re.compile(r"custom_call @\"?([\w.$]+)")
 _CALLS_BACK = re.compile(r"callback|python|host_execute", re.IGNORECASE)
 
-#: Programs by function: an estimator's next export of the same receiver rewrites only its weights.
+#: The programs by function. The next export of the same receiver by an Estimator rewrites only its weights.
 _WRITTEN: WeakKeyDictionary[Callable[..., Any], dict[Any, dict[int | None, bytes]]] = WeakKeyDictionary()
 
 
 def programs_of(
     signature: SignatureSpec, variables: Mapping[str, Any], fixed_sizes: tuple[int, ...] | None
 ) -> dict[int | None, bytes]:
-    """The serialized programs of a signature: one for any batch size (key None), or one for each fixed size.
+    """Returns the serialized programs of a signature: one for any batch size (key None), or one for each fixed size.
 
     Raises:
-        ExportError: it cannot be lowered; says where in the user's code.
+        ExportError: it cannot be lowered. The message names the place in the user's code.
     """
     shapes = {name: jax.ShapeDtypeStruct(value.shape, value.dtype) for name, value in variables.items()}
     key = (tuple(shapes.items()), tuple(signature.inputs.items()), fixed_sizes)
@@ -84,15 +84,15 @@ def _abstract(feature: Feature, batch: Any) -> jax.ShapeDtypeStruct:
 
 
 def read_program(path: Path, written_with: str) -> tuple[Any, dict[str, str]]:
-    """The program of a file as a jitted function of variables and inputs, and the dtypes of its inputs by name.
+    """Returns the program of a file as a jitted function of variables and inputs, and the dtypes of its inputs by name.
 
     Raises:
-        ExportError: it cannot be read by this jax, or it would call into the Python process.
+        ExportError: this jax cannot read it, or it would call into the Python process.
     """
     try:
         exported = jax_export.deserialize(bytearray(path.read_bytes()))
         known, convention = jax_export.maximum_supported_calling_convention_version, exported.calling_convention_version
-        if convention > known:  # jax itself would call it in the way it knows
+        if convention > known:  # jax itself would use the convention that it knows
             raise ValueError(f"calling convention {convention}, where {known} is the newest that is known")
         module = exported.mlir_module()
         (_, inputs), _ = jax.tree.unflatten(exported.in_tree, exported.in_avals)
@@ -106,7 +106,7 @@ def read_program(path: Path, written_with: str) -> tuple[Any, dict[str, str]]:
 
 
 def _refuse_callbacks(module: str, where: str) -> None:
-    """A program only computes: a call back into a process is a pointer that means nothing, or harm, in another one."""
+    """Refuses a program with callbacks. A callback is a pointer, which is invalid or harmful in another process."""
     found = sorted({name for name in _CALL.findall(module) if _CALLS_BACK.search(name)})
     if found:
         raise ExportError(calling_back(where, found))

@@ -1,4 +1,4 @@
-"""Writing a `stablehlo` export."""
+"""Writes a `stablehlo` export."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WEIGHTS = "variables.safetensors"
 
 
 def check(request: ExportRequest) -> None:
-    """Lowers what `write` writes; programs are kept until then.
+    """Lowers the programs that `write` writes. They are cached until then.
 
     Raises:
-        ExportError: a signature cannot be lowered; says where in the user's code.
+        ExportError: a signature cannot be lowered. The message names the place in the user's code.
     """
     for signature in request.signatures.values():
         programs_of(signature, request.variables, request.fixed_batch_sizes)
@@ -30,7 +30,8 @@ def write(request: ExportRequest, directory: Path) -> None:
     """Writes programs, weights, assets, transforms and the manifest.
 
     Raises:
-        ExportError: a signature cannot be lowered, or a variable cannot be written; says where in the user's code.
+        ExportError: a signature cannot be lowered, or a variable cannot be written. The message names the place or the
+            dtypes.
     """
     (directory / "programs").mkdir()
     files: dict[int, str] = {}
@@ -44,7 +45,7 @@ def write(request: ExportRequest, directory: Path) -> None:
             programs[name].append({"batch": size, "path": files[id(program)]})
     variables = {name: np.array(value, order="C") for name, value in request.variables.items()}
     try:
-        (directory / WEIGHTS).write_bytes(save(variables))  # save_file makes files that nobody else may read
+        (directory / WEIGHTS).write_bytes(save(variables))  # save_file creates files that only the owner may read
     except Exception as error:
         dtypes = sorted({str(value.dtype) for value in variables.values()})
         raise ExportError(
