@@ -48,7 +48,7 @@ def array_record_input_fn(
         vocabularies: allowed strings or integers by feature; a record with any other value is bad. None: all values are
             allowed.
         num_epochs: passes over the data; None repeats forever.
-        seed: the seed of the order; None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        seed: the seed of the order. None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
         drop_remainder: whether to drop a short last batch.
         on_error: "raise", or "skip" to drop, count and report bad records.
 
@@ -101,8 +101,8 @@ class ArrayRecordInput:
         """Returns a new iterator over the rows of this process.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` shuffles if no seed was given.
-            input_context: the rows to read; default: all.
+            config: the RunConfig. Its `tf_random_seed` is the seed if no seed was set.
+            input_context: the rows to read. Default: all rows.
         """
         seed = self.plan.seed
         if seed is None:
@@ -112,12 +112,12 @@ class ArrayRecordInput:
 
 
 class ArrayRecordIterator(Iterator[Any]):
-    """Batches of records, from any record on: a position is the number of records read by all processes.
+    """Yields batches of records, from any record on. A position is the number of records that all processes have read.
 
     Attributes:
-        input_options: the options that it declares.
-        global_rows: the rows of the last batch in all processes together; None with a single process. Every process
-            reads all of a batch that is shorter, or may become shorter because bad records are left out.
+        input_options: the declared options of the input.
+        global_rows: the number of rows of the last batch in all processes together. None with a single process. Every
+            process reads the complete batch if it is short, or if it may become short because bad records are left out.
     """
 
     def __init__(self, source: ArrayRecordInput, seed: int, context: InputContext) -> None:
@@ -138,7 +138,7 @@ class ArrayRecordIterator(Iterator[Any]):
 
     @property
     def bad_rows(self) -> int:
-        """Records skipped so far."""
+        """The number of records skipped so far."""
         return self._bad.count
 
     @property
@@ -153,13 +153,13 @@ class ArrayRecordIterator(Iterator[Any]):
                 f"n={len(self._records)}",
                 f"seed={seed}",
                 f"shuffle={plan.shuffle}",
-                "shard=0/1",  # the position is that of all processes together
+                "shard=0/1",  # the position is common to all processes
                 f"columns={summary_of(self._source.specs)}",
             ]
         )
 
     def get_state(self) -> int:
-        """Records read so far."""
+        """Returns the number of records read so far."""
         return self._read
 
     def set_state(self, state: int) -> None:
@@ -173,7 +173,7 @@ class ArrayRecordIterator(Iterator[Any]):
         return split_labels(columns, self._source.label_key)
 
     def next_columns(self) -> Columns | None:
-        """The columns of the next batch; None at the end."""
+        """Returns the columns of the next batch, or None at the end."""
         self._open()
         plan = self._source.plan
         while True:
@@ -183,7 +183,7 @@ class ArrayRecordIterator(Iterator[Any]):
                 stop = total
                 if self._read >= stop or plan.drop_remainder:
                     return None
-            # the order of the next epoch follows that of this one
+            # the order of the next epoch follows the order of this epoch
             wanted = range(self._read, stop)
             if self._own is not None and len(wanted) == self._rows:
                 wanted = (self._own + self._read).tolist()
@@ -202,7 +202,7 @@ class ArrayRecordIterator(Iterator[Any]):
         return columns
 
     def _where(self, number: int) -> str:
-        """File and record of a number among all records."""
+        """Returns the file and record of a number among all records."""
         for path in self._source.files:
             size = len(_opened([path]))
             if number < size:
@@ -234,10 +234,10 @@ def _grain() -> Any:
 
 
 def _opened(files: Sequence[Path]) -> Any:
-    """The records of files by their numbers.
+    """Returns a source of the records of files, by number.
 
     Raises:
-        InputError: a file is not an ArrayRecord file, or it is damaged or cut off.
+        InputError: a file is not an ArrayRecord file, or is damaged or truncated.
     """
     source_of = _grain().sources.ArrayRecordDataSource
     try:
@@ -252,16 +252,16 @@ def _opened(files: Sequence[Path]) -> Any:
 
 
 def _decoded(source: Any, numbers: list[int], specs: Mapping[str, FeatureSpec]) -> tuple[Columns, dict[int, Fault]]:
-    """The columns of the good records among some, and the faults of the others, by their places."""
+    """Returns the columns of the good records, and the faults of the others by their index in `numbers`."""
     records, damaged = _read(source, numbers)
     sizes = np.array([len(record) for record in records], np.int64)
     return decode_examples(b"".join(records), np.cumsum(sizes) - sizes, sizes, specs, damaged)
 
 
 def _read(source: Any, numbers: list[int]) -> tuple[list[bytes], dict[int, Fault]]:
-    """Some records, and the faults of those that cannot be read, which are empty here."""
+    """Returns records, and the faults of those that cannot be read. Unreadable records are empty bytes."""
     with suppress(RuntimeError):
-        return source.__getitems__(numbers) if numbers else [], {}  # which refuses to read none
+        return source.__getitems__(numbers) if numbers else [], {}  # the source refuses to read no records
     records: list[bytes] = []
     damaged: dict[int, Fault] = {}
     for place, number in enumerate(numbers):
@@ -276,7 +276,7 @@ def _read(source: Any, numbers: list[int]) -> tuple[list[bytes], dict[int, Fault
 def blocks_of_records(
     path: Path, specs: Mapping[str, FeatureSpec], size: int = 4096
 ) -> Iterator[tuple[np.ndarray, Columns, list[BadRow]]]:
-    """The records of a file in order: numbers of the good ones, their columns, and the bad ones."""
+    """Yields the records of a file in order: the numbers of the good ones, their columns, and the bad ones."""
     source = _opened([path])
     for first in range(0, len(source), size):
         numbers = list(range(first, min(first + size, len(source))))
@@ -291,10 +291,10 @@ def _told(fault: Fault) -> object:
 
 
 def some_records(path: Path, most: int) -> list[bytes]:
-    """The first records of a file, without those that cannot be read.
+    """Returns the first records of a file, without unreadable ones.
 
     Raises:
-        InputError: none of them can be read.
+        InputError: all of them are unreadable.
     """
     source = _opened([path])
     records, damaged = _read(source, list(range(min(most, len(source)))))

@@ -119,7 +119,7 @@ def _delimiter(given: str | None, first: Path) -> bytes:
 
 
 class CsvKind:
-    """How CSV files are read."""
+    """Reads CSV files."""
 
     name = "csv"
     varying_shapes = False
@@ -137,7 +137,7 @@ class CsvKind:
 
     @property
     def summary(self) -> str:
-        """Columns with types."""
+        """The names of the columns with their types."""
         return self.schema.summary
 
     @property
@@ -146,13 +146,13 @@ class CsvKind:
         return tuple(self.schema.types)
 
     def infer(self, rows: int) -> dict[str, Any]:
-        """All columns of the first file, with the types that its first rows determine."""
+        """Returns all columns of the first file, with the types that its first rows determine."""
         names, place = self._names(self._first)
         with opened(self._first, self._plan.compression, place[0]) as stream:
             return infer_types(stream, names, self._form, rows=rows, where=self._first)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole records; a place is (byte offset, line, row)."""
+        """Yields blocks of whole records. A place is (byte offset, line, row)."""
         names, start = self._names(path)
         missing = [name for name in self.schema.types if name not in names]
         if missing:
@@ -171,7 +171,7 @@ class CsvKind:
                 yield Piece(path, (names, chunk), list(chunk.after))
 
     def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
-        """The rows of a block before missing values and vocabularies are checked."""
+        """Returns the rows of a block before missing values and vocabularies are checked."""
         import pyarrow as pa
 
         names: list[str]
@@ -208,7 +208,7 @@ class CsvKind:
         return split_labels(columns, self.schema.label_name)
 
     def _names(self, path: Path) -> tuple[list[str], tuple[int, int]]:
-        """Names of the columns of a file, and the place where its records begin."""
+        """Returns the names of the columns of a file, and the place (byte offset, line) where its records begin."""
         if not self._header:
             assert self._column_names is not None
             return self._column_names, (0, 1)
@@ -225,7 +225,7 @@ class CsvKind:
 
 
 class _Lines:
-    """Names the lines of a chunk. Their places are found once, because there may be many bad rows."""
+    """Names the lines of a chunk. The line ends are searched only once, because there may be many bad rows."""
 
     def __init__(self, path: Path, chunk: Chunk, quote: bytes | None) -> None:
         self._path = path
@@ -233,15 +233,15 @@ class _Lines:
         self._quote = quote
 
     def __call__(self, begin: int) -> str:
-        """File and line of the record that begins at a place."""
+        """Returns the file and line of the record that begins at byte `begin` of the chunk."""
         return f"{self._path}, line {self._chunk.line + int(np.searchsorted(self._newlines, begin))}"
 
     def of_row(self, row: int) -> str:
-        """File and line of a row, where all records that are not empty are rows."""
+        """Returns the file and line of a row if all non-empty records are rows."""
         return self(self._filled[row])
 
     def of_begins(self, begins: np.ndarray) -> Callable[[int], str]:
-        """A function from row to place, where rows begin at `begins`."""
+        """Returns a function from the number of a row to its file and line, for rows that begin at `begins`."""
         return lambda row: self(int(begins[row]))
 
     @functools.cached_property

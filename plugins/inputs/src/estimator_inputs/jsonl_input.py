@@ -91,7 +91,7 @@ def jsonl_input_fn(
 
 
 class JsonLinesKind:
-    """How files of JSON lines are read."""
+    """Reads files of JSON lines."""
 
     name = "jsonl"
 
@@ -103,7 +103,7 @@ class JsonLinesKind:
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole lines; a place is (byte offset, line, row)."""
+        """Yields blocks of whole lines. A place is (byte offset, line, row)."""
         offset, line, row = place or (0, 1, 0)
         with opened(path, self._plan.compression, offset) as stream:
             for chunk in read_chunks(
@@ -118,7 +118,7 @@ class JsonLinesKind:
                 yield Piece(path, chunk, list(chunk.after))
 
     def tables(self, piece: Piece, *, all_bad_rows: bool) -> Tables:
-        """The rows of a block before missing values and vocabularies are checked."""
+        """Returns the rows of a block before missing values and vocabularies are checked."""
         import pyarrow as pa
 
         chunk: Chunk = piece.content
@@ -160,7 +160,9 @@ class _Lines:
         return f"{self._path}, line {self._chunk.line + line}"
 
     def of_rows(self, lines: list[int]) -> Any:
-        """A function from row to place; without `lines` the rows are the lines that are not empty."""
+        """Returns a function from the number of a row to its file and line. Without `lines`, rows are the non-empty
+        lines.
+        """
 
         def where(row: int) -> str:
             return self((lines or self._filled)[row])
@@ -177,7 +179,9 @@ def _line_of(row: BadRow) -> int:
 
 
 def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Collection[str]) -> dict[str, Any]:
-    """The types that the first lines show; of keys that nobody reads, and whose type is named, they may be several."""
+    """Returns the types that the first lines determine. A key may have several types if it is not read and has a named
+    type.
+    """
     import pyarrow as pa
 
     with opened(path, plan.compression) as stream:
@@ -201,7 +205,7 @@ def _infer(path: Path, plan: ReadPlan, chosen: Sequence[str] | None, named: Coll
     found: dict[str, Any] = {}
     for name, column in columns.items():
         if chosen is not None and name not in chosen:
-            found[name] = ColumnType(dtype=STRING)  # nobody asks
+            found[name] = ColumnType(dtype=STRING)  # the key is not read
             continue
         values = as_numbers(column)
         try:
@@ -232,7 +236,7 @@ def _types_of(lines: bytes) -> dict[str, Any]:
 
 
 def _is_wide(column: Any) -> bool:
-    """Whether there are real numbers as large as whole ones that int64 does not hold."""
+    """Returns whether some real numbers are as large as integers that int64 cannot represent."""
     import pyarrow as pa
 
     array = column.combine_chunks()
@@ -242,7 +246,7 @@ def _is_wide(column: Any) -> bool:
 
 
 def _whole_kind(values: Sequence[Any], kind: ColumnType) -> ColumnType:
-    """The type of numbers that Arrow reads as real ones. Whole numbers beyond int64 stay whole."""
+    """Returns the type of numbers that Arrow reads as real. Integers out of the range of int64 stay integers."""
     numbers = list(itertools.chain.from_iterable(filter(None, values))) if kind.listed else values
     known = [number for number in numbers if number is not None]
     if not known or not all(isinstance(number, int) for number in known):

@@ -1,4 +1,4 @@
-"""`pandas_input_fn`: batches of a DataFrame's columns."""
+"""`pandas_input_fn`: batches of the columns of a DataFrame."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pandas_input_fn(
         x: a DataFrame with one feature per column. Column names must be texts.
         y: the labels: a Series, or a DataFrame for a dict of labels. Its index must equal that of x.
         batch_size: examples per batch, in each process.
-        num_epochs: passes over the data; None repeats forever.
+        num_epochs: the number of passes over the data. None repeats forever.
         shuffle: required: True for training, False for evaluation and prediction.
         seed: the seed of the permutations.
         drop_remainder: whether to drop a short last batch.
@@ -64,7 +64,7 @@ def pandas_input_fn(
                 f"Cannot use name {target_column} for target column: DataFrame already has a column with that name: "
                 f"{list(x.columns)}. Drop the column from x, or name another target_column."
             )
-        if not (np.array_equal(x.index, y.index) or x.index.equals(y.index)):  # a NaN equals a NaN in the second
+        if not (np.array_equal(x.index, y.index) or x.index.equals(y.index)):  # the second treats NaN as equal to NaN
             raise ArgumentError(
                 f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n"
                 "Align them (y = y.loc[x.index]), or reset both (reset_index(drop=True))."
@@ -106,26 +106,26 @@ def _columns(argument: str, frame: Any) -> dict[str, np.ndarray]:
 
 
 def _values(name: str, series: Any) -> np.ndarray:
-    """A copy, so that later changes of the frame do not reach the input."""
+    """Returns a copy, so that later changes of the frame do not affect the input."""
     arrow = getattr(series.dtype, "pyarrow_dtype", None)
-    if arrow is not None and str(arrow).startswith("decimal"):  # not of a list of them
+    if arrow is not None and str(arrow).startswith("decimal"):  # but not a list of decimals
         return _of_decimals(name, series, whole=arrow.scale <= 0)
     kind = series.dtype.kind
     if not hasattr(series.dtype, "numpy_dtype") or kind not in "iufb":
         values = np.array(series.to_numpy())
-        if values.dtype.kind == "f" and kind == "O":  # categories that are whole numbers
+        if values.dtype.kind == "f" and kind == "O":  # categories of integers
             _check_exact(name, series)
         return _without_na(values, series) if values.dtype == object else values
     if not series.isna().any():
         return np.array(series.to_numpy(dtype=series.dtype.numpy_dtype))
     if kind in "iu":
         _check_exact(name, series)
-    dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # integers have no missing value
+    dtype = series.dtype.numpy_dtype if kind == "f" else np.float64  # integers cannot be missing
     return np.array(series.to_numpy(dtype=dtype, na_value=np.nan))
 
 
 def _without_na(values: np.ndarray, series: Any) -> np.ndarray:
-    """Missing words as None: pandas.NA is neither true nor false, so no model can compare it."""
+    """Returns the values with None for pandas.NA. A model cannot compare pandas.NA, which is neither true nor false."""
     import pandas as pd
 
     for row in np.flatnonzero(series.isna().to_numpy()).tolist():
@@ -135,7 +135,7 @@ def _without_na(values: np.ndarray, series: Any) -> np.ndarray:
 
 
 def _of_decimals(name: str, series: Any, *, whole: bool) -> np.ndarray:
-    """Decimals as floats, as in tables: those without decimal places are exact, others are rounded."""
+    """Returns decimals as floats, as in tables. Decimals without decimal places must be exact. Others are rounded."""
     known = series.dropna()
     dtype = _real_dtype()
     if whole:
@@ -153,14 +153,14 @@ def _of_decimals(name: str, series: Any, *, whole: bool) -> np.ndarray:
 
 
 def _real_dtype() -> np.dtype[Any]:
-    """The dtype of real numbers on a device."""
+    """Returns the dtype of real numbers on a device."""
     import jax
 
     return np.dtype(np.float64 if cast(Any, jax.config).jax_enable_x64 else np.float32)
 
 
 def _check_exact(name: str, series: Any) -> None:
-    """Refuses whole numbers beside missing ones that become other numbers as floats."""
+    """Refuses integers in a column with missing values if floats cannot represent them exactly."""
     known = series.dropna()
     numbers = known.to_numpy(dtype=getattr(series.dtype, "numpy_dtype", None))
     dtype = _real_dtype()

@@ -18,9 +18,9 @@ from estimator_inputs.table.blocks import block_of
 from estimator_inputs.table.schema import TableSchema, chosen_columns
 from estimator_inputs.table.types import alike, inferred, item_type
 
-#: The most rows of a row group that are decoded at once.
+#: The largest number of rows of a row group that are decoded at once.
 _BLOCK_ROWS = 8192
-#: Bytes of a column that are read ahead. Without a limit a whole row group would be read.
+#: The bytes of a column that are read in advance. Without a limit, a whole row group would be read.
 _BUFFER = 1 << 18
 _DAMAGED = "The file is damaged: write it again."
 _MISSING_LIST = "A list of one size lacks its value: write the column as lists of any size, or leave such rows out."
@@ -90,12 +90,12 @@ def parquet_input_fn(
 
 
 class ParquetKind:
-    """How Parquet files are read.
+    """Reads Parquet files.
 
     Args:
         schema: the columns to read.
-        first: the file that determines their types.
-        arrow: the types of columns that other files must have too.
+        first: the file that determines the types.
+        arrow: the Arrow types of columns that must be the same in other files.
     """
 
     name = "parquet"
@@ -109,7 +109,7 @@ class ParquetKind:
         self.varying_shapes = any(kind.listed for kind in schema.types.values())
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Batches of rows of a row group; a place is (row group, batch in it, row of the file)."""
+        """Yields batches of rows of a row group. A place is (row group, batch in it, row of the file)."""
         names = list(self._schema.types)
         group, skipped, row = place or (0, 0, 0)
         with _opened(path) as file:
@@ -126,7 +126,7 @@ class ParquetKind:
                 group, skipped = group + 1, 0
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a batch."""
+        """Decodes the rows of a batch."""
         import pyarrow as pa
 
         first, batch = piece.content
@@ -164,7 +164,7 @@ class ParquetKind:
 
 
 def _check_readable(path: Path, arrow: Any, names: Iterable[str]) -> None:
-    """Refuses structs, maps, and lists of lists of any size, which become no array."""
+    """Refuses structs, maps, and lists of lists of any size, because they cannot become arrays."""
     import pyarrow as pa
 
     for name in names:
@@ -193,7 +193,7 @@ def _batches(file: Any, path: Path, group: int, names: list[str]) -> Iterator[An
 
 @contextmanager
 def _clean(what: str) -> Generator[None]:
-    """Turns the errors of Arrow and its decompressors about a damaged file into one error that names it."""
+    """Converts the errors of Arrow and its decompressors about a damaged file to one error that names the file."""
     import pyarrow as pa
 
     try:
@@ -206,5 +206,5 @@ def _clean(what: str) -> Generator[None]:
 
 
 def _of_lists(told: str) -> bool:
-    """Whether Arrow, which writes lists of one size without a value, refuses to read them."""
+    """Returns whether Arrow refuses lists of one size without a value. Arrow writes such lists but cannot read them."""
     return "all lists to be of size" in told

@@ -20,7 +20,7 @@ _INPUTS = {
 
 
 def estimator_kinds() -> Sequence[Kind]:
-    """The kind of schema file formats."""
+    """Declares the kind of schema file formats."""
     return [
         Kind(
             name="schema",
@@ -34,8 +34,9 @@ def estimator_kinds() -> Sequence[Kind]:
 
 
 def estimator_components() -> Sequence[Component]:
-    """One input for each kind of file and for DataFrames, the transform that parses requests of tf.Examples, and the
-    file format of schemas.
+    """Declares an input per kind of file, an input for DataFrames, and the file format of schemas.
+
+    The transform that parses requests of tf.Examples is declared too.
     """
     inputs = [
         Component(kind="input", name=name, target=f"estimator_inputs:{function}", summary=summary)
@@ -57,7 +58,7 @@ def estimator_components() -> Sequence[Component]:
 
 
 def estimator_commands() -> Sequence[Command]:
-    """The command `estimator inputs`."""
+    """Declares the command `estimator inputs`."""
     return [
         Command(
             name="inputs",

@@ -108,7 +108,7 @@ def _table(table: Any) -> Any:
 
 
 def _unreadable(table: Any) -> str | None:
-    """The column of a DataFrame that Arrow cannot read."""
+    """Returns the first column of a DataFrame that Arrow cannot read."""
     import pyarrow as pa
 
     for name in getattr(table, "columns", ()):
@@ -155,17 +155,17 @@ def _values(name: str, column: Any) -> np.ndarray:
             dense[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
         return dense
     tensor = _tensors(column.type, values)
-    return np.array(tensor)  # a copy, so later changes of the table do not reach the input
+    return np.array(tensor)  # a copy, so that later changes of the table do not affect the input
 
 
 def _real(arrow: Any) -> np.dtype[Any]:
-    """The dtype of real numbers from a column of this type: as wide as it needs, and as devices compute."""
+    """Returns the dtype of real numbers from a column: as wide as the column needs and as devices support."""
     import jax
     import pyarrow as pa
 
     while pa.types.is_nested(arrow):
         arrow = arrow.value_type
-    held = 32 if pa.types.is_floating(arrow) else 16  # bits of which float32 holds all numbers
+    held = 32 if pa.types.is_floating(arrow) else 16  # the width in bits up to which float32 represents all numbers
     wide = cast(Any, jax.config).jax_enable_x64 and arrow.bit_width > held
     return np.dtype(np.float64 if wide else np.float32)
 
@@ -182,7 +182,7 @@ def _check_exact(name: str, array: Any, kind: ColumnType, why: str) -> None:
 
 
 def _tensors(arrow: Any, values: np.ndarray) -> np.ndarray:
-    """Rows of a column of tensors in their shape, which Arrow stores as lists of one size."""
+    """Returns the rows of a column of tensors in their shape. Arrow stores them as lists of one size."""
     import pyarrow as pa
 
     if not isinstance(arrow, pa.FixedShapeTensorType):
@@ -192,7 +192,7 @@ def _tensors(arrow: Any, values: np.ndarray) -> np.ndarray:
 
 
 def _has_nulls(array: Any) -> bool:
-    """Whether numbers are missing. A missing list is an empty one, except among lists of one size."""
+    """Returns whether numbers are missing. A missing list is an empty list, except among lists of one size."""
     import pyarrow as pa
 
     if not pa.types.is_nested(array.type):
@@ -201,7 +201,7 @@ def _has_nulls(array: Any) -> bool:
 
 
 def _is_plain(arrow: Any) -> bool:
-    """Whether they are numbers, words, lists of these, or lists of one size, which may be nested."""
+    """Returns whether a type is numbers, words, lists of these, or lists of one size, which may be nested."""
     import pyarrow as pa
 
     item = item_type(arrow)

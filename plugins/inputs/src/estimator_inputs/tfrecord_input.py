@@ -123,7 +123,7 @@ def make_batched_features_dataset(
 
 
 class TFRecordKind:
-    """How TFRecord files of tf.Examples are read."""
+    """Reads TFRecord files of tf.Examples."""
 
     name = "tfrecord"
 
@@ -139,7 +139,7 @@ class TFRecordKind:
         self.columns = tuple(specs)
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """Blocks of whole records; a place is (byte offset, record)."""
+        """Yields blocks of whole records. A place is (byte offset, record)."""
         from estimator_inputs.tfrecord.framing import read_frames
 
         offset, record = place or (0, 0)
@@ -154,7 +154,7 @@ class TFRecordKind:
                 yield Piece(path, frames, [frames.after, frames.next_record])
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The examples of a block whose checksums hold."""
+        """Decodes the examples of a block whose checksums are valid."""
         from estimator_inputs.tfrecord.checksums import wrong_records
         from estimator_inputs.tfrecord.decode import Fault, decode_examples
         from estimator_inputs.tfrecord.sequences import flattened
@@ -178,7 +178,7 @@ class TFRecordKind:
         return Block(columns=columns, rows=len(begins) - len(more), bad=bad, first=frames.record)
 
     def batch(self, columns: Columns) -> Any:
-        """Features, and labels if there is a label key."""
+        """Returns features, and labels if there is a label key."""
         return split_labels(columns, self._label_key)
 
     def _bad_row(self, path: Path, record: int, fault: tuple[str | None, object]) -> BadRow:
@@ -187,7 +187,7 @@ class TFRecordKind:
 
 
 def _buffer(shuffle: bool, rows: int | None) -> int:
-    """The size of the shuffle buffer in rows. None is allowed only with shuffle=False."""
+    """Returns the size of the shuffle buffer in rows. None is allowed only with shuffle=False."""
     if rows is None and shuffle:
         raise ArgumentError("shuffle_buffer_size must be an int >= 1 where shuffle is True. Given: None.")
     return 10_000 if rows is None else rows

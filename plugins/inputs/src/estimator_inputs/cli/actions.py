@@ -21,7 +21,7 @@ from estimator_inputs.schema.validate import Limits, Validation, as_json, valida
 from estimator_inputs.statistics.files import CsvForm, rows_of_files
 from estimator_inputs.statistics.gather import gathered
 
-#: The exit code of `validate` if something breaks the schema.
+#: The exit code of `validate` if the rows violate the schema.
 ANOMALIES = 3
 
 
@@ -91,7 +91,7 @@ def validate_files(args: argparse.Namespace) -> int:
         and of_rows != CsvForm()
         and "csv" in (kinds := (_kind(args.files, args.kind), _kind(args.against, None)))
     ):
-        of_rows, of_others = (of_rows if kind == "csv" else CsvForm() for kind in kinds)  # one may be of another kind
+        of_rows, of_others = (of_rows if kind == "csv" else CsvForm() for kind in kinds)  # one of them may not be CSV
     wanted = Schema.read(args.schema) if args.schema else _learned(args, args.against, None, of_others)
     batches = rows_of_files(args.files, args.limit, args.kind, of_rows)
     ignored = [name for name in args.ignore.split(",") if name]

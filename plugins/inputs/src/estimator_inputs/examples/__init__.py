@@ -1,1 +1,1 @@
-"""tf.Example without TensorFlow: the message, specifications of features, requests that carry records."""
+"""tf.Example without TensorFlow: the message, specifications of features, and requests with records."""

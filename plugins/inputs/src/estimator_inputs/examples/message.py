@@ -1,4 +1,4 @@
-"""The tf.Example message, built from its definition with protobuf alone."""
+"""The tf.Example message, built from its definition with protobuf only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KINDS = (("bytes_list", "BytesList"), ("float_list", "FloatList"), ("int64_list
 
 @functools.cache
 def _messages() -> Any:
-    """A pool with the definitions."""
+    """Returns a descriptor pool with the definitions."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     kinds = descriptor_pb2.FieldDescriptorProto
@@ -72,7 +72,7 @@ def _class_of(name: str) -> Any:
 
 @functools.cache
 def sequence_example_class() -> Any:
-    """The message class of tf.SequenceExample.
+    """Returns the message class of tf.SequenceExample.
 
     Example:
         >>> record = sequence_example_class()()
@@ -87,7 +87,7 @@ def sequence_example_class() -> Any:
 
 @functools.cache
 def example_class() -> Any:
-    """The message class of tf.Example, in a descriptor pool of its own, so that an installed TensorFlow does not clash.
+    """Returns the message class of tf.Example. Its own descriptor pool prevents conflicts with an installed TensorFlow.
 
     Example:
         >>> example = example_class()()

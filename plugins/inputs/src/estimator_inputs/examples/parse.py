@@ -14,7 +14,7 @@ from estimator_inputs.examples.message import example_class
 
 #: The name of the records in a request.
 RECEIVER = "examples"
-#: The values that feature columns ignore, in the places after the last value.
+#: The padding values after the last value, by kind of list. Feature columns ignore them.
 _BLANK: Mapping[str, Any] = {"bytes_list": b"", "int64_list": -1, "float_list": 0.0}
 _KIND_OF = {"string": "bytes_list", "f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
@@ -23,8 +23,8 @@ class ParseExample:
     """A host transform from serialized tf.Example records to arrays.
 
     Args:
-        features: for each feature `{"shape": [...], "dtype": "...", "default": ...}`; with `"variable": True`, records
-            contain at most as many values as the shape has places, and the other places are filled with -1, b"" or 0.
+        features: `{"shape": [...], "dtype": "...", "default": ...}` by feature. With `"variable": True`, records have
+            at most as many values as the shape has places, and the other places are filled with -1, b"" or 0.
         receiver: the name of the records in the batch.
 
     Example:
@@ -42,16 +42,16 @@ class ParseExample:
         self._receiver = receiver
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments."""
         return {"features": {name: _as_json(spec) for name, spec in self._features.items()}, "receiver": self._receiver}
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """There are no files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The features of a batch of records (bytes, [batch]).
+        """Returns the features of a batch of records (bytes, [batch]).
 
         Raises:
             ArgumentError: a record is not a tf.Example, lacks a feature, or has another kind or number of values.
@@ -60,7 +60,7 @@ class ParseExample:
         return {name: self._column(name, spec, records) for name, spec in self._features.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """A program of one operation, which parses the records."""
+        """Returns a program with one operation, which parses the records."""
         parsed = {name: _described(spec) for name, spec in self._features.items()}
         return HostProgram(
             operations=(ParseExamples(input=self._receiver, features=parsed),),
@@ -108,7 +108,7 @@ def _described(spec: Mapping[str, Any]) -> ParsedFeature:
 
 
 def _as_json(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A feature with a default that JSON holds: NaN, of a number that may be missing, as a text."""
+    """Returns a feature whose default JSON can represent. NaN, which stands for an optional number, becomes a text."""
     default = spec["default"]
     if default is None or spec["dtype"] == "string" or np.isfinite(_default(spec)).all():
         return dict(spec)
@@ -116,7 +116,7 @@ def _as_json(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _default(spec: Mapping[str, Any]) -> np.ndarray:
-    """The values for records that lack the feature, flat; JSON holds bytes as latin-1, and NaN as a text."""
+    """Returns the flat values for records without the feature. In JSON, bytes are latin-1 text and NaN is a text."""
     if spec["dtype"] != "string":
         values = np.asarray(spec["default"]).reshape(-1)
         return values.astype(np.float64) if values.dtype.kind == "U" else values

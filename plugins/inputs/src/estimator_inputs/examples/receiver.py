@@ -1,4 +1,4 @@
-"""Requests with serialized tf.Example records."""
+"""Receivers of requests with serialized tf.Example records."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from estimator_inputs.examples.parse import RECEIVER, ParseExample
 
 @dataclass(frozen=True)
 class ExamplesReceiver(ServingInputReceiver):
-    """A receiver of tf.Examples in which some features hold any number of values.
+    """A receiver of tf.Examples in which some features have any number of values.
 
     Args:
-        refit: makes the receiver for numbers of places by feature.
+        refit: returns the receiver for a number of places per feature.
     """
 
     _: KW_ONLY
     refit: Callable[[Mapping[str, int]], ServingInputReceiver]
 
     def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
-        """The receiver with as many places as training saw values."""
+        """Returns the receiver with as many places as training saw values."""
         return self.refit(places)
 
 
@@ -39,7 +39,7 @@ def build_parsing_serving_input_receiver_fn(
     Args:
         feature_spec: a `FixedLenFeature` or `VarLenFeature` (or that of TensorFlow) for each feature. Host transforms
             receive 64-bit integers. If model_fn receives them, values beyond the range of int32 are refused.
-        default_batch_size: a fixed batch size; None: any.
+        default_batch_size: a fixed batch size. None: any batch size.
         places: the largest number of values of each `VarLenFeature`, by name. Default: as many as in training, or one.
             Shorter values are padded with -1, b"" or 0.
 
@@ -110,7 +110,7 @@ def _dtype(spec: Any) -> Any:
 
 
 def _as_json(default: Any) -> Any:
-    """Numbers, and bytes as characters of latin-1, with their nesting."""
+    """Returns numbers, or bytes as latin-1 text, with their nesting."""
     if isinstance(default, str):
         default = default.encode()
     if isinstance(default, bytes):

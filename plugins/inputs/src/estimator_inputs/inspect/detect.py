@@ -22,7 +22,7 @@ _BY_SUFFIX = {
 
 
 def kind_of(path: Path, compression: str = "auto") -> str:
-    """The kind of a file, by its name, or by its first bytes if the name does not tell.
+    """Returns the kind of a file, from its suffix, or from its first bytes if the suffix is unknown.
 
     Raises:
         InputError: the file is empty or cannot be read.

@@ -1,4 +1,4 @@
-"""Guesses the features of tf.Examples from some of them."""
+"""Infers the features of tf.Examples from the first records."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DTYPES = {"bytes_list": "string", "float_list": "float32", "int64_list": "int64
 
 
 def guessed_features(records: Iterable[bytes], where: str) -> dict[str, Any]:
-    """A feature specification that fits the records.
+    """Returns a feature specification that fits the records.
 
-    A feature with the same number of values in each is one of fixed length; others are of any length.
+    A feature with the same number of values in each record has fixed length. Other features have any length.
 
     Args:
         records: serialized tf.Examples.
-        where: the file, for messages.
+        where: the name of the file in messages.
 
     Raises:
         InputError: no record is a tf.Example.

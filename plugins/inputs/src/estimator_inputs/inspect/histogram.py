@@ -14,17 +14,17 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 class Bar(NamedTuple):
-    """A bar: its name, and its share of all values."""
+    """A bar of a histogram: its name, and its share of all values."""
 
     name: str
     share: float
 
 
 def histogram_of(column: ColumnStatistics, parts: int = 20) -> list[Bar]:
-    """The bars of a column; none if it has no values.
+    """Returns the bars of a column. A column without values has no bars.
 
-    Few different numbers have one bar each. Others fall into bins of equal width between the smallest and the largest.
-    The most common words come first, and the rest is one bar.
+    A few different numbers have one bar each. Others fall into bins of equal width between the smallest and the
+    largest. The most common words come first, and the rest is one bar.
     """
     if column.words:
         common = list(column.words.items())[: parts - 1]
@@ -50,7 +50,7 @@ def histogram_of(column: ColumnStatistics, parts: int = 20) -> list[Bar]:
 
 
 def line_of(bars: Sequence[Bar]) -> str:
-    """A histogram in one line of text.
+    """Returns a histogram in one line of text.
 
     Example:
         >>> line_of([Bar("a", 0.5), Bar("b", 0.25), Bar("c", 0.0)])

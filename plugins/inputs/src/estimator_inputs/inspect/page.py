@@ -1,4 +1,4 @@
-"""A report as one HTML page, without scripts and without external resources."""
+"""An inspection report as one HTML page, without scripts and without external resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDTH, _HEIGHT = 384, 110
 
 
 def page_of(report: Report) -> str:
-    """The page: counts of the files, then a section for every column."""
+    """Returns the page: the counts of the files, then a section for every column."""
     found = report.statistics
     which = "all" if found.all_rows else "the first"
     bad = f"<p class=missing>{found.bad_rows:,} bad rows:</p><pre>{escape(chr(10).join(found.bad))}</pre>"

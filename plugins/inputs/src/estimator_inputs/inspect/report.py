@@ -1,4 +1,4 @@
-"""Inspects files of examples: their kind, statistics of their columns, a few rows."""
+"""Inspection of files of examples: their kind, statistics of their columns, and a few rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _USUAL = CsvForm()
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The findings about some files.
+    """The result of an inspection of files.
 
     Attributes:
         kind: the kind of the files, such as "csv".
-        files: how many files.
-        bytes: the size of all files.
+        files: the number of files.
+        bytes: the size of all files in bytes.
         statistics: the statistics of the inspected rows.
-        first: the first rows: name -> values; None for a row without one.
+        first: the values of the first rows, by column. None is a row without a value.
     """
 
     kind: str
@@ -50,14 +50,14 @@ def inspect_files(
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record"; None: detected from the first file.
-        limit: the number of rows to inspect; None: all.
+        kind: "csv", "jsonl", "parquet", "tfrecord" or "array_record". None: the first file determines the kind.
+        limit: the number of rows to inspect. None: all rows.
         rows: the number of rows in the report.
-        form: of CSV files.
+        form: the form of CSV files.
 
     Raises:
-        ArgumentError: no such file, or an unknown kind.
-        InputError: a file that cannot be read as that kind.
+        ArgumentError: a file does not exist, or the kind is unknown.
+        InputError: a file cannot be read as that kind.
     """
     files = find_files(file_pattern)
     kind = kind or kind_of(files[0])
@@ -82,7 +82,7 @@ def inspect_files(
 
 
 def _values(cells: Cells, rows: int) -> list[Any]:
-    """The values of the first rows; lists where a row may have several."""
+    """Returns the values of the first rows. They are lists if a row may have several values."""
     found: list[list[Any]] = [[] for _ in range(rows)]
     stop = int(np.searchsorted(cells.rows, rows))
     for row, value in zip(cells.rows[:stop].tolist(), plain_values(cells.values.slice(0, stop)), strict=True):
@@ -93,7 +93,7 @@ def _values(cells: Cells, rows: int) -> list[Any]:
 
 
 def as_json(report: Report) -> Mapping[str, Any]:
-    """The report as JSON values."""
+    """Returns the report as JSON values."""
     found = report.statistics
     return {
         "kind": report.kind,
@@ -108,7 +108,7 @@ def as_json(report: Report) -> Mapping[str, Any]:
     }
 
 
-#: Levels of the quantiles in the report.
+#: The levels of the quantiles in the report.
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a column in words, for the terminal and the page."""
+"""Texts about the statistics of a column, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from estimator_inputs.statistics.record import ColumnStatistics
 
 
 def type_of(column: ColumnStatistics) -> str:
-    """Type and shape, such as `float32[2]`; lists of any length have a star."""
+    """Returns type and shape, such as `float32[2]`. Variable sizes are shown as a star."""
     shape = "x".join("*" if size is None else str(size) for size in column.shape)
     return f"{column.dtype}[{shape}]" if shape else column.dtype
 
 
 def missing_of(column: ColumnStatistics) -> str:
-    """How many rows lack a value."""
+    """Returns the number and share of rows without a value."""
     return f"{column.missing:,} missing ({column.missing_rate:.1%})" if column.missing else "-"
 
 
 def different_of(column: ColumnStatistics) -> str:
-    """How many different values, and the error if it is an estimate."""
+    """Returns the number of different values, and the error if it is an estimate."""
     exact = f"{column.different:,}"
     return f"about {exact} (+-{column.error:.1%})" if column.error else exact
 
 
 def statistics_of(column: ColumnStatistics) -> str:
-    """Limits, mean and quartiles of numbers, or the most common words."""
+    """Returns the limits, mean and quartiles of numbers, or the most common words."""
     if column.words:
         return ", ".join(f"{short(word)!r} {count:,}" for word, count in list(column.words.items())[:3])
     if column.numbers is None or column.minimum is None:
@@ -39,6 +39,6 @@ def statistics_of(column: ColumnStatistics) -> str:
 
 
 def short(value: Any) -> str:
-    """A value in at most 30 characters."""
+    """Returns a value in at most 30 characters."""
     text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 30 else text[:27] + "..."

@@ -1,1 +1,1 @@
-"""Reading files of rows: blocks of several files in turn, shuffled windows of them, batches, positions."""
+"""Reading of rows from files: blocks of several files in turn, shuffled windows of rows, batches, and positions."""

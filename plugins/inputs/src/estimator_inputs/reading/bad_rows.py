@@ -1,4 +1,4 @@
-"""The handling of bad rows: the first one is an error, or all are counted and reported."""
+"""The handling of bad rows: the first one raises an error, or all are counted and reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from estimator_core.errors import InputError
 from estimator_inputs.reading.blocks import BadRow
 
 _log = logging.getLogger("estimator_inputs")
-#: Bad rows that are shown one by one in each epoch.
+#: The largest number of bad rows per epoch that are logged one by one.
 _SHOWN = 5
 
 
@@ -17,11 +17,11 @@ class BadRows:
     """Counts bad rows and reports them.
 
     Args:
-        skip: whether they are left out; otherwise the first one is an error.
-        log: whether the first ones are shown.
+        skip: whether bad rows are left out. Otherwise the first one raises an error.
+        log: whether the first bad rows are logged one by one.
 
     Attributes:
-        count: the bad rows since the input began.
+        count: the number of bad rows since the start of the input.
     """
 
     def __init__(self, *, skip: bool, log: bool = True) -> None:
@@ -37,14 +37,14 @@ class BadRows:
 
     @property
     def before_epoch(self) -> int:
-        """Bad rows of the earlier epochs."""
+        """The number of bad rows in the earlier epochs."""
         return self.count - self._of_epoch
 
     def add(self, bad: Sequence[BadRow]) -> None:
         """Adds the bad rows of a block.
 
         Raises:
-            InputError: for the first one, unless they are skipped.
+            InputError: there is a bad row, and bad rows are not skipped.
         """
         if not bad:
             return
@@ -56,7 +56,7 @@ class BadRows:
         self.count += len(bad)
 
     def end_epoch(self, epoch: int, rows: int) -> None:
-        """Reports the bad rows of an epoch, of which `rows` good ones were read here."""
+        """Reports the bad rows of an epoch. `rows` is the number of good rows that this process read."""
         if self._of_epoch:
             _log.warning("Skipped %d bad rows in epoch %d, beside %d good ones.", self._of_epoch, epoch, rows)
         self._of_epoch = 0

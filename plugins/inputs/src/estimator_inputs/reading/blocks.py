@@ -1,4 +1,4 @@
-"""The contract of a kind of file: pieces of it, decoded into blocks of rows."""
+"""The contract of a kind of file: it divides files into pieces and decodes pieces into blocks of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_inputs.reading.ragged import Columns
 
-#: Where a piece begins: JSON values that the kind of file understands; None is the beginning of the file.
+#: The place where a piece begins: JSON values that the kind of file understands. None is the beginning of the file.
 Place = Any
 
 
@@ -19,8 +19,8 @@ class BadRow(NamedTuple):
     """A row that cannot be used.
 
     Attributes:
-        where: file, and line or record.
-        what: column and fault; `str` shows it.
+        where: the file, and the line or record.
+        what: the column and the fault, as an object whose `str` is the text.
     """
 
     where: str
@@ -34,9 +34,9 @@ class Piece(NamedTuple):
     """A part of a file that can be decoded on its own.
 
     Attributes:
-        path: the file.
+        path: the path of the file.
         content: the data that the kind of file needs to decode it.
-        after: where the next piece begins.
+        after: the place where the next piece begins.
     """
 
     path: Path
@@ -50,10 +50,10 @@ class Block:
 
     Attributes:
         columns: the columns of the good rows.
-        rows: how many good rows.
+        rows: the number of good rows.
         bad: the bad rows, in the order of the file.
-        first: the number of the first row in the file, from 0; set where rows are held out.
-        where: names file, and line or record, of a good row; None: they are not known.
+        first: the number of the first row in the file, from 0. It is set only if rows are held out.
+        where: returns the file, and the line or record, of a good row. None: they are unknown.
     """
 
     columns: Columns
@@ -64,21 +64,21 @@ class Block:
 
 
 class FileKind(Protocol):
-    """How one kind of file is read. `pieces` runs in the thread that draws, `decode` in others."""
+    """Reads one kind of file. `pieces` runs in the thread that draws batches, and `decode` runs in other threads."""
 
     @property
     def name(self) -> str:
-        """The name, such as "csv"."""
+        """The name of the kind, such as "csv"."""
         ...
 
     @property
     def summary(self) -> str:
-        """Columns with types and shapes, for the fingerprint of a position."""
+        """The columns with types and shapes, for the fingerprint of a position."""
         ...
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read, including the label."""
+        """The names of the columns to read, including the label."""
         ...
 
     @property
@@ -87,25 +87,25 @@ class FileKind(Protocol):
         ...
 
     def pieces(self, path: Path, place: Place) -> Iterator[Piece]:
-        """The pieces of a file from a place on. The content between two places is the same every time."""
+        """Yields the pieces of a file from a place on. The content between two places is always the same."""
         ...
 
     def decode(self, piece: Piece, *, all_bad_rows: bool) -> Block:
-        """The rows of a piece.
+        """Decodes the rows of a piece.
 
         Args:
             piece: the piece.
-            all_bad_rows: False: the first bad row is enough, because it will be raised.
+            all_bad_rows: whether to find all bad rows. False: the first one is enough, because it raises an error.
         """
         ...
 
     def batch(self, columns: Columns) -> Any:
-        """Columns of a batch as `(features, labels)` or features."""
+        """Returns the columns of a batch as `(features, labels)`, or as features."""
         ...
 
 
 def joined(blocks: Sequence[Block]) -> Callable[[int], str] | None:
-    """A function that names the place of a row of several joined blocks; None if a block does not know."""
+    """Returns a function that names the place of a row of joined blocks, or None if a block has no such function."""
     kept = [block for block in blocks if block.rows]
     ends = np.cumsum([block.rows for block in kept])
 
@@ -119,7 +119,7 @@ def joined(blocks: Sequence[Block]) -> Callable[[int], str] | None:
 
 
 def split_labels(columns: Columns, label_name: str | None) -> Any:
-    """Dense features by name, and labels if there are any."""
+    """Returns dense features by name, and the labels if there are any."""
     dense = {name: c if isinstance(c, np.ndarray) else c.dense() for name, c in columns.items()}
     if label_name is None:
         return dense

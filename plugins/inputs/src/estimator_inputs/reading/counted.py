@@ -1,4 +1,4 @@
-"""A stream that knows how much was read of it, whatever kind of stream lies below."""
+"""A stream that counts the bytes that are read from it, for any kind of stream."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import BinaryIO
 
 
 class Counted:
-    """Bytes of a stream, counted.
+    """Counts the bytes that are read from a stream.
 
     Attributes:
-        position: how many bytes were read.
+        position: the number of bytes that were read.
 
     Example:
         >>> import io
@@ -23,14 +23,14 @@ class Counted:
         self.position = 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many; all that are left for -1.
+        """Reads at most `size` bytes, or all remaining bytes if `size` is -1.
 
         Raises:
             OSError: the content is damaged.
         """
         try:
             found = self._stream.read(size)
-        except SystemError as error:  # pyarrow asks Python for a negative number of bytes of some damaged files
+        except SystemError as error:  # for some damaged files, pyarrow requests a negative number of bytes
             raise OSError(f"the content is damaged ({error})") from error
         self.position += len(found)
         return found

@@ -1,4 +1,4 @@
-"""Windows of rows, epoch after epoch."""
+"""Windows of rows over all epochs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class NoRowsError(InputError):
 
 
 class EpochWindow(NamedTuple):
-    """A window among all epochs.
+    """A window within the sequence of all epochs.
 
     Attributes:
-        columns: the columns of the rows, in the order of their delivery.
-        rows: how many rows.
-        place: the place where it begins, as JSON values.
+        columns: the columns of the rows, in the order in which they are returned.
+        rows: the number of rows.
+        place: the place where the window begins, as JSON values.
     """
 
     columns: Columns
@@ -48,11 +48,11 @@ class EpochWindow(NamedTuple):
 
 
 class EpochReader:
-    """The rows of some files that belong to one process.
+    """Reads the rows of files that belong to one process.
 
     Args:
         files: all files.
-        kind: how they are read.
+        kind: the kind of the files.
         plan: the order in which they are read.
         seed: the seed of the order of shuffled rows.
         shard: (this process, number of processes).
@@ -70,7 +70,7 @@ class EpochReader:
         self.bad = BadRows(skip=plan.on_error == "skip")
 
     def fingerprint(self) -> str:
-        """A text that names the rows and their order."""
+        """Returns a text that identifies the rows and their order."""
         plan = self._plan
         sizes = ",".join(f"{path.name}:{path.stat().st_size}" for path in self._files)
         facts = {
@@ -89,16 +89,16 @@ class EpochReader:
         return "; ".join([self._kind.name, *(f"{name}={value}" for name, value in facts.items())])
 
     def windows(self, start: dict[str, Any] | None) -> Iterator[EpochWindow]:
-        """The windows from a place on; None: from the first one of all.
+        """Yields the windows from a place on. None: from the first window.
 
-        Threads live as long as the generator.
+        The threads end with the generator.
         """
         plan, bad = self._plan, self.bad
         threads = plan.parser_num_threads
         epoch = 0 if start is None else int(start["epoch"])
         bad.begin(0 if start is None else int(start["bad"]), of_epoch=0 if start is None else start["blocks"]["bad"])
         executor = ThreadPoolExecutor(threads, thread_name_prefix="estimator-inputs") if threads else None
-        ending = sys.is_finalizing  # a name of the frame: those of modules are gone when the interpreter ends
+        ending = sys.is_finalizing  # a local name, because the names of modules are gone when the interpreter ends
         try:
             while plan.num_epochs is None or epoch < plan.num_epochs:
                 rows, before = 0, bad.before_epoch
@@ -114,7 +114,7 @@ class EpochReader:
                     )
                 epoch, start = epoch + 1, None
         finally:
-            if executor is not None and not ending():  # at the end of the interpreter its threads have ended
+            if executor is not None and not ending():  # when the interpreter ends, its threads have already ended
                 executor.shutdown()
 
     def _of_epoch(self, executor: Executor | None, epoch: int, start: dict[str, Any] | None) -> Iterator[Window]:
@@ -140,7 +140,7 @@ class EpochReader:
         )
 
     def _mine(self, placed: Placed) -> Columns | None:
-        """The rows of a block that belong to this process; None if there are none. Bad rows are counted on the way."""
+        """Returns the rows of a block that belong to this process, or None if there are none. Counts bad rows."""
         block = placed.block
         self.bad.add(block.bad)
         if not block.rows:

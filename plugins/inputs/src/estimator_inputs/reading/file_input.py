@@ -23,8 +23,8 @@ class FileInput:
 
     Attributes:
         files: the files to read.
-        kind: how they are read.
-        plan: the order and the batches.
+        kind: the kind of the files.
+        plan: the order of the rows and the size of the batches.
     """
 
     def __init__(self, files: tuple[Path, ...], kind: FileKind, plan: ReadPlan) -> None:
@@ -34,15 +34,15 @@ class FileInput:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read, in the order of the files, including the label."""
+        """The names of the columns to read, including the label, in the order of the files."""
         return self.kind.columns
 
     def __call__(self, *, config: Any = None, input_context: InputContext | None = None) -> FileIterator:
         """Returns a new iterator over the share of this process.
 
         Args:
-            config: the RunConfig: its `tf_random_seed` is used for shuffling if no seed was given.
-            input_context: the share to read; default: all.
+            config: the RunConfig. Its `tf_random_seed` is used for shuffling if no seed was set.
+            input_context: the share to read. Default: all rows.
         """
         seed = self.plan.seed
         if seed is None:
@@ -54,17 +54,17 @@ class FileInput:
 
 
 class FileIterator(Iterator[Any]):
-    """Batches of rows of files, from any row on.
+    """Yields batches of rows of files, from any row on.
 
-    A position is the place where reading of the current window began, and the number of rows of the window that were
-    delivered. A place is the file offsets of the open files, a few numbers each. So the batch size and the number of
-    threads may differ after a restart.
+    A position is the place where the current window begins, and the number of its rows that were returned. A place
+    consists of the offsets of the open files, which are a few numbers per file. The batch size and the number of
+    threads may therefore differ after a restart.
 
     Args:
         source: the input to read.
         seed: the seed of the order.
-        shard: (this process, number of processes) if rows are shared by files or by their numbers.
-        together: the processes that read the same batches and keep their own rows of each.
+        shard: (this process, number of processes), if processes divide the files or the rows by number.
+        together: the number of processes that read the same batches and keep their own rows of each batch.
     """
 
     def __init__(self, source: FileInput, seed: int, shard: tuple[int, int], *, together: int = 1) -> None:
@@ -87,16 +87,16 @@ class FileIterator(Iterator[Any]):
 
     @property
     def bad_rows(self) -> int:
-        """Rows skipped so far."""
+        """The number of rows skipped so far."""
         return self._epochs.bad.count
 
     @property
     def fingerprint(self) -> str:
-        """A text that names the files and their order."""
+        """A text that identifies the files and their order."""
         return self._epochs.fingerprint()
 
     def get_state(self) -> dict[str, Any] | None:
-        """The place of the next row; None before the first one."""
+        """Returns the place of the next row, or None before the first row."""
         held = self._held
         return self._start if held is None else {**held.place, "rows": self._offset}
 
@@ -112,9 +112,10 @@ class FileIterator(Iterator[Any]):
         return self._batch(columns)
 
     def parts(self) -> Iterator[tuple[Any, Callable[[int], str]]]:
-        """All files from the start, in order, for all processes: features and labels, and a function that names a row.
+        """Yields all files from the start, in order, for all processes: features and labels, and a function that names
+        a row.
 
-        Rows of another part are left out, so nothing is learned from them.
+        Rows of other parts are left out, so that nothing is learned from them.
         """
         kind, plan = self._source.kind, self._source.plan
         bad = BadRows(skip=plan.on_error == "skip", log=False)
@@ -133,7 +134,7 @@ class FileIterator(Iterator[Any]):
                 before += block.rows
 
     def next_columns(self) -> Columns | None:
-        """The columns of the next batch; None at the end."""
+        """Returns the columns of the next batch, or None at the end."""
         wanted = self._batch_size
         parts: list[Columns] = []
         while wanted:
@@ -151,7 +152,7 @@ class FileIterator(Iterator[Any]):
         return join(parts)
 
     def _advance(self) -> bool:
-        """Moves to the next window. The last one stays, as the place of the end."""
+        """Moves to the next window. The last window is kept as the place of the end."""
         skip = 0
         if self._windows is None:
             self._windows = self._epochs.windows(self._start)

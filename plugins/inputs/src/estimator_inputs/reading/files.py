@@ -34,14 +34,14 @@ FilePattern = str | Path | Sequence[str | Path]
 
 
 def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
-    """The files of a path, a glob pattern (`**` included) or a list of them; those of one pattern sorted, each once.
+    """Returns the files of a path, a glob pattern (`**` included) or a list of them, each once, sorted per pattern.
 
-    A `~` at the beginning is the home directory.
-    The files of URLs are copies in a directory that is removed when the process ends.
+    A `~` at the beginning is the home directory. URLs are copied to a directory that is removed when the process ends.
 
     Raises:
-        ArgumentTypeError: a value that is not a path.
-        ArgumentError: a pattern that no file matches, a directory, a URL whose scheme no installed package serves.
+        ArgumentTypeError: a value is not a path.
+        ArgumentError: no file matches a pattern, a path is a directory, or no installed package supports the scheme of
+            a URL.
         InputError: the content of a URL cannot be read.
 
     Example:
@@ -57,10 +57,10 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
         raise ArgumentError("file_pattern is an empty list: name at least one file.")
     found: dict[Path, None] = {}
     for pattern in patterns:
-        if is_url(str(pattern)):  # also one that lost a slash in `Path`
+        if is_url(str(pattern)):  # also for a URL that lost a slash in `Path`
             found.update(dict.fromkeys(_copies(str(pattern))))
             continue
-        # a name with a bracket that is a file means that file
+        # a name with a bracket means the file of that name if it exists
         here = os.path.expanduser(pattern)
         paths = [Path(here)] if os.path.exists(here) else _matches(here)
         if not paths:
@@ -73,7 +73,7 @@ def find_files(file_pattern: FilePattern) -> tuple[Path, ...]:
 
 
 def compression_of(path: Path, compression: str) -> str:
-    """The compression of a file: as given, or by its suffix for "auto".
+    """Returns the compression of a file: the argument, or for "auto" the compression that the suffix names.
 
     Example:
         >>> compression_of(Path("rows.csv.gz"), "auto"), compression_of(Path("rows.csv"), "auto")
@@ -84,10 +84,11 @@ def compression_of(path: Path, compression: str) -> str:
 
 @contextmanager
 def opened(path: Path, compression: str, offset: int = 0) -> Generator[BinaryIO]:
-    """The decompressed bytes of a file from `offset` on. A compressed file is read up to there without being kept.
+    """Opens the decompressed bytes of a file from `offset` on. The earlier bytes of a compressed file are read and
+    dropped.
 
     Raises:
-        InputError: the file cannot be read or decompressed; also raised within the block.
+        InputError: the file cannot be read or decompressed. This may also be raised within the block.
     """
     kind = compression_of(path, compression)
     counted: Counted | None = None

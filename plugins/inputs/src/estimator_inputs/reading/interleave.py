@@ -1,4 +1,4 @@
-"""Blocks of several files in turn, decoded ahead in threads; the order does not depend on the threads."""
+"""Blocks of several files in turn. Threads decode them in advance and do not influence the order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_inputs.reading.blocks import Block, FileKind, Piece, Place
 
 
 class Placed(NamedTuple):
-    """A block, the place of the reading in the epoch before it, and its number in the epoch."""
+    """A block, the place in the epoch before it, and its number in the epoch."""
 
     block: Block
     place: dict[str, Any]
@@ -31,16 +31,16 @@ class _Slot:
 
 
 class InterleavedBlocks(Iterator[Placed]):
-    """The blocks of one epoch of some files.
+    """Yields the blocks of one epoch of files.
 
     Args:
-        kind: how the files are read.
+        kind: the kind of the files.
         files: the files, in the order in which they are opened.
-        in_turn: how many are open at once; each yields one block in its turn.
-        executor: decodes ahead; None decodes in this thread.
-        ahead: the number of blocks that are decoded ahead.
+        in_turn: the number of files that are open at a time. Each yields one block in its turn.
+        executor: the executor that decodes blocks in advance. None: blocks are decoded in this thread.
+        ahead: the number of blocks that are decoded in advance.
         all_bad_rows: see `FileKind.decode`.
-        place: the place to begin; None: the start.
+        place: the place where reading begins. None: the start.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class InterleavedBlocks(Iterator[Placed]):
         }
 
     def _schedule(self) -> bool:
-        """Takes the next piece of the file whose turn it is; False at the end of the epoch."""
+        """Takes the next piece of the file whose turn it is. Returns False at the end of the epoch."""
         while self._slots:
             place = self._place()
             slot = self._slots[self._turn]
@@ -117,14 +117,14 @@ class InterleavedBlocks(Iterator[Placed]):
 def files_of(
     files: Sequence[Path], *, seed: int | None, epoch: int, shard: tuple[int, int], by_files: bool
 ) -> list[Path]:
-    """The files of one process in one epoch, in the order in which they are opened.
+    """Returns the files of one process in one epoch, in the order in which they are opened.
 
     Args:
         files: all files.
-        seed: the seed of their order; None keeps it.
-        epoch: the epoch; each has its own order.
+        seed: the seed of the order. None: the order of `files`.
+        epoch: the number of the epoch. Each epoch has its own order.
         shard: (this process, number of processes).
-        by_files: whether the processes divide the files among them; otherwise each reads all.
+        by_files: whether the processes divide the files. Otherwise each process reads all files.
     """
     order = range(len(files)) if seed is None else _permutation(len(files), seed, epoch)
     own = [files[number] for number in order]

@@ -1,4 +1,4 @@
-"""The common options of all inputs of files: how rows are ordered, batched, shared among processes and read ahead."""
+"""The common options of all file inputs: order, batches, shares of processes, and reading in advance."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ReadOptions(TypedDict, total=False):
     """Keyword arguments of every input of files.
 
     Args:
-        num_epochs: passes over the files. Default: 1. None repeats forever. Batches may span two epochs.
+        num_epochs: the number of passes over the files. Default: 1. None repeats forever. Batches may span two epochs.
         shuffle_buffer_size: the size in rows of the shuffle buffer, which is in memory. Default: 10,000.
-        seed: the seed of the order of files and rows; None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
+        seed: the seed of the order of files and rows. None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
         reader_num_threads: the number of files that are read alternately, block by block. Default: 4 if shuffled,
             otherwise 1, which keeps the order of the files.
-        parser_num_threads: threads that decode blocks in advance. They do not change the rows. 0 decodes a block when
-            it is needed. Default: 0 for TFRecord, which threads do not decode faster, and 2 for others.
-        block_bytes: bytes of a file that are decoded at once. Default: 512 KiB.
+        parser_num_threads: the number of threads that decode blocks in advance. They do not change the rows. 0 decodes
+            a block when it is needed. Default: 0 for TFRecord, which threads do not decode faster, and 2 for others.
+        block_bytes: the number of bytes of a file that are decoded at once. Default: 512 KiB.
         drop_remainder: whether to drop a short last batch.
         compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
             or "zlib", which has no suffix.
@@ -111,7 +111,7 @@ class ReadPlan:
 
     @property
     def by_batches(self) -> bool:
-        """Whether every process reads everything and keeps its rows of each batch."""
+        """Whether every process reads all rows and keeps its rows of each batch."""
         return self.shard_by == "batches" or (self.shard_by == "auto" and not self.shuffle)
 
     @classmethod
@@ -129,7 +129,7 @@ class ReadPlan:
 
     @property
     def in_turn(self) -> int:
-        """Files that are read in turn."""
+        """The number of files that are read in turn."""
         return self.reader_num_threads or (_IN_TURN if self.shuffle else 1)
 
     def _given(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Columns of a block of rows: arrays, and ragged values with a different number in each row."""
+"""Columns of a block of rows: arrays, or ragged values with a different number per row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Ragged:
     """Rows of different lengths.
 
     Attributes:
-        values: [total, ...], row after row.
-        lengths: int64[rows].
-        fill: the value that fills up a dense array.
+        values: [total, ...], the values of all rows, row after row.
+        lengths: int64[rows], the number of values per row.
+        fill: the value that pads a dense array.
     """
 
     values: np.ndarray
@@ -27,20 +27,22 @@ class Ragged:
         return len(self.lengths)
 
     def take(self, rows: np.ndarray) -> Ragged:
-        """The rows with these numbers."""
+        """Returns the rows with these numbers."""
         begins = np.cumsum(self.lengths) - self.lengths
         lengths = self.lengths[rows]
         return Ragged(values=self.values[spread(begins[rows], lengths)], lengths=lengths, fill=self.fill)
 
     def cut(self, piece: slice) -> Ragged:
-        """A slice of the rows, in order."""
+        """Returns a slice of the rows, in order."""
         start, stop, _ = piece.indices(len(self.lengths))
         begin = int(self.lengths[:start].sum())
         lengths = self.lengths[start:stop]
         return Ragged(values=self.values[begin : begin + int(lengths.sum())], lengths=lengths, fill=self.fill)
 
     def dense(self) -> np.ndarray:
-        """[rows, longest, ...]; the longest is rounded up to a power of two, to keep shapes few."""
+        """Returns [rows, longest, ...]. The longest length is rounded up to a power of two, so that there are few
+        shapes.
+        """
         longest = int(self.lengths.max(initial=1))
         width = 1 << max(longest - 1, 0).bit_length()
         dense = np.empty((len(self.lengths), width, *self.values.shape[1:]), self.values.dtype)
@@ -54,7 +56,7 @@ Columns = Mapping[str, Column]
 
 
 def spread(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Indices of ranges, one after the other.
+    """Returns the indices of ranges, one range after another.
 
     Example:
         >>> spread(np.array([5, 0]), np.array([2, 3])).tolist()
@@ -65,17 +67,17 @@ def spread(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def rows_of(columns: Columns) -> int:
-    """The number of rows of a block."""
+    """Returns the number of rows of a block."""
     return len(next(iter(columns.values())))
 
 
 def take(columns: Columns, rows: np.ndarray) -> Columns:
-    """A copy of the rows with these numbers."""
+    """Returns a copy of the rows with these numbers."""
     return {name: c.take(rows) if isinstance(c, Ragged) else c.take(rows, 0) for name, c in columns.items()}
 
 
 def cut(columns: Columns, start: int, stop: int, step: int = 1) -> Columns:
-    """A range of rows; arrays are not copied."""
+    """Returns a range of rows. With step 1, arrays are not copied."""
     if step != 1:
         return take(columns, np.arange(start, min(stop, rows_of(columns)), step))
     piece = slice(start, stop)
@@ -83,7 +85,7 @@ def cut(columns: Columns, start: int, stop: int, step: int = 1) -> Columns:
 
 
 def join(pieces: Sequence[Columns]) -> Columns:
-    """Blocks of the same columns, one after the other."""
+    """Joins blocks of the same columns, one after another."""
     if len(pieces) == 1:
         return pieces[0]
     return {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}

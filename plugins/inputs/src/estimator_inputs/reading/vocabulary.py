@@ -1,4 +1,4 @@
-"""The tokens that a column may hold; a row with another one is a bad row."""
+"""The allowed tokens of a column. A row with any other token is bad."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.ragged import Column, Ragged
 
-#: How many tokens are compared with an unknown one or listed if none is similar; and how many characters are shown.
+#: The number of tokens to compare with an unknown one, of tokens to list if none is similar, and of characters to show.
 _COMPARED, _LISTED, _SHOWN = 5000, 5, 60
 
 #: The argument `vocabularies`: allowed strings or integers by column.
@@ -22,11 +22,11 @@ Vocabularies = Mapping[str, Collection[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The tokens of one column.
+    """The allowed tokens of one column.
 
     Attributes:
-        column: its name.
-        tokens: bytes objects or integers, in the order given.
+        column: the name of the column.
+        tokens: bytes objects or integers, in the order of the argument.
     """
 
     column: str
@@ -38,11 +38,13 @@ class Vocabulary:
 
     @property
     def summary(self) -> str:
-        """Number and checksum, for the fingerprint of a position, because other tokens make other rows bad."""
+        """The number and checksum of the tokens, for the fingerprint of a position. Other tokens would make other rows
+        bad.
+        """
         return f"{len(self.tokens)}_tokens_{zlib.crc32(repr(sorted(self.tokens)).encode()):08x}"
 
     def unknown(self, column: Column, prefix: str) -> list[tuple[int, UnknownToken]]:
-        """The rows that hold a token outside the vocabulary, each with its first such token.
+        """Returns the rows with a token outside the vocabulary, each with its first such token.
 
         Args:
             column: object[rows, ...] of bytes or integers[rows, ...], or ragged rows of them.
@@ -50,7 +52,7 @@ class Vocabulary:
         """
         values = column.values if isinstance(column, Ragged) else column
         flat = values.reshape(-1).tolist()
-        if self._known.issuperset(flat):  # only C code handles the values of good rows
+        if self._known.issuperset(flat):  # for good rows, only C code handles the values
             return []
         wrong = np.flatnonzero(~np.fromiter(map(self._known.__contains__, flat), bool, len(flat)))
         items = wrong // (len(flat) // len(values))
@@ -64,11 +66,11 @@ class Vocabulary:
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownToken:
-    """The message about a token. It searches for similar tokens only when it is shown, which is rare for skipped rows.
+    """The message about a token. It searches similar tokens only when it is shown, which is rare for skipped rows.
 
     Attributes:
         prefix: the beginning of the message.
-        token: bytes or an integer.
+        token: the token, as bytes or an integer.
         vocabulary: the vocabulary that lacks it.
     """
 
@@ -88,16 +90,17 @@ class UnknownToken:
 
 
 def vocabulary_of(column: str, given: Any, dtype: np.dtype[Any], defaults: Iterable[Any] = ()) -> Vocabulary:
-    """The checked vocabulary of a column.
+    """Checks and returns the vocabulary of a column.
 
     Args:
-        column: its name.
-        given: strings, bytes or integers, all different.
-        dtype: the dtype of the column; object for strings.
+        column: the name of the column.
+        given: the tokens: strings, bytes or integers without repetition.
+        dtype: the dtype of the column. Strings have object.
         defaults: the values of the column for rows without a value.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no tokens, equal tokens, one that the column cannot hold, a missing default.
+        ArgumentError, ArgumentTypeError: there are no tokens, tokens repeat, the column cannot hold a token, or a
+            default is not a token.
 
     Example:
         >>> vocabulary_of("size", ["S", "M", "L"], np.dtype(object)).unknown(np.array([b"M", b"m"], object), "")[0][0]
@@ -149,7 +152,9 @@ def _token(name: str, item: Any) -> Any:
 
 
 def _near(token: Any, tokens: tuple[Any, ...]) -> list[str]:
-    """At most three tokens: those that differ only in case or blanks, then those with the fewest other characters."""
+    """Returns at most three tokens: those that differ only in case or blanks, then those with the most similar
+    spelling.
+    """
     given = _as_text(token)
     texts = {_as_text(known): known for known in tokens}
     plain = given.strip().casefold()

@@ -1,4 +1,4 @@
-"""Windows of rows: rows that are shuffled together, and to which a position can return."""
+"""Windows of rows. The rows of a window are shuffled together, and a position can return to the window."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from estimator_inputs.reading.ragged import Columns, cut, join, rows_of, take
 
 
 class Window(NamedTuple):
-    """Rows in the order of their delivery.
+    """Rows in the order in which they are returned.
 
     Attributes:
         columns: the columns of the rows.
-        rows: how many rows.
-        place: the place where it begins, as JSON values.
+        rows: the number of rows.
+        place: the place where the window begins, as JSON values.
     """
 
     columns: Columns
@@ -42,17 +42,17 @@ def shuffled_windows(
     skip: int = 0,
     window: int = 0,
 ) -> Iterator[Window]:
-    """Windows of `size` rows, each in an order that depends only on (seed, epoch, number of the window).
+    """Yields windows of `size` rows, each in an order that depends only on (seed, epoch, number of the window).
 
-    A window is used instead of a buffer that is refilled row by row. To return to a place in a window, only its own
-    rows must be read again.
+    Unlike a buffer that is refilled row by row, a position in a window requires reading only the rows of this window
+    again.
 
     Args:
-        blocks: the source of rows.
-        mine: the rows of a block that belong to this process.
-        size: the number of rows in a window; the last one of an epoch may have fewer.
-        seed: seed and epoch.
-        skip: the number of rows of the first block that an earlier window holds.
+        blocks: the blocks of rows.
+        mine: returns the rows of a block that belong to this process.
+        size: the number of rows per window. The last window of an epoch may have fewer.
+        seed: the seed and the epoch.
+        skip: the number of rows of the first block that belong to an earlier window.
         window: the number of the first window.
     """
     pieces: list[Columns] = []
@@ -78,19 +78,19 @@ def shuffled_windows(
 
 
 def rows_of_shard(columns: Columns, number: int, shard: tuple[int, int]) -> Columns:
-    """The rows of block `number` that belong to one process. Rows are dealt out in turn, from block to block."""
+    """Returns the rows of block `number` that belong to one process. Rows are dealt in turn, across blocks."""
     index, count = shard
     return cut(columns, (index - number) % count, rows_of(columns), count)
 
 
 def numbers_of_part(rows: int, first: int, every: int, held_out: bool | tuple[int, ...]) -> np.ndarray:
-    """Which rows of a block belong to a part, int64[found], by their number in the file.
+    """Returns the indices in a block of the rows of a part: int64[found]. The row numbers in the file decide.
 
     Args:
         rows: the number of rows of the block.
-        first: the number of its first row.
-        every: the last of this many rows is held out.
-        held_out: the part: the last rows, all others, or those at these places.
+        first: the number of the first row of the block in the file.
+        every: the number of neighbouring rows of which the last is held out.
+        held_out: the part: True for the last rows, False for all others, or the places of the rows.
 
     Example:
         >>> numbers_of_part(6, 2, 4, True), numbers_of_part(6, 2, 4, (0, 2))

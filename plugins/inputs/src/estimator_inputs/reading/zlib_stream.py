@@ -1,4 +1,4 @@
-"""Streams of zlib, which has no file format of its own: TFRecord files with compression "ZLIB"."""
+"""Streams of zlib, which has no file format of its own. TFRecord files with compression "ZLIB" are such streams."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
-#: Compressed bytes taken at once. They expand to at most a thousand times as many bytes.
+#: The number of compressed bytes that are read at once. They expand to at most a thousand times as many bytes.
 _PIECE = 1 << 14
 
 
 class _Decompressed(io.RawIOBase):
-    """The decompressed bytes of a file; streams may follow each other, as members of a gzip file do."""
+    """The decompressed bytes of a file. Several streams may follow one another, like the members of a gzip file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -20,11 +20,11 @@ class _Decompressed(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always true."""
+        """Returns True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Fills a buffer at least in part; returns 0 at the end."""
+        """Fills at least a part of a buffer. Returns the number of bytes, or 0 at the end."""
         while not self._ready:
             given = self._stream.unused_data or self._file.read(_PIECE)
             if not given:
@@ -48,9 +48,9 @@ class _Decompressed(io.RawIOBase):
 
 
 def open_zlib(path: Path) -> BinaryIO:
-    """The decompressed bytes of a file.
+    """Opens the decompressed bytes of a file.
 
     Raises:
-        OSError, EOFError: while reading: the stream is not zlib, or is truncated.
+        OSError, EOFError: while reading: the stream is not a zlib stream, or is truncated.
     """
     return cast(BinaryIO, io.BufferedReader(_Decompressed(path.open("rb")), 1 << 18))

@@ -1,1 +1,1 @@
-"""The contract with the data: what each column is, learned from some rows, kept in a file that a person edits."""
+"""The schema of data: the kind of each column, learned from rows and stored in a file that users can edit."""

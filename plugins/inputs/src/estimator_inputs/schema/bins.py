@@ -1,4 +1,4 @@
-"""Numbers cut into parts: two data sets are compared by the shares of the parts."""
+"""Divides numbers into parts. The shares of the parts are the basis for comparing two data sets."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from estimator_inputs.statistics.numbers import Numbers
 
-#: The number of parts, with about equally many values each.
+#: The number of parts. Each has about the same number of values.
 _PARTS = 20
 
 
 def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
-    """The edges that cut numbers into parts with about equally many values; fewer if many values are the same.
+    """Returns edges that divide numbers into parts of about equal size. There are fewer if many values are the same.
 
     Args:
         numbers: the numbers of a column.
-        whole: whether all are whole numbers; then the edges are whole too.
+        whole: whether all numbers are integers. The edges are then integers too.
     """
     quantiles = np.array(numbers.quantiles(np.linspace(0, 1, _PARTS + 1).tolist()))
     finite = quantiles[np.isfinite(quantiles)]
@@ -25,7 +25,8 @@ def edges_of(numbers: Numbers, *, whole: bool) -> tuple[float, ...]:
 
 
 def shares_of(numbers: Numbers, edges: Sequence[float]) -> tuple[float, ...]:
-    """The shares up to the first edge, between two (including the upper one), above the last: float[len(edges) + 1].
+    """Returns float[len(edges) + 1], the shares up to the first edge, between two (with the upper one), and above the
+    last.
 
     Example:
         >>> import pyarrow as pa

@@ -13,7 +13,7 @@ from estimator_core.errors import ArgumentError
 from estimator_core.storage import draft_of
 
 FeatureKind = Literal["number", "category", "text", "time", "other"]
-#: The least rows of a key, and the share of them that must be different: all, within the error of the sketch.
+#: The smallest number of rows of a key, and the share of rows that must differ: all, within the error of the sketch.
 _FEWEST, _ALL = 20, 0.97
 FEATURE_KINDS = ("number", "category", "text", "time", "other")
 
@@ -80,12 +80,12 @@ class FeatureSchema:
 
     @property
     def mean(self) -> float | None:
-        """The mean of the numbers seen."""
+        """The mean of the seen numbers."""
         return self.seen.mean
 
     @property
     def median(self) -> float | None:
-        """The median of the numbers seen."""
+        """The median of the seen numbers."""
         return self.seen.median
 
     @property
@@ -112,7 +112,7 @@ class Schema:
     label: str | None = None
 
     def feature(self, name: str) -> FeatureSchema:
-        """The feature with this name.
+        """Returns the feature with this name.
 
         Raises:
             ArgumentError: there is no such feature. The message names similar ones.
@@ -124,7 +124,7 @@ class Schema:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The classes of the label, in order; empty if the label is a number or there is no label."""
+        """The classes of the label, in order. Empty if the label is a number or if there is no label."""
         return () if self.label is None else self.feature(self.label).vocabulary
 
     def write(self, path: str | Path) -> None:
@@ -137,7 +137,7 @@ class Schema:
 
         text, place = format_of(path).written(self), Path(os.path.expanduser(path))
         place.parent.mkdir(parents=True, exist_ok=True)
-        with draft_of(place) as draft:  # a full disk leaves no half of it, nor half of the one that was there
+        with draft_of(place) as draft:  # a full disk leaves the previous file intact
             draft.write_text(text, encoding="utf-8")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How far two data sets differ: Jensen-Shannon and L-infinity distances of every column."""
+"""The drift between two data sets: Jensen-Shannon and L-infinity distances of every column."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from estimator_inputs.statistics.record import ColumnStatistics, Statistics
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """How far the values of one column differ from those of the schema.
+    """The distance between the values of one column and those of the schema.
 
     Attributes:
-        column: its name.
-        jensen_shannon: the distance (square root of the divergence, in bits): 0 the same, 1 nothing in common.
-        l_infinity: the largest difference between the shares of a value, or of a part of the numbers.
+        column: the name of the column.
+        jensen_shannon: the distance, which is the square root of the divergence in bits. 0: identical. 1: nothing in
+            common.
+        l_infinity: the largest difference between the two shares of a value, or of a part of the numbers.
         of: the value or part with that difference.
-        chance_js, chance_l: distances that two samples of these sizes from one source seldom exceed.
+        chance_js, chance_l: the distances that two samples of these sizes from one source rarely exceed.
     """
 
     column: str
@@ -35,7 +36,7 @@ class Distance:
 
 
 def distances(schema: Schema, statistics: Statistics) -> list[Distance]:
-    """The distances of all numbers and categories that both have; text has no distance.
+    """Returns the distances of all numbers and categories that both have. Text has no distance.
 
     Example:
         >>> from estimator_inputs import learn_schema
@@ -78,7 +79,7 @@ def _distance(feature: FeatureSchema, column: ColumnStatistics) -> Distance | No
 
 
 def _whole(shares: list[float]) -> list[float]:
-    """The shares, and the rest up to 1."""
+    """Returns the shares, followed by the rest up to 1."""
     return [*shares, max(0.0, 1 - sum(shares))]
 
 
@@ -101,18 +102,18 @@ def _compared(
         jensen_shannon=jensen_shannon(p, q),
         l_infinity=float(apart[worst]),
         of=names[worst],
-        # the mean of the divergence of two samples, by chi-squared of (parts - 1) degrees; twice it is seldom exceeded
+        # the mean divergence of two samples is chi-squared with (parts - 1) degrees; twice the mean is rarely exceeded
         chance_js=math.sqrt(2 * max(filled - 1, 1) * spread / (8 * math.log(2))),
         chance_l=3 * 0.5 * math.sqrt(spread),
     )
 
 
 def jensen_shannon(p: np.ndarray, q: np.ndarray) -> float:
-    """The Jensen-Shannon distance, in bits.
+    """Returns the Jensen-Shannon distance, in bits.
 
     Args:
-        p: float[n], shares.
-        q: float[n], other shares.
+        p: float[n], the shares of one data set.
+        q: float[n], the shares of the other data set.
 
     Example:
         >>> jensen_shannon(np.array([1.0, 0.0]), np.array([0.0, 1.0]))

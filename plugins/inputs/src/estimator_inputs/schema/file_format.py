@@ -1,4 +1,4 @@
-"""The contract of components of the kind `schema`: files that hold a schema, by their extension."""
+"""The contract of components of the kind `schema`: file formats for schemas, by file extension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SchemaFormat(Protocol):
-    """Writes a schema as text and reads it back. `-` of an extension is `_` in the name of the component.
+    """Writes a schema as text and reads it back. A `-` in an extension is a `_` in the name of the component.
 
     Example:
         >>> from estimator_inputs.schema.toml_file import TomlSchema
@@ -23,27 +23,27 @@ class SchemaFormat(Protocol):
     """
 
     def written(self, schema: Schema) -> str:
-        """The text of a schema; the same for equal schemas."""
+        """Returns the text of a schema. Equal schemas have the same text."""
         ...
 
     def parsed(self, text: str, path: str) -> Schema:
-        """The schema of a text.
+        """Returns the schema of a text.
 
         Args:
-            text: what `written` returned, and a person or another program may have edited.
+            text: the text that `written` returned, possibly edited by a user or a program.
             path: the path of the file, for messages.
 
         Raises:
-            ArgumentError: the text is not a valid schema; the message begins with the path.
+            ArgumentError: the text is not a valid schema. The message begins with the path.
         """
         ...
 
 
 def format_of(path: str | Path) -> SchemaFormat:
-    """The format of a file by its extension; TOML without one.
+    """Returns the format for the extension of a file. Without an extension, the format is TOML.
 
     Raises:
-        ArgumentError: no plugin has a format of this extension.
+        ArgumentError: no plugin has a format for this extension.
 
     Example:
         >>> type(format_of("schema.toml")).__name__

@@ -1,4 +1,4 @@
-"""The suite for schema formats."""
+"""The test suite for schema formats."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ sys.stdout.write(found().written(_WHOLE).encode().hex())
 
 
 class SchemaFormatSuite(Suite):
-    """Proves that a format keeps every part of a schema, and names what is wrong in a file. A subclass makes it.
+    """Proves that a format keeps every part of a schema and names the errors in a file. A subclass defines `make`.
 
     Attributes:
-        broken: a text that is not of the format.
+        broken: a text that is not in the format.
 
     Example:
         >>> from estimator_inputs.schema.toml_file import TomlSchema
@@ -70,27 +70,27 @@ class SchemaFormatSuite(Suite):
     broken: str
 
     def make(self) -> SchemaFormat:
-        """The format; called several times."""
+        """Returns the format. It is called several times."""
         raise NotImplementedError(f"{type(self).__name__} must define make(self)")
 
     def test_is_a_schema_format(self) -> None:
-        """It has the methods of SchemaFormat."""
+        """The format has the methods of SchemaFormat."""
         assert isinstance(self.make(), SchemaFormat), f"{self.make()!r} lacks a method of SchemaFormat"
 
     @pytest.mark.parametrize("name", list(_WHOLE.features))
     def test_keeps_each_feature(self, name: str) -> None:
-        """A feature of each kind is read as it was written, with its statistics."""
+        """A feature of each kind is read back unchanged, with its statistics."""
         schema = Schema(features={name: _WHOLE.features[name]})
         assert self._again(schema) == schema
 
     def test_keeps_the_whole(self) -> None:
-        """All features are read in their order, and the label."""
+        """All features are read back in order, with the label."""
         found = self._again(_WHOLE)
         assert list(found.features) == list(_WHOLE.features)
         assert found == _WHOLE
 
     def test_keeps_types(self) -> None:
-        """True, 1.0 and 1 stay apart, and so do a tuple and a list."""
+        """True, 1.0 and 1 stay different, and so do a tuple and a list."""
         found = self._again(_WHOLE)
         assert repr(found) == repr(_WHOLE)
 
@@ -113,7 +113,7 @@ class SchemaFormatSuite(Suite):
         assert len(texts) == len(changes) + 2
 
     def test_the_same_text_in_every_process(self) -> None:
-        """A schema has one text, whichever process writes it: files are compared and kept in repositories."""
+        """A schema has the same text in every process, because files are compared and kept in repositories."""
         expected = self.make().written(_WHOLE)
         assert self.make().written(_WHOLE) == expected
         cls = type(self.make())
@@ -124,7 +124,7 @@ class SchemaFormatSuite(Suite):
         assert bytes.fromhex(done.stdout).decode() == expected
 
     def test_what_is_broken_is_named(self) -> None:
-        """An empty text and one of something else are refused, and the message begins with the path."""
+        """An empty text and an unrelated text are refused. The message begins with the path."""
         for text in ("", self.broken):
             with pytest.raises(ArgumentError) as raised:
                 self.make().parsed(text, "a/schema.file")

@@ -13,7 +13,7 @@ from estimator_inputs.schema.contract import FeatureSchema, Schema, Seen
 from estimator_inputs.statistics.gather import gather
 from estimator_inputs.statistics.record import ColumnStatistics, Statistics
 
-#: The most words of a category, and the most whole numbers of a label that are classes.
+#: The largest number of words of a category, and of integers of a label that are classes.
 MOST_WORDS, MOST_CLASSES = 10_000, 100
 
 
@@ -45,7 +45,7 @@ def learn_schema(source: Any, *, label: str | None = None, limit: int | None = N
 
 
 def schema_of(statistics: Statistics, *, label: str | None = None) -> Schema:
-    """The schema that statistics suggest; see `learn_schema`."""
+    """Returns the schema that statistics suggest. See `learn_schema`."""
     if not statistics.rows:
         bad = f" {statistics.bad_rows} bad ones were left out: {statistics.bad[0]}." if statistics.bad_rows else ""
         raise ArgumentError(f"There are no rows to learn a schema from.{bad}")
@@ -102,5 +102,5 @@ def _whole_counts(column: ColumnStatistics) -> dict[int, int]:
 
 
 def _allowance(column: ColumnStatistics) -> float:
-    """One and a half times the missing share, rounded up to a thousandth."""
+    """Returns 1.5 times the share of missing values, rounded up to a thousandth."""
     return min(1.0, math.ceil(column.missing_rate * 1500) / 1000)

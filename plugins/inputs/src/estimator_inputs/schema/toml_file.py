@@ -1,4 +1,4 @@
-"""A schema as TOML: written for a person to edit, and read strictly."""
+"""A schema as TOML. The file is easy to edit, and reading is strict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = (
     "# [seen.*] is what the rows looked like that it was learned from.\n"
 )
 _ANY = "*"
-#: The types of a value by key, and their name in messages.
+#: The allowed types of the value of each key, and the name of these types in messages.
 _NUMBER = ((int, float), "a number")
 _COUNT = ((int,), "a whole number from 0 on")
 _LIST = ((list,), "a list")
@@ -49,7 +49,7 @@ _SEEN_KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 def written(schema: Schema) -> str:
-    """The text of a schema."""
+    """Returns the text of a schema."""
     top: dict[str, Any] = {"format": FORMAT}
     if schema.label is not None:
         top["label"] = schema.label
@@ -59,14 +59,14 @@ def written(schema: Schema) -> str:
 
 
 def parsed(text: str, path: str) -> Schema:
-    r"""The schema of a text.
+    r"""Returns the schema of a text.
 
     Args:
-        text: TOML.
+        text: the content of a TOML file.
         path: the path of the file, for messages.
 
     Raises:
-        ArgumentError: the text is not a valid schema; the message names line and key.
+        ArgumentError: the text is not a valid schema. The message names line and key.
 
     Example:
         >>> parsed('format = "estimator-schema/1"\n[features.age]\nkind = "digit"', "schema.toml")
@@ -94,7 +94,7 @@ def _plain(record: FeatureSchema | Seen) -> dict[str, Any]:
 
 
 class _Reader:
-    """Reads the tables of one file; errors name its lines."""
+    """Reads the tables of one file. Its errors name the line."""
 
     def __init__(self, text: str, path: str) -> None:
         self._lines = text.splitlines()
@@ -195,7 +195,7 @@ class _Reader:
         return ArgumentError(f"{self._path}{f', line {line}' if line else ''}: {'.'.join(keys)} {what}.")
 
     def _line_of(self, keys: tuple[str, ...]) -> int | None:
-        """The line of a table or key in the layout of `written`; None if a person changed the layout."""
+        """Returns the line of a table or key in the layout of `written`, or None if a user changed the layout."""
         table: tuple[str, ...] = ()
         for number, line in enumerate(self._lines, start=1):
             if re.match(r"\s*\[", line) and (header := _keys_of(line.strip().strip("[]"))):
@@ -208,7 +208,7 @@ class _Reader:
 
 
 def _keys_of(text: str) -> tuple[str, ...]:
-    """The parts of a dotted key: `features."my age"`."""
+    """Returns the parts of a dotted key, such as `features."my age"`."""
     try:
         found: Any = tomllib.loads(f"{text} = 0")
     except tomllib.TOMLDecodeError:
@@ -222,7 +222,7 @@ def _keys_of(text: str) -> tuple[str, ...]:
 
 
 class TomlSchema:
-    """The schema component `toml`.
+    """The component `toml` of the kind `schema`.
 
     Example:
         >>> TomlSchema().parsed('format = "estimator-schema/2"', "schema.toml")
@@ -232,13 +232,13 @@ class TomlSchema:
     """
 
     def written(self, schema: Schema) -> str:
-        """The text of a schema."""
+        """Returns the text of a schema."""
         return written(schema)
 
     def parsed(self, text: str, path: str) -> Schema:
-        """The schema of a text.
+        """Returns the schema of a text.
 
         Raises:
-            ArgumentError: the text is not a valid schema; the message names line and key.
+            ArgumentError: the text is not a valid schema. The message names line and key.
         """
         return parsed(text, path)

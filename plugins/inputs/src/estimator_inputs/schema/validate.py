@@ -21,12 +21,12 @@ class Limits:
     """The limits below which deviations are accepted.
 
     Args:
-        jensen_shannon: distance between the values of a column and the seen values. At most 1, which accepts
+        jensen_shannon: the distance between the values of a column and the seen values. At most 1, which accepts
             everything.
-        l_infinity: difference between the fractions of one value; at most 1.
-        outside: fraction of the numbers of a column that may be outside minimum and maximum.
-        unknown: fraction of the values of a column that may be outside the vocabulary.
-        bad_rows: fraction of the rows of files that may be bad.
+        l_infinity: the difference between the two fractions of one value. At most 1.
+        outside: the fraction of the numbers of a column that may be outside minimum and maximum.
+        unknown: the fraction of the values of a column that may be outside the vocabulary.
+        bad_rows: the fraction of the rows of files that may be bad.
 
     Raises:
         ArgumentError: a limit is not from 0 to 1.
@@ -51,7 +51,7 @@ class Anomaly:
     Attributes:
         kind: "bad rows", "missing column", "new column", "type", "shape", "missing values", "range", "new values" or
             "drift".
-        column: its name; "" for bad rows.
+        column: the name of the column, or "" for bad rows.
         text: a description, with the first value and its row.
     """
 
@@ -92,12 +92,12 @@ def validate(
     Distances count as drift if they exceed both the limit and the effect of chance for this number of rows.
 
     Args:
-        source: see `learn_schema`.
+        source: the rows. See `learn_schema`.
         schema: the schema of the rows.
-        limits: the accepted deviations; None: the defaults.
-        limit: the number of rows to read; None: all.
+        limits: the accepted deviations. None: the defaults.
+        limit: the number of rows to read. None: all rows.
         label: False if the rows have no label, such as rows to predict. The label column may then be missing.
-        ignore: columns to skip, such as those that a request log masks.
+        ignore: the columns to skip, such as those that a request log masks.
 
     Raises:
         ArgumentError: a column of `ignore` is neither in the schema nor in the rows.
@@ -123,7 +123,7 @@ def validate_rows(
     label: bool = True,
     ignore: Collection[str] = (),
 ) -> Validation:
-    """Validates batches of rows; see `validate`."""
+    """Validates batches of rows. See `validate`."""
     watcher = Watcher(schema)
     found = gathered(batches, limit=limit, observe=watcher)
     _check_ignored(ignore, {*schema.features, *found.columns})
@@ -252,7 +252,7 @@ def _first(broken: Broken) -> str:
 
 
 def as_json(found: Validation) -> Mapping[str, Any]:
-    """The validation as JSON values."""
+    """Returns the validation as JSON values."""
     return {
         "rows": found.statistics.rows,
         "bad_rows": found.statistics.bad_rows,

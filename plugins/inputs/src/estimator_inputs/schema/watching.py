@@ -1,4 +1,4 @@
-"""Counts the cells that break a schema as rows pass, and remembers the place of the first of each kind."""
+"""Counts the cells that violate a schema while rows are read, and keeps the place of the first one per rule."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from estimator_inputs.schema.contract import FeatureSchema, Schema
 from estimator_inputs.statistics.cells import Cells, plain_values
 
-#: How many different values that break a rule are remembered.
+#: The number of different values that are counted per rule.
 _REMEMBERED = 1000
 
 
 @dataclass
 class Broken:
-    """Values that break one rule.
+    """The values that violate one rule.
 
     Attributes:
-        count: how many.
-        first: the first of them.
-        where: its row, with file and line if there are any.
-        values: how often each of the first thousand different values occurred.
+        count: the number of values.
+        first: the first value.
+        where: the row of the first value, with file and line if they are known.
+        values: the number of occurrences of each value, for the first thousand different values.
     """
 
     count: int = 0
@@ -33,7 +33,7 @@ class Broken:
     values: Counter[Any] = field(default_factory=Counter[Any])
 
     def add(self, values: Any, where: Callable[[int], str]) -> None:
-        """Adds values; `where` names the row of each by its number."""
+        """Adds values. `where` returns the place of a value from its index."""
         if not len(values):
             return
         if not self.count:
@@ -44,14 +44,14 @@ class Broken:
 
 
 class Watcher:
-    """An observer of `gather` that counts the values that break a schema, by column.
+    """An observer of `gather` that counts the values that violate a schema, by column.
 
     Attributes:
-        missing: rows that lack a value.
-        outside: numbers below the minimum or above the maximum.
-        unknown: values outside the vocabulary.
-        no_numbers: words in a column of numbers.
-        no_whole: real numbers in a column of whole ones.
+        missing: the rows without a value.
+        outside: the numbers below the minimum or above the maximum.
+        unknown: the values outside the vocabulary.
+        no_numbers: the words in a column of numbers.
+        no_whole: the real numbers in a column of integers.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -90,7 +90,7 @@ class Watcher:
         numbers = cells.values.to_numpy(zero_copy_only=False)
         low = -np.inf if feature.minimum is None else feature.minimum
         high = np.inf if feature.maximum is None else feature.maximum
-        if "float32" in (feature.dtype, cells.dtype):  # as an input returns them: 0.1 is 0.1 again
+        if "float32" in (feature.dtype, cells.dtype):  # as inputs return numbers, so that 0.1 equals 0.1
             numbers, low, high = numbers.astype(np.float32), np.float32(low), np.float32(high)
         self._note(self.outside, feature.name, cells, (numbers < low) | (numbers > high), where)
 

@@ -1,4 +1,4 @@
-"""The cells of one column of some rows: their values in one flat Arrow array, and the rows without values."""
+"""The cells of a column for a batch of rows: their values in one flat Arrow array, and the rows without values."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import numpy as np
 
 from estimator_inputs.table.arrays import plain_array
 
-#: "number", "word" (text, bytes, bool), "time" (seconds since 1970), or "other": only missing rows are counted.
+#: "number", "word" (text, bytes, bool), "time" (seconds since 1970), or "other", of which only missing rows are
+#: counted.
 CellKind = Literal["number", "word", "time", "other"]
 _FLOATS = {32: "float32", 64: "float64"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Cells of a column.
+    """The cells of a column.
 
     Attributes:
         kind: the kind of the values.
         dtype: the type, such as "int64", "float32", "string", "bool", "timestamp"; "null" if no row has a value.
-        values: pyarrow.Array of all values, row after row, without missing ones.
+        values: a pyarrow.Array of all values, row after row, without missing ones.
         rows: int64[values], the row of each value.
-        missing: int64[n], the rows that lack a value: null, NaN, empty text, an empty list, a list with one of these.
-        shape: the shape of one row; None if rows differ.
-        sizes: (least, most) values in a row that has any; None: one each.
-        folds: whether lists of one size in all rows count as that shape, and lists of one value as plain values, as in
-            tf.Examples.
+        missing: int64[n], the rows without a complete value: null, NaN, empty text, an empty list, or a list with one
+            of these.
+        shape: the shape of one row, with None for a size that differs between rows.
+        sizes: the (smallest, largest) number of values of a row that has values. None: each row has one.
+        folds: whether lists of one size in all rows count as rows of that shape, and lists of one value as single
+            values, as in tf.Examples.
     """
 
     kind: CellKind
@@ -40,20 +42,20 @@ class Cells:
     folds: bool = False
 
     def first(self, rows: int) -> Cells:
-        """The cells of this many first rows."""
+        """Returns the cells of the first `rows` rows."""
         kept = int(np.searchsorted(self.rows, rows))
         values, missing = self.values.slice(0, kept), self.missing[self.missing < rows]
         return replace(self, values=values, rows=self.rows[:kept], missing=missing)
 
 
 def cells_of(column: Any) -> Cells:
-    """The cells of an Arrow array, a numpy array or a list.
+    """Returns the cells of an Arrow array, a numpy array or a list.
 
     Args:
-        column: the column; its first axis is the row.
+        column: the column. Its first axis is the row.
 
     Raises:
-        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: values of several types in one column.
+        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: the column has values of several types.
 
     Example:
         >>> import pyarrow as pa
@@ -73,7 +75,8 @@ def cells_of(column: Any) -> Cells:
 
 
 def plain_values(values: Any) -> list[Any]:
-    r"""The values of a flat Arrow array as Python objects; bytes become text, with backslashes if they are not UTF-8.
+    r"""Returns the values of a flat Arrow array as Python objects. Bytes become text, with backslashes for invalid
+    UTF-8.
 
     Example:
         >>> import pyarrow as pa
@@ -88,7 +91,7 @@ def plain_values(values: Any) -> list[Any]:
 
 
 def ragged_cells(values: np.ndarray, lengths: np.ndarray) -> Cells:
-    """The cells of a feature of tf.Examples: values[total], row after row; lengths: int64[rows]."""
+    """Returns the cells of a feature of tf.Examples: values[total], row after row, and lengths as int64[rows]."""
     return replace(_grouped(cells_of(values), lengths, None), folds=True)
 
 
@@ -118,7 +121,7 @@ def _of_lists(array: Any) -> Cells:
 
 
 def _grouped(inner: Cells, lengths: np.ndarray, size: int | None) -> Cells:
-    """Groups cells of items into rows of these lengths."""
+    """Groups the cells of items into rows of these lengths."""
     owner = np.repeat(np.arange(len(lengths)), lengths)
     missing = np.union1d(np.flatnonzero(lengths == 0), owner[inner.missing])
     filled = lengths[lengths > 0]

@@ -1,4 +1,4 @@
-"""Gathers the statistics of one column from the cells of one batch after another."""
+"""Collects the statistics of one column from the cells of successive batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_inputs.statistics.record import ColumnStatistics
 
 
 class ColumnGatherer:
-    """Collects cells, batch by batch.
+    """Collects the statistics of one column, batch by batch.
 
     Args:
         name: the name of the column.
@@ -37,10 +37,10 @@ class ColumnGatherer:
         self._words = Counts()
 
     def add(self, cells: Cells, *, rows: int) -> None:
-        """Adds the cells of this many rows.
+        """Adds the cells of `rows` rows.
 
         Raises:
-            InputError: their type differs from that of earlier rows.
+            InputError: the type of the cells differs from that of earlier rows.
         """
         first = self._cells
         if first is None or first.dtype == "null":
@@ -65,7 +65,7 @@ class ColumnGatherer:
             self._words.add(cells.values)
 
     def result(self) -> ColumnStatistics:
-        """The statistics of all cells so far."""
+        """Returns the statistics of all cells so far."""
         cells, moments, numbers = self._cells, self._moments, self._numbers
         assert cells is not None
         counts = self._words if cells.kind == "word" else numbers.counts

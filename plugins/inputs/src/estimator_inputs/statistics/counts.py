@@ -1,4 +1,4 @@
-"""How often each value of a column occurs, exact up to a limit, and an estimate of the number of different values."""
+"""Counts the values of a column, exactly up to a limit, and estimates the number of different values."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from estimator_inputs.statistics.cells import plain_values
 
-#: How many different values are counted one by one, and how many bytes of text they may have together.
+#: The number of different values that are counted individually, and the total bytes of text that they may have.
 MOST_COUNTED, MOST_BYTES = 1 << 16, 1 << 25
-#: log2 of the registers of the sketch, and its standard error: 1.04 / sqrt(2 ** 14), as for every HyperLogLog.
+#: log2 of the number of registers of the sketch, and its standard error: 1.04 / sqrt(2 ** 14), as for any HyperLogLog.
 _REGISTERS, RELATIVE_ERROR = 14, 0.0082
-#: Whole numbers below this are exact as float64.
+#: The integers below this are exact as float64.
 _EXACT = 2**53
 
 
 class Counts:
-    """Counts of values. With more than `most` different values, counts of the first ones and an estimate.
+    """Counts values. With more than `most` different values, it counts the first ones and estimates their number.
 
     Attributes:
-        known: how often each value occurred: of all values, or of the first ones.
-        exact: whether `known` holds all.
+        known: the number of occurrences of each value, or of the first values only.
+        exact: whether `known` contains all values.
 
     Args:
-        most: how many different values are counted.
+        most: the number of different values that are counted individually.
 
     Example:
         >>> import pyarrow as pa
@@ -54,7 +54,7 @@ class Counts:
 
     @property
     def different(self) -> int:
-        """How many different values occurred: exact, or with a relative standard error of `error`."""
+        """The number of different values: exact, or with a relative standard error of `error`."""
         if self._sketch is None:
             return len(self._known)
         return max(round(self._sketch.get_estimate()), len(self._known))
@@ -88,7 +88,7 @@ class Counts:
         _feed(self._sketch, map(_plain, words))
 
     def forget(self) -> None:
-        """Keeps only the estimate. Call it only when there are more values than are counted."""
+        """Keeps only the estimate. Call it only if there are more values than are counted individually."""
         assert self._sketch is not None
         self._known = {}
 
@@ -116,5 +116,5 @@ def _feed(sketch: Any, values: Iterable[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value for a sketch: a whole number as a real one, if that is exact."""
+    """Returns the value for a sketch. An integer becomes a float if the float is exact."""
     return float(value) if isinstance(value, int) and abs(value) < _EXACT else value

@@ -1,4 +1,4 @@
-"""The rows of files for statistics: missing cells stay, and bad rows are reported."""
+"""Reads the rows of files for statistics. Missing cells are kept, and bad rows are reported."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from estimator_inputs.table.blocks import Tables
 from estimator_inputs.tfrecord.spec import feature_specs
 
 _log = logging.getLogger("estimator_inputs")
-#: The number of rows whose values determine types; of records whose features determine the specification.
+#: The number of rows that determine types, and the number of records that determine the features.
 _LOOKED_AT, _RECORDS = 10_000, 1000
-#: Bytes of a file that are processed together.
+#: The number of bytes of a file that are processed together.
 _BLOCK = 1 << 22
 KINDS = ("csv", "jsonl", "parquet", "tfrecord", "array_record")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CsvForm:
-    """How CSV files are written.
+    """The format of CSV files.
 
     Attributes:
-        na_values: texts that mean no value, beside the empty one.
-        field_delim: the character between columns; None: a comma, and a tab in files called .tsv.
+        na_values: the texts that mean a missing value, in addition to the empty text.
+        field_delim: the character between columns. None: a comma, or a tab in .tsv files.
     """
 
     na_values: tuple[str, ...] = ()
@@ -50,17 +50,17 @@ _USUAL = CsvForm()
 def rows_of_files(
     file_pattern: FilePattern, limit: int | None, kind: str | None = None, form: CsvForm = _USUAL
 ) -> Iterator[Rows]:
-    """The rows of files of one kind.
+    """Yields the rows of files of one kind.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.
-        limit: rows to read; None: all.
-        kind: one of `KINDS`; None: detected from the first file.
-        form: of CSV files.
+        limit: the number of rows to read. None: all rows.
+        kind: one of `KINDS`. None: the first file determines the kind.
+        form: the format of CSV files.
 
     Raises:
-        ArgumentError: no such file, an unknown kind, or a form of files that are not CSV.
-        InputError: a file that cannot be read as that kind.
+        ArgumentError: a file does not exist, the kind is unknown, or files that are not CSV have a form.
+        InputError: a file cannot be read as that kind.
     """
     files = find_files(file_pattern)
     kind = kind or kind_of(files[0])
@@ -81,7 +81,7 @@ def rows_of_files(
 
 
 def _cut(batches: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
-    """The batches up to the last row wanted, the last one cut. One more batch follows if there are more rows."""
+    """Yields the batches up to the limit, and cuts the last one. One more batch follows if there are more rows."""
     left = limit
     for batch in batches:
         if left is None or batch.rows <= left:
@@ -112,7 +112,7 @@ def _of_text(kind: str, files: tuple[Path, ...], form: CsvForm) -> Iterator[Rows
 
 
 def _tell_delimiter(path: Path, names: Sequence[str]) -> None:
-    """Warns of a file whose header seems to be of several columns, and is read as one."""
+    """Warns of a file that is read as one column although its header seems to have several."""
     (first, *others) = names
     found = next((one for one in ";\t|," if one in first), None)
     if found is not None and not others:
@@ -123,7 +123,7 @@ def _tell_delimiter(path: Path, names: Sequence[str]) -> None:
 
 
 def _text_kind(kind: str, files: tuple[Path, ...], form: CsvForm) -> Any:
-    """The reader of files of lines. Real numbers are float64, so sums of a file match its text."""
+    """Returns the reader of files of lines. Real numbers are float64, so that sums match the text of the file."""
     import estimator_inputs as inputs
 
     options: dict[str, Any] = {"shuffle": False, "on_error": "skip", "block_bytes": _BLOCK}
@@ -137,7 +137,7 @@ def _text_kind(kind: str, files: tuple[Path, ...], form: CsvForm) -> Any:
 
 
 def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
-    """The reader with whole numbers as real ones in columns whose later rows have real numbers."""
+    """Returns a reader that reads integer columns as real if later rows are real, and the tables of the piece."""
     for name, kind in reader.schema.types.items():
         if kind.dtype.kind not in "iu":
             continue
@@ -151,7 +151,7 @@ def _wider(reader: Any, piece: Any, found: Tables) -> tuple[Any, Tables]:
 
 
 def _rows(columns: Mapping[str, Any], rows: int, where: Callable[[int], str]) -> Rows:
-    """Rows of a file, with real numbers named as the inputs return them."""
+    """Returns rows of a file. Real numbers have the dtype that the inputs return."""
     cells = {name: cells_in(name, column) for name, column in columns.items()}
     named = {name: replace(one, dtype="float32") if one.dtype == "float64" else one for name, one in cells.items()}
     return Rows(named, rows, where)
@@ -176,7 +176,7 @@ def _of_parquet(files: tuple[Path, ...]) -> Iterator[Rows]:
 
 
 def _of_batches(path: Path, names: Sequence[str], batches: Sequence[Any], begin: int) -> Rows:
-    """The rows of neighbouring batches of a file; `begin` is the number of the first row."""
+    """Returns the rows of consecutive batches of a file. `begin` is the number of the first row."""
     import pyarrow as pa
 
     table = pa.Table.from_batches(batches)
@@ -217,10 +217,10 @@ def _of_examples(columns: Mapping[str, Column], where: Callable[[int], str], bad
 
 
 def tfrecord_features(path: Path) -> dict[str, Any]:
-    """The features that the first records of a file have.
+    """Returns the features of the first records of a file.
 
     Raises:
-        InputError: no record, or one that is not a tf.Example.
+        InputError: there is no record, or a record is not a tf.Example.
     """
     from estimator_inputs.tfrecord.framing import read_frames
 

@@ -1,4 +1,4 @@
-"""Statistics of a table in one pass, in memory that does not grow with the rows."""
+"""Statistics of a table in one pass. The memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from estimator_inputs.statistics.record import Statistics
 from estimator_inputs.statistics.rows import Rows
 from estimator_inputs.statistics.sources import rows_of_source
 
-#: How many bad rows are reported one by one.
+#: The largest number of bad rows that are reported one by one.
 _TOLD = 5
 
-#: Inspects the cells of a column of some rows; the function names the place of a row.
+#: Receives the name of a column, its cells for a batch of rows, and a function that names the place of a row.
 Observer = Callable[[str, Cells, Callable[[int], str]], None]
 
 
 def gather(source: Any, *, limit: int | None = None, observe: Observer | None = None) -> Statistics:
-    """Reads a source once.
+    """Returns the statistics of a source, which is read once.
 
     Args:
-        source: see `learn_schema`.
-        limit: rows to read; None: all.
+        source: the rows. See `learn_schema`.
+        limit: the number of rows to read. None: all rows.
         observe: called for every column of every batch of rows.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a source that cannot be read, or one that never ends without a limit.
-        InputError: a file that cannot be read, or a column whose type changes.
+        ArgumentError, ArgumentTypeError: the source cannot be read, or is endless and there is no limit.
+        InputError: a file cannot be read, or the type of a column changes.
 
     Example:
         >>> found = gather({"age": [31.0, float("nan")], "name": ["ann", "bob"]})
@@ -39,7 +39,7 @@ def gather(source: Any, *, limit: int | None = None, observe: Observer | None = 
 
 
 def gathered(batches: Iterable[Rows], *, limit: int | None = None, observe: Observer | None = None) -> Statistics:
-    """Statistics of batches of rows; see `gather`."""
+    """Returns the statistics of batches of rows. See `gather`."""
     columns: dict[str, ColumnGatherer] = {}
     rows = bad_rows = 0
     bad: list[str] = []

@@ -1,4 +1,4 @@
-"""Numbers of a column: their moments and their distribution."""
+"""The numbers of a column: their moments and their distribution."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from estimator_inputs.statistics.counts import Counts
 
-#: The size of the sketch: the rank of a quantile is off by at most 0.3% of the rows (with 99% confidence).
+#: The size of the sketch. With it, the rank of a quantile differs by at most 0.3% of the rows (with 99% confidence).
 _K = 1024
 _PIECE = 1 << 16
 
 
 class Moments:
-    """Mean, deviation, limits and zeros of finite numbers.
+    """The mean, deviation and limits of numbers, and the counts of zeros and infinite numbers.
 
     Attributes:
-        count, infinite, zeros: how many numbers, and how many of them are infinite or zero.
+        count, infinite, zeros: the number of all numbers, of infinite ones, and of zeros.
         mean: the mean of the finite numbers.
-        low, high: the limits of all numbers; None before the first.
-        whole: whether all finite ones are whole numbers.
+        low, high: the limits of all numbers. None before the first number.
+        whole: whether all finite numbers are integers.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Moments:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the finite numbers, of the population."""
+        """The population standard deviation of the finite numbers."""
         return float(np.sqrt(self._squares / max(self.count - self.infinite, 1)))
 
     def add(self, numbers: np.ndarray) -> None:
@@ -55,7 +55,7 @@ class Moments:
         if not finite.size:
             return
         real = finite.astype(np.float64)
-        # combines two parts: Chan, Golub and LeVeque
+        # combines two parts by the method of Chan, Golub and LeVeque
         mean = float(real.mean())
         total = before + real.size
         self._squares += float(np.square(real - mean).sum()) + (mean - self.mean) ** 2 * before * real.size / total
@@ -63,10 +63,10 @@ class Moments:
 
 
 class Numbers:
-    """The distribution of the numbers of a column: exact while few numbers differ, then sketched.
+    """The distribution of the numbers of a column. It is exact up to a number of different values, and then a sketch.
 
     Attributes:
-        counts: how often each number occurred, while few differ.
+        counts: the number of occurrences of each number, as long as the distribution is exact.
 
     Example:
         >>> import pyarrow as pa
@@ -104,7 +104,7 @@ class Numbers:
         self._sketch.update(numbers.astype(np.float64))
 
     def quantiles(self, levels: Sequence[float]) -> list[float]:
-        """The numbers above these shares of all numbers; interpolated if exact, as in `numpy.quantile`."""
+        """Returns the quantiles at these levels. If exact, they are interpolated as in `numpy.quantile`."""
         if self._sketch is not None:
             return [float(value) for value in self._sketch.get_quantiles(np.array(levels, np.float64))]
         numbers, ends = self._in_order()
@@ -117,7 +117,7 @@ class Numbers:
         return between.tolist()
 
     def below(self, points: Sequence[float]) -> list[float]:
-        """The share of numbers at or below each point."""
+        """Returns the share of numbers at or below each point."""
         if self._sketch is not None:
             return [float(self._sketch.get_rank(float(point), True)) for point in points]
         numbers, ends = self._in_order()
@@ -125,7 +125,7 @@ class Numbers:
         return (ranks / ends[-1]).tolist()
 
     def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different numbers in order, and how many numbers are at or below each."""
+        """Returns the different numbers in order, and for each the count of numbers at or below it."""
         if self._sorted is None:
             known = sorted(self.counts.known.items())
             numbers = np.array([number for number, _ in known], np.float64)
@@ -138,7 +138,7 @@ class Numbers:
         sketch = cast(Any, datasketches).kll_doubles_sketch(_K)
         numbers, ends = self._in_order()
         counts = np.diff(ends, prepend=0)
-        for first in range(0, int(ends[-1]), _PIECE):  # each number as often as it occurred, but never all at once
+        for first in range(0, int(ends[-1]), _PIECE):  # repeats each number by its count, but not all numbers at once
             last = min(first + _PIECE, int(ends[-1]))
             begins = np.clip(ends - counts, first, last)
             sketch.update(np.repeat(numbers, np.clip(ends, first, last) - begins))

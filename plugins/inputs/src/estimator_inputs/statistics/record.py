@@ -12,27 +12,27 @@ from estimator_inputs.statistics.numbers import Numbers
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistics:
-    """Statistics of one column. Statistics of numbers are None if it has no numbers.
+    """The statistics of one column. Statistics of numbers are None if it has no numbers.
 
     Attributes:
         name: the name of the column.
         kind: "number", "word", "time" (seconds since 1970) or "other".
         dtype: the type, such as "int64", "float32", "string", "bool".
-        shape: the shape of one row; None if rows differ.
+        shape: the shape of one row, with None for a size that differs between rows.
         rows: the number of rows of the table.
-        missing: rows that lack a value.
-        values: how many values there are in all rows.
-        sizes: (least, most) values in a row that has any.
-        different: how many different values.
-        error: relative standard error of `different`; 0 if it is exact.
-        minimum, maximum: smallest and largest number.
+        missing: the number of rows without a value.
+        values: the number of values in all rows.
+        sizes: the (smallest, largest) number of values of a row that has values.
+        different: the number of different values.
+        error: the relative standard error of `different`, or 0 if it is exact.
+        minimum, maximum: the smallest and the largest number.
         mean, deviation: the mean and the population deviation of the finite numbers.
-        median: the median; its rank is within `rank_error` of the middle.
-        rank_error: the error of the rank of a quantile, as a share of all values (99% confidence); 0 if exact.
-        whole: whether all numbers are whole.
-        zeros, infinite: how many numbers are zero or infinite.
-        words: how often each word occurred, most common first: of all words, or of the first ones.
-        all_words: whether `words` holds all words.
+        median: the median. The error of its rank is at most `rank_error`.
+        rank_error: the error of the rank of a quantile, as a share of all values (99% confidence), or 0 if exact.
+        whole: whether all numbers are integers.
+        zeros, infinite: the number of zeros and of infinite numbers.
+        words: the number of occurrences of each word, most common first. These are all words or the first ones.
+        all_words: whether `words` contains all words.
         numbers: the distribution of the numbers.
     """
 
@@ -61,18 +61,18 @@ class ColumnStatistics:
 
     @property
     def missing_rate(self) -> float:
-        """The share of rows that lack a value."""
+        """The share of rows without a value."""
         return self.missing / self.rows if self.rows else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """Statistics of a table.
+    """The statistics of a table.
 
     Attributes:
         rows: the number of rows that were read.
-        all_rows: whether the source ended with them.
-        bad_rows: bad rows of files, such as lines with another number of fields; not among `rows`.
+        all_rows: whether these are all rows of the source.
+        bad_rows: the number of bad rows of files, such as lines with a wrong number of fields. `rows` excludes them.
         bad: the faults of the first bad rows, with file and line.
         columns: the statistics of the columns, by name.
     """

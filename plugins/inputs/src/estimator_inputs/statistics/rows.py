@@ -1,4 +1,4 @@
-"""Some rows of a source, column by column."""
+"""Batches of rows of a source, by column."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 from estimator_core.errors import InputError
 from estimator_inputs.statistics.cells import Cells, cells_of
 
-#: Rows of a table in memory that are processed together.
+#: The number of rows of a table in memory that are processed together.
 PIECE = 1 << 16
 
 
 class Rows(NamedTuple):
-    """Some rows of a source.
+    """A batch of rows of a source.
 
     Attributes:
-        columns: their cells, by column.
-        rows: how many rows.
-        where: names the place of a row, by its number among these.
-        bad: the bad rows: `str` shows place and fault.
+        columns: the cells of the rows, by column.
+        rows: the number of rows.
+        where: returns the place of a row from its index in the batch.
+        bad: the bad rows. `str` shows place and fault.
     """
 
     columns: Mapping[str, Cells]
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
 
 def rows_of_tables(tables: Iterable[Any]) -> Iterator[Rows]:
-    """The rows of Arrow tables or record batches, numbered from 0."""
+    """Yields the rows of Arrow tables or record batches, numbered from 0."""
     first = 0
     for table in tables:
         columns = {name: table.column(place) for place, name in enumerate(table.schema.names)}
@@ -38,15 +38,15 @@ def rows_of_tables(tables: Iterable[Any]) -> Iterator[Rows]:
 
 
 def rows_of_columns(columns: Mapping[str, Any], rows: int, first: int) -> Rows:
-    """Rows of arrays by column.
+    """Returns rows from arrays by column.
 
     Args:
-        columns: Arrow or numpy arrays of one length.
-        rows: how many rows.
+        columns: the Arrow or numpy arrays, which have the same length.
+        rows: the number of rows.
         first: the number of the first row.
 
     Raises:
-        InputError: a column holds values of several types.
+        InputError: a column has values of several types.
     """
     return Rows(
         {name: cells_in(name, column) for name, column in columns.items()}, rows, lambda row: f"row {first + row}"
@@ -54,7 +54,7 @@ def rows_of_columns(columns: Mapping[str, Any], rows: int, first: int) -> Rows:
 
 
 def cells_in(name: str, column: Any) -> Cells:
-    """`cells_of` whose error names the column."""
+    """Returns the same as `cells_of`. Its errors name the column."""
     import pyarrow as pa
 
     try:

@@ -1,4 +1,4 @@
-"""The rows of any source that a user has: files, data frames, arrays, an input_fn."""
+"""The rows of any kind of source: files, data frames, arrays, or an input_fn."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from estimator_inputs.statistics.rows import PIECE, Rows, cells_in, rows_of_colu
 
 
 def rows_of_source(source: Any, limit: int | None) -> Iterator[Rows]:
-    """The rows of a source, batch by batch; of tables and files no more than `limit`.
+    """Yields the rows of a source, batch by batch. Tables and files yield at most `limit` rows.
 
     Raises:
-        ArgumentError, ArgumentTypeError: the source cannot be read, or never ends although there is no limit.
+        ArgumentError, ArgumentTypeError: the source cannot be read, or is endless and there is no limit.
     """
     if isinstance(source, (str, Path)) or _are_paths(source):
         return rows_of_files(source, limit)
@@ -26,7 +26,7 @@ def rows_of_source(source: Any, limit: int | None) -> Iterator[Rows]:
         return _of_arrays(cast(Mapping[str, Any], source), limit)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _of_pandas(source, limit)
-    if hasattr(source, "with_format") and hasattr(source, "iter"):  # a dataset of Hugging Face
+    if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
         return rows_of_tables(source.with_format("arrow").iter(PIECE if limit is None else min(limit, PIECE)))
     if hasattr(source, "__arrow_c_stream__"):  # polars, pyarrow, DuckDB
         return _of_arrow(source, limit)
@@ -110,7 +110,7 @@ def _of_input_fn(input_fn: Callable[..., Any], limit: int | None) -> Iterator[Ro
 
 
 def _named(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of a tree by path; a single array of features is "x", one of labels "labels"."""
+    """Returns the arrays of a tree by path. A single array is named "x" in features and "labels" in labels."""
     if isinstance(tree, Mapping):
         items: Sequence[tuple[Any, Any]] = list(cast(Mapping[Any, Any], tree).items())
     elif isinstance(tree, (tuple, list)):
@@ -128,5 +128,5 @@ def _place(first: int) -> Callable[[int], str]:
 
 
 def _most(limit: int | None) -> int:
-    """The limit, or a number above that of all rows."""
+    """Returns the limit, or a number above any number of rows."""
     return limit if limit is not None else 1 << 62

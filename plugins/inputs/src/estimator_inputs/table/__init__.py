@@ -1,1 +1,1 @@
-"""Columns of tables: their types and defaults, and Arrow arrays as numpy arrays."""
+"""Columns of tables: their types and defaults, and the conversion of Arrow arrays to numpy arrays."""

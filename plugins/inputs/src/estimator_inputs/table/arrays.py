@@ -1,4 +1,4 @@
-"""Arrow arrays as columns of numpy."""
+"""Converts Arrow arrays to numpy columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from estimator_inputs.table.types import STRING, ColumnType, arrow_type, is_word
 
 
 def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
-    """An Arrow array as a column.
+    """Returns an Arrow array as a column.
 
     Args:
-        array: an array of the Arrow type of `kind`, or of one that can be cast to it.
-        kind: the type that it becomes.
+        array: an array of the Arrow type of `kind`, or of a type that can be cast to it.
+        kind: the type of the column.
 
     Returns:
-        The column, and which rows lack a value without a default (bool[n]); None if all have one.
+        The column, and the rows without a value and without a default as bool[n], or None if there are no such rows.
 
     Raises:
         pyarrow.ArrowInvalid: the array cannot be cast.
@@ -33,14 +33,14 @@ def to_column(array: Any, kind: ColumnType) -> tuple[Column, np.ndarray | None]:
         return _of_one_size(array, kind)
     if array.type != wanted and not _is_text(array.type, kind):
         if pa.types.is_decimal(array.type) and kind.dtype == np.float32:
-            array = array.cast(pa.float64())  # Arrow's cast to float32 is another number than the nearest
-        exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large whole numbers are rounded, as those of text are
+            array = array.cast(pa.float64())  # a direct cast to float32 does not round to the nearest number
+        exact = kind.dtype == STRING or kind.dtype.kind != "f"  # large integers are rounded, as in text
         array = array.cast(wanted, safe=exact)
     return _listed(array, kind) if kind.listed else _flat(array, kind)
 
 
 def plain_array(array: Any) -> Any:
-    """An Arrow array in one piece, without dictionaries and views, which few functions accept, also in lists."""
+    """Returns an Arrow array in one piece, without dictionaries and views, because few functions support these."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -64,19 +64,19 @@ def _plain_lists(array: Any) -> Any:
     if types.is_fixed_size_list(arrow):
         return pa.FixedSizeListArray.from_arrays(plain_array(_items(array)), arrow.list_size, mask=gone)
     if types.is_list(arrow) or types.is_large_list(arrow):
-        offsets = pa.array(array.offsets.to_numpy())  # from_arrays refuses a slice beside a mask
+        offsets = pa.array(array.offsets.to_numpy())  # from_arrays refuses a slice together with a mask
         return type(array).from_arrays(offsets, plain_array(array.values), mask=gone)
     return array
 
 
 def _items(array: Any) -> Any:
-    """The items of lists of one size, also those of missing rows, which `flatten` leaves out."""
+    """Returns the items of lists of one size, including those of missing rows, which `flatten` omits."""
     size = array.type.list_size
     return array.values.slice(array.offset * size, len(array) * size)
 
 
 def _of_one_size(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
-    """[rows, size, ...]; all items of a missing row are missing."""
+    """Returns [rows, size, ...]. All items of a missing row are missing."""
     import pyarrow as pa
 
     rows, size = len(array), array.type.list_size
@@ -91,7 +91,7 @@ def _of_one_size(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray |
 
 
 def _in_one_piece(array: Any) -> Any:
-    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()  # one piece would be copied
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()  # combine_chunks would copy one chunk
 
 
 def _flat(array: Any, kind: ColumnType) -> tuple[np.ndarray, np.ndarray | None]:
@@ -138,7 +138,7 @@ def _nulls(array: Any) -> np.ndarray:
 
 
 def _is_text(arrow: Any, kind: ColumnType) -> bool:
-    """Whether they are words or bytes, which are not cast: bytes need not be UTF-8."""
+    """Returns whether the values are text or bytes. These are not cast, because bytes need not be UTF-8."""
     import pyarrow as pa
 
     if kind.listed:

@@ -1,4 +1,4 @@
-"""Arrow tables as blocks of rows. Rows without a required value, or with an unknown token, are bad."""
+"""Converts Arrow tables to blocks of rows. Rows without a required value or with an unknown token are bad."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Tables(NamedTuple):
     """The rows of a piece of a file as Arrow tables, including nulls, and the bad rows.
 
     Attributes:
-        found: tables, each with a function that names the place of a row.
-        bad: the bad rows, in no order.
+        found: the tables, each with a function that names the place of a row.
+        bad: the bad rows, in any order.
     """
 
     found: Sequence[tuple[Any, Callable[[int], str]]]
@@ -30,12 +30,12 @@ class Tables(NamedTuple):
 
 
 def block_of(table: Any, types: Mapping[str, ColumnType], where: Callable[[int], str], *, first: int = 0) -> Block:
-    """The rows of a table.
+    """Returns the rows of a table as a block.
 
     Args:
         table: a table with the columns of `types`.
-        types: the types that they become.
-        where: names file and line or record of a row.
+        types: the types of the columns.
+        where: returns the file, and the line or record, of a row.
         first: the number of the first row in the file.
     """
     import pyarrow as pa

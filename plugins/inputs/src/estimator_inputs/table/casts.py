@@ -1,4 +1,4 @@
-"""Rows of an Arrow array that another type does not hold."""
+"""Finds the values of an Arrow array that cannot be cast to a type."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SHOWN = 100
 
 
 def castable(array: Any, kind: ColumnType) -> tuple[Any, dict[int, object]]:
-    """An array without the values that cannot be cast, and these by row.
+    """Returns an array in which values that cannot be cast are missing, and these values by row.
 
     Args:
         array: an array or chunked array.
-        kind: the type that it becomes.
+        kind: the target type.
 
     Example:
         >>> import pyarrow as pa
@@ -35,13 +35,13 @@ def castable(array: Any, kind: ColumnType) -> tuple[Any, dict[int, object]]:
 
 
 def shown(value: object) -> str:
-    """A value in a message; a long one is cut."""
+    """Returns a value for a message. A long value is cut."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _wrong(array: Any, kind: ColumnType, rows: range) -> list[int]:
-    """The rows that cannot be cast, found by halves, since most can."""
+    """Returns the rows that cannot be cast. They are found by bisection, because most rows can be cast."""
     if not rows or _holds(array, kind, rows):
         return []
     if len(rows) == 1:
@@ -54,7 +54,7 @@ def _holds(array: Any, kind: ColumnType, rows: range) -> bool:
     import pyarrow as pa
 
     try:
-        to_column(array.take(pa.array(rows)), kind)  # a cast of a slice casts the items of all lists
+        to_column(array.take(pa.array(rows)), kind)  # a cast of a slice would cast the items of all lists
     except pa.ArrowInvalid:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Numbers that a float does not hold: ids must not become other ids, and no number becomes infinite."""
+"""Finds numbers that a float cannot represent, because ids must not become other ids, and numbers must stay finite."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from estimator_inputs.reading.ragged import Column, Ragged
 
 
 def rounded(numbers: np.ndarray, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
-    """Place and value of each whole number that becomes another one as a float.
+    """Yields place and value of each integer that a float changes.
 
     Args:
-        numbers: whole numbers, also Python integers of any size.
-        dtype: the float.
+        numbers: integers, including Python integers of any size.
+        dtype: the dtype of the float.
 
     Example:
         >>> list(rounded(np.array([2**24, 2**24 + 1, 3, -(2**40) - 1]), np.dtype("float32")))
         [(1, 16777217), (3, -1099511627777)]
     """
-    exact = 2 << np.finfo(dtype).nmant  # all whole numbers up to here are floats
+    exact = 2 << np.finfo(dtype).nmant  # all integers up to this one are exact floats
     places = np.flatnonzero((numbers > exact) | (numbers < -exact))
     for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True):
         if abs(number) > float(np.finfo(dtype).max) or int(dtype.type(number)) != number:
@@ -29,11 +29,11 @@ def rounded(numbers: np.ndarray, dtype: np.dtype[Any]) -> Iterator[tuple[int, in
 
 
 def rounded_rows(array: Any, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
-    """Row and value of each whole number of an Arrow array that becomes another one as a float.
+    """Yields row and value of each integer of an Arrow array that a float changes.
 
     Args:
-        array: an array; real numbers, words and lists of these hold no whole numbers.
-        dtype: the float.
+        array: an array. Real numbers, words and lists of these contain no integers.
+        dtype: the dtype of the float.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -53,11 +53,11 @@ def rounded_rows(array: Any, dtype: np.dtype[Any]) -> Iterator[tuple[int, int]]:
 
 
 def infinite_rows(array: Any, column: Column) -> Iterator[tuple[int, Any]]:
-    """Row and value of each finite number of an Arrow array that a float of the column does not hold.
+    """Yields row and value of each finite number of an Arrow array that is infinite in the column.
 
     Args:
-        array: numbers, lists of them, or texts of numbers.
-        column: what became of the array.
+        array: numbers, lists of numbers, or texts of numbers.
+        column: the converted array.
 
     Example:
         >>> import pyarrow as pa
@@ -68,10 +68,10 @@ def infinite_rows(array: Any, column: Column) -> Iterator[tuple[int, Any]]:
 
     values = column.values if isinstance(column, Ragged) else column
     if pa.types.is_floating(array.type) and array.type.bit_width <= 8 * values.dtype.itemsize:
-        return  # nothing is lost; most columns are like this
+        return  # the conversion is exact, as for most columns
     if values.dtype.kind != "f" or not (infinite := np.isinf(values)).any():
         return
-    if pa.types.is_floating(array.type):  # most of these were infinite before
+    if pa.types.is_floating(array.type):  # most of these were infinite before the conversion
         infinite = infinite & np.isfinite(array.to_numpy(zero_copy_only=False)).reshape(infinite.shape)
     if isinstance(column, Ragged):
         rows = np.unique(np.repeat(np.arange(len(column.lengths)), column.lengths)[infinite])
@@ -84,7 +84,7 @@ def infinite_rows(array: Any, column: Column) -> Iterator[tuple[int, Any]]:
 
 
 def items_of(value: Any) -> Iterator[Any]:
-    """The items of a nested list; a value alone."""
+    """Yields the items of a nested list, or a value that is not a list."""
     if not isinstance(value, list):
         yield value
         return
@@ -94,7 +94,7 @@ def items_of(value: Any) -> Iterator[Any]:
 
 
 def becomes_infinite(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether a number, or a text of one, is finite and is not so as a float of this type.
+    """Returns whether a finite number, or a text of one, becomes infinite as a float of this dtype.
 
     Example:
         >>> [becomes_infinite(value, np.dtype("float32")) for value in (1e39, "-1e39", 10**400, float("inf"), None)]
@@ -105,7 +105,7 @@ def becomes_infinite(value: Any, dtype: np.dtype[Any]) -> bool:
     try:
         with np.errstate(over="ignore"):
             return bool(np.isinf(np.float64(value).astype(dtype)))
-    except OverflowError:  # an integer that no float holds
+    except OverflowError:  # an integer out of the range of any float
         return True
 
 
@@ -116,7 +116,7 @@ def _is_whole(arrow: Any) -> bool:
 
 
 def _numbers(array: Any) -> np.ndarray:
-    """The whole numbers of a flat array, with 0 for missing values and for small decimals."""
+    """Returns the integers of a flat array, with 0 for missing values and for small decimals."""
     import pyarrow as pa
 
     if pa.types.is_integer(array.type):

@@ -1,4 +1,4 @@
-"""Which columns of tables are read, and as which types."""
+"""The selection of table columns, and their types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_inputs.table.types import (
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """Columns that are read.
+    """The columns to read.
 
     Attributes:
         types: the types by name, including the label.
@@ -33,7 +33,7 @@ class TableSchema:
 
     @property
     def summary(self) -> str:
-        """Names and types, for the fingerprint of a position."""
+        """The names and types of the columns, for the fingerprint of a position."""
         return summary_of(self.types)
 
 
@@ -47,10 +47,10 @@ def chosen_columns(
     *,
     where: Path,
 ) -> TableSchema:
-    """The columns to read among those of the file `where`.
+    """Returns the columns to read among those of the file `where`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a missing column, or an invalid type, default or vocabulary.
+        ArgumentError, ArgumentTypeError: a column is missing, or a type, default or vocabulary is invalid.
     """
     wanted = list(found) if select_columns is None else list(select_columns)
     check_names("select_columns", wanted, found, str(where))
@@ -72,7 +72,7 @@ def chosen_columns(
 
 
 def _named(name: str, given: Any, found: ColumnType) -> ColumnType:
-    """The type that a user names, of lists where the column holds lists."""
+    """Returns the type that a user set. It is a list type if the column contains lists."""
     kind = replace(column_type(name, given), listed=found.listed, sizes=found.sizes)
     if kind.listed and not kind.sizes and kind.dtype.kind == "u":
         raise ArgumentError(

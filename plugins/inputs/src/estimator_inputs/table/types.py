@@ -1,4 +1,4 @@
-"""Types of columns: numpy dtypes and strings, and the Arrow types as which they are read."""
+"""The types of columns: numpy dtypes and strings, and the Arrow types with which they are read."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
-#: What to do about a real number in a column whose first rows held whole ones.
+#: The advice about a real number in a column whose first rows have integers.
 READ_AS_REAL = "; if the number is right, read the column as 'float32' (column_types)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """The type that a column of a file becomes.
+    """The type of a column that is read from a file.
 
     Attributes:
-        dtype: the dtype of the array; object for strings, which become bytes objects.
-        default: the value for empty fields; None: numbers are required, and strings are empty.
-        listed: every row is a list of values.
-        sizes: the sizes of lists of one size, the outer ones first; empty: rows differ.
-        exact: whether whole numbers that the float rounds are refused; where a user names the type, they are rounded.
-        vocabulary: the values that are allowed; None: all.
+        dtype: the dtype of the array. Strings have object, and become bytes objects.
+        default: the value for empty fields. None: numbers are required, and strings are empty.
+        listed: whether every row is a list of values.
+        sizes: the sizes of lists of one size, from the outermost. Empty: the lengths differ between rows.
+        exact: whether integers that the float would round are refused. If a user sets the type, they are rounded.
+        vocabulary: the allowed values. None: all values are allowed.
     """
 
     dtype: np.dtype[Any]
@@ -38,13 +38,13 @@ class ColumnType:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """The name of the type in messages."""
         item = "string" if self.dtype == STRING else self.dtype.name
         return f"list of {item}" if self.listed else item
 
 
 def column_type(name: str, given: Any) -> ColumnType:
-    """A type that a user names: a numpy dtype, `str` or "string".
+    """Returns the type that a user set: a numpy dtype, `str` or "string".
 
     Raises:
         ArgumentTypeError: the value is neither.
@@ -71,14 +71,15 @@ def column_type(name: str, given: Any) -> ColumnType:
 def with_defaults(
     types: Mapping[str, ColumnType], defaults: Mapping[str, Any] | Sequence[Any] | None
 ) -> dict[str, ColumnType]:
-    """Adds the values for empty fields to `types`.
+    """Returns `types` with the values for empty fields.
 
     Args:
         types: the types by column, in the order of the file.
-        defaults: the values by column, or one for each in the order of `types`; None for a column without default.
+        defaults: the values by column, or one value per column in the order of `types`. None: the column has no
+            default.
 
     Raises:
-        ArgumentError: a missing column, another number of defaults, or a value of another type.
+        ArgumentError: a column is missing, the number of defaults is wrong, or a value has the wrong type.
 
     Example:
         >>> int(with_defaults({"age": column_type("age", "int64")}, {"age": 7})["age"].default)
@@ -97,10 +98,10 @@ def with_defaults(
 
 
 def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularies | None) -> dict[str, ColumnType]:
-    """Adds the allowed values to `types`.
+    """Returns `types` with the allowed values.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a missing column, or tokens that it cannot hold.
+        ArgumentError, ArgumentTypeError: a column is missing, or cannot hold a token.
     """
     given = {} if vocabularies is None else vocabularies
     if not isinstance(given, Mapping):
@@ -114,16 +115,16 @@ def with_vocabularies(types: Mapping[str, ColumnType], vocabularies: Vocabularie
 
 
 def check_names(argument: str, given: Any, known: Any, where: str = "") -> None:
-    """Refuses names of missing columns.
+    """Refuses names of columns that do not exist.
 
     Args:
-        argument: the argument with the names.
+        argument: the name of the argument with the names.
         given: the names.
-        known: the existing columns.
-        where: the file of the columns.
+        known: the names of the existing columns.
+        where: the file of the columns, for the message.
 
     Raises:
-        ArgumentError: a column is missing; the message names it.
+        ArgumentError: a column does not exist. The message names it.
     """
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -134,7 +135,7 @@ def check_names(argument: str, given: Any, known: Any, where: str = "") -> None:
 
 
 def summary_of(types: Mapping[str, ColumnType]) -> str:
-    """Names and types, for the fingerprint of a position."""
+    """Returns the names and types of columns, for the fingerprint of a position."""
     return " ".join(
         f"{name}:{kind.name}{f' in {kind.vocabulary.summary}' if kind.vocabulary else ''}"
         for name, kind in types.items()
@@ -142,16 +143,16 @@ def summary_of(types: Mapping[str, ColumnType]) -> str:
 
 
 def arrow_type(kind: ColumnType) -> Any:
-    """The Arrow type as which a column is read."""
+    """Returns the Arrow type with which a column is read."""
     import pyarrow as pa
 
-    dtype = np.dtype(np.float32) if kind.dtype == np.float16 else kind.dtype  # Arrow reads no float16 from text
+    dtype = np.dtype(np.float32) if kind.dtype == np.float16 else kind.dtype  # Arrow cannot read float16 from text
     item = pa.string() if dtype == STRING else pa.from_numpy_dtype(dtype)
     return pa.list_(item) if kind.listed else item
 
 
 def inferred(arrow: Any) -> ColumnType:
-    """The type of a column whose values look like this Arrow type: a number, a bool, or else a string."""
+    """Returns the column type for an Arrow type: a number, a bool, or else a string."""
     import pyarrow as pa
 
     types = pa.types
@@ -170,7 +171,7 @@ def inferred(arrow: Any) -> ColumnType:
 
 
 def item_type(arrow: Any) -> Any:
-    """The type of the items of lists, and of nested lists of one size. Lists of any size may not be nested."""
+    """Returns the item type of lists, and of nested lists of one size. Lists of any size cannot be nested."""
     import pyarrow as pa
 
     outer = arrow
@@ -181,7 +182,7 @@ def item_type(arrow: Any) -> Any:
 
 
 def is_word(arrow: Any) -> bool:
-    """Whether the values of an Arrow type are words or bytes."""
+    """Returns whether the values of an Arrow type are words or bytes."""
     import pyarrow as pa
 
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
@@ -189,7 +190,7 @@ def is_word(arrow: Any) -> bool:
 
 
 def alike(first: Any, other: Any) -> bool:
-    """Whether values of another Arrow type mean the same as those of the first: a number, a word, a time.
+    """Returns whether two Arrow types have the same kind of values, such as numbers, words or times.
 
     Example:
         >>> import pyarrow as pa
@@ -224,7 +225,7 @@ def _meaning(arrow: Any) -> str:
 
 
 def _padded(item: ColumnType) -> ColumnType:
-    """The type of items of lists that are filled up with -1, which unsigned numbers do not hold."""
+    """Returns the type for items of lists that are padded with -1, which unsigned numbers cannot represent."""
     if item.dtype.kind != "u":
         return item
     return replace(item, dtype=np.dtype(f"int{min(64, 16 * item.dtype.itemsize)}"))

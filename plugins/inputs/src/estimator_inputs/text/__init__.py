@@ -1,1 +1,1 @@
-"""Files of lines: CSV and JSON."""
+"""Readers of files of lines: CSV and JSON."""

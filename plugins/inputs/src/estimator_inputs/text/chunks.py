@@ -1,4 +1,4 @@
-"""Files of lines, cut into pieces of whole records."""
+"""Divides files of lines into chunks of whole records."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import BinaryIO, NamedTuple
 
 from estimator_inputs.text.quotes import last_record_end, newlines_in, quote_fault, rows_in
 
-#: A longer record is taken for a fault: most likely a quote that is never closed.
+#: A longer record counts as a fault, because a quote was probably never closed.
 LONGEST_RECORD = 64 << 20
 
 
 class Quoting(NamedTuple):
-    """How fields are quoted: one byte each."""
+    """The characters of quoting, one byte each."""
 
     quote: bytes
     delimiter: bytes
@@ -22,11 +22,11 @@ class Chunk(NamedTuple):
     """The complete records of a chunk.
 
     Attributes:
-        data: their bytes.
-        line: the line in which the first one begins, from 1.
-        row: the number of the first one among the rows of the file, from 0, if rows are counted.
-        after: byte offset, line and row after the last one.
-        fault: the fault in `data`, which then is one line.
+        data: the bytes of the records.
+        line: the line in which the first record begins, from 1.
+        row: the number of the first record among the rows of the file, from 0, if rows are counted.
+        after: the byte offset, line and row after the last record.
+        fault: the fault in `data`, which is then a single line.
     """
 
     data: bytes
@@ -46,14 +46,14 @@ def read_chunks(
     row: int = 0,
     count_rows: bool = False,
 ) -> Iterator[Chunk]:
-    """Cuts a stream that is at `offset`, where `line` and `row` begin.
+    """Yields the chunks of a stream at position `offset`, where `line` and `row` begin.
 
-    A line with a quote in a wrong place is a chunk of its own, with a fault; reading continues after it.
+    A line with a misplaced quote is a chunk of its own, with a fault. Reading continues after it.
     """
     quote = None if quoting is None else quoting.quote
     rest, ended, size = b"", False, block_bytes
     while True:
-        if len(rest) <= size and not ended:  # one more byte shows whether these are the last ones
+        if len(rest) <= size and not ended:  # one more byte shows whether these are the last bytes
             piece = stream.read(size + 1 - len(rest))
             ended = not piece
             rest += piece
@@ -74,9 +74,11 @@ def read_chunks(
 
 
 def _first(rest: bytes, size: int, quoting: Quoting | None, *, ended: bool) -> tuple[bytes, str | None] | None:
-    """The whole records among the first `size` bytes, up to a line with a fault, or that line; None: read more."""
+    """Returns the whole records in the first `size` bytes, up to a faulty line, or that line. None: more bytes are
+    needed.
+    """
     if not ended and (quoting is None or quoting.quote not in rest) and (end := rest.rfind(b"\n", 0, size) + 1):
-        return rest[:end], None  # most files are like this, and are copied once
+        return rest[:end], None  # the usual case: the data is copied once
     data = rest[:size]
     fault = None if quoting is None else quote_fault(data, *quoting, ended=ended)
     if fault is None:

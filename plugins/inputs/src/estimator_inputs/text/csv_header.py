@@ -17,7 +17,7 @@ from estimator_inputs.text.quotes import record_ends
 
 _HEAD = 1 << 16
 _LONGEST_HEAD = 1 << 24
-#: How text in UTF-16 begins, whichever byte comes first.
+#: The byte order marks of UTF-16.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PADDED = re.compile("[+-]?0[0-9]")
 _WHOLE = re.compile("-?[0-9]+")
@@ -25,10 +25,10 @@ _QUOTED = re.compile(b'"[^"]*"')
 
 
 def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str], tuple[int, int]]:
-    """Names of the columns, and byte offset and line of the first record.
+    """Returns the names of the columns, and the byte offset and line of the first record.
 
     Raises:
-        InputError: the file is empty, no UTF-8, has lines that end in CR, or a name occurs twice.
+        InputError: the file is empty, is not UTF-8, has lines that end in CR, or repeats a name.
     """
     head, ends = _read(stream, form, records=1)
     if not head.strip():
@@ -52,15 +52,17 @@ def read_header(stream: BinaryIO, form: CsvFormat, path: Path) -> tuple[list[str
 def infer_types(
     stream: BinaryIO, names: Sequence[str], form: CsvFormat, *, rows: int, where: Path
 ) -> dict[str, ColumnType]:
-    """The types of all columns, determined by the first rows. Whole numbers of which one is written with a zero before
-    it, such as 00123, are codes: they are read as texts. Whole numbers beyond int64 are uint64.
+    """Returns the types of all columns. The first rows determine them.
+
+    If one integer has a leading zero, such as 00123, the integers of the column are codes and are read as texts.
+    Integers out of the range of int64 are uint64.
 
     Args:
         stream: a stream at the first record.
         names: the names of the columns.
-        form: how fields are written.
-        rows: how many rows to use; records with another number of fields are skipped.
-        where: the file, for messages.
+        form: the format of fields.
+        rows: the number of rows to use. Records with a wrong number of fields are skipped.
+        where: the path of the file in messages.
 
     Raises:
         InputError: there is no row.
@@ -92,14 +94,14 @@ def infer_types(
 
 
 def _is_wide(column: Any) -> bool:
-    """Whether there are real numbers as large as whole ones that int64 does not hold."""
+    """Returns whether some real numbers are as large as integers that int64 cannot represent."""
     import pyarrow as pa
 
     return pa.types.is_floating(column.type) and bool((np.abs(column.drop_null().to_numpy()) >= 2.0**63).any())
 
 
 def _whole_type(texts: Sequence[str], arrow: Any) -> Any:
-    """The type of a column that Arrow reads as numbers of a type. Whole numbers beyond int64 stay whole."""
+    """Returns the type of a column that Arrow reads as numbers. Integers out of the range of int64 stay integers."""
     import pyarrow as pa
 
     whole = [text.strip() for text in texts]
@@ -121,7 +123,7 @@ def _is_text(record: bytes) -> bool:
 
 
 def _read(stream: BinaryIO, form: CsvFormat, *, records: int) -> tuple[bytes, np.ndarray]:
-    """Bytes with at least this many records, or all records, and the places where they end."""
+    """Returns bytes with at least this many records, or all records, and the places where the records end."""
     head = b""
     while True:
         piece = stream.read(max(_HEAD, len(head)))

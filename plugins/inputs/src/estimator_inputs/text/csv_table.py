@@ -1,4 +1,4 @@
-"""Records of a CSV file as an Arrow table, and the faults of bad records."""
+"""Reads the records of a CSV file as an Arrow table, and finds the faults of bad records."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _INFINITE = "a finite number becomes infinite"
 
 @dataclass(frozen=True, kw_only=True)
 class CsvFormat:
-    """How fields are written.
+    """The format of fields.
 
     Args:
-        delimiter: between fields, one byte.
-        quote: around fields, one byte; None: quotes have no meaning.
-        na_values: texts that mean a missing value; by column: those of others are empty ones alone.
-        quoted_na: whether they do so in quotes, too.
+        delimiter: the byte between fields.
+        quote: the byte around fields. None: quotes have no meaning.
+        na_values: the texts that mean a missing value. In a dict, columns without an entry have only the empty text.
+        quoted_na: whether these texts also mean a missing value in quotes.
     """
 
     delimiter: bytes = b","
@@ -39,10 +39,10 @@ class CsvFormat:
     quoted_na: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses one text, whose characters would be the texts.
+        """Refuses a single text, whose characters would be used as texts.
 
         Raises:
-            ArgumentTypeError: `na_values` is one text, or holds one for a column.
+            ArgumentTypeError: `na_values` is a text, or contains a text for a column.
         """
         lists = self.na_values.values() if isinstance(self.na_values, Mapping) else [self.na_values]
         for texts in lists:
@@ -50,7 +50,8 @@ class CsvFormat:
                 raise ArgumentTypeError(f"na_values must hold lists of texts, given: {texts!r}. Write [{texts!r}].")
 
     def by_na(self, names: Iterable[str]) -> list[tuple[list[str], list[str]]]:
-        """Texts of no value, each with the columns in which they mean it; Arrow takes one list of them for a table.
+        """Returns the texts of missing values with the columns that they apply to. Arrow accepts one list of texts per
+        table.
 
         Example:
             >>> CsvFormat(na_values={"a": ["", "NA"]}).by_na(["a", "b", "c"])
@@ -64,11 +65,11 @@ class CsvFormat:
 
 
 class Faulty(NamedTuple):
-    """A bad record, which is not a row.
+    """A bad record, which does not become a row.
 
     Attributes:
-        begin: the place in the data where it begins.
-        text: column and fault.
+        begin: the byte in the data where the record begins.
+        text: the column and the fault.
     """
 
     begin: int
@@ -76,18 +77,18 @@ class Faulty(NamedTuple):
 
 
 def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat) -> Any:
-    """The columns `types` of records whose columns are `names`.
+    """Returns the columns in `types` of records whose columns are `names`.
 
     Raises:
-        pyarrow.ArrowInvalid: a record with another number of fields, a value of the wrong type, a finite number that
-            becomes infinite, or bytes that are not UTF-8.
+        pyarrow.ArrowInvalid: a record has a wrong number of fields, a value has the wrong type, a finite number becomes
+            infinite, or bytes are not UTF-8.
     """
     import pyarrow as pa
 
     read = functools.partial(read_columns, data, names, form=form, quoted_na=form.quoted_na)
     table = read({name: arrow_type(kind) for name, kind in types.items()})
     for name in [name for name, kind in types.items() if kind.dtype.kind == "f"]:
-        infinite = np.isinf(table.column(name).to_numpy())  # missing ones are NaN
+        infinite = np.isinf(table.column(name).to_numpy())  # missing values are NaN
         if infinite.any():
             texts = read({name: pa.string()}).column(name).filter(pa.array(infinite)).to_pylist()
             if any(text is not None and "inf" not in text.lower() for text in texts):
@@ -98,19 +99,19 @@ def read_table(data: bytes, names: Sequence[str], types: Mapping[str, ColumnType
 def read_columns(
     data: bytes, names: Sequence[str], types: Mapping[str, Any], form: CsvFormat, *, quoted_na: bool
 ) -> Any:
-    """Some columns of records.
+    """Returns some columns of records.
 
     Args:
-        data: whole records.
+        data: the bytes of whole records.
         names: the names of the columns in the file.
-        types: Arrow types by column to read; None: the type that its values show.
-        form: how fields are written.
-        quoted_na: whether texts of no value mean it in quotes, too.
+        types: the Arrow types of the columns to read. None: the values determine the type.
+        form: the format of fields.
+        quoted_na: whether the texts of missing values also apply in quotes.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    quote = form.quote if form.quote is not None and form.quote in data else None  # without quotes, parsing is quicker
+    quote = form.quote if form.quote is not None and form.quote in data else None  # parsing is faster without quotes
     tables = [
         arrow_csv.read_csv(
             pa.BufferReader(data),
@@ -138,20 +139,20 @@ def read_columns(
 def read_what_can_be(
     data: bytes, names: Sequence[str], types: Mapping[str, ColumnType], form: CsvFormat, *, first_only: bool
 ) -> tuple[list[tuple[Any, np.ndarray]], list[Faulty]]:
-    """The good records of `data`, and the bad ones.
+    """Returns the good records of `data`, and the bad ones.
 
-    If data cannot be read, each half is read again, until single records are left. It is slow, but only for pieces with
-    faults.
+    If the data cannot be read, each half is read again, until single records are left. This is slow, but happens only
+    for pieces with faults.
 
     Args:
-        data: whole records.
+        data: the bytes of whole records.
         names: the names of the columns in the file.
         types: the types of the columns to read.
-        form: how fields are written.
-        first_only: stop at the first fault.
+        form: the format of fields.
+        first_only: whether to stop at the first fault.
 
     Returns:
-        Tables, each with the places where its records begin; and the faulty records.
+        The tables, each with the places where its records begin, and the faulty records.
     """
     import pyarrow as pa
 
@@ -181,7 +182,7 @@ def read_what_can_be(
 
 
 def fields_of(record: bytes, form: CsvFormat) -> list[str]:
-    """The fields of one record as text."""
+    """Returns the fields of one record as text."""
     text = record.decode("utf-8-sig", errors="backslashreplace")
     quoting = {"quoting": csv.QUOTE_NONE} if form.quote is None else {"quotechar": form.quote.decode()}
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter.decode(), **quoting)  # pyright: ignore[reportArgumentType]
@@ -204,7 +205,7 @@ def _fault_of(
     number = int(found.group(1))
     name, field = names[number], fields[number]
     if "UTF8" in str(error):
-        shown = repr(field[:_SHOWN]).replace(r"\\x", r"\x")  # a byte is `\xff` as it is read
+        shown = repr(field[:_SHOWN]).replace(r"\\x", r"\x")  # repr has escaped the backslash of a byte such as `\xff`
         return f"column {name!r}: {shown} is not valid UTF-8"
     if _INFINITE in str(error):
         return f"column {name!r}: {field[:_SHOWN]!r} is infinite as {types[name].name}"

@@ -1,4 +1,4 @@
-"""JSON lines as Arrow tables, and the faults of bad lines."""
+"""Reads JSON lines as Arrow tables, and finds the faults of bad lines."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from estimator_inputs.table.rounding import becomes_infinite, items_of
 from estimator_inputs.table.types import READ_AS_REAL, STRING, ColumnType, arrow_type
 
 _SHOWN = 60
-#: Numbers that JSON does not have, as protobuf, our server and `estimator predict` write them.
+#: The texts of numbers that JSON lacks. protobuf, the server of exports and `estimator predict` write these texts.
 _SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def json_table(data: bytes, types: Mapping[str, ColumnType]) -> Any:
-    """The columns `types` of lines of JSON objects; other keys are skipped.
+    """Returns the columns in `types` of lines of JSON objects. Other keys are skipped.
 
     Raises:
-        pyarrow.ArrowInvalid: a line that is not a JSON object, a value of the wrong type, or a finite number that
-            becomes infinite.
+        pyarrow.ArrowInvalid: a line is not a JSON object, a value has the wrong type, or a finite number becomes
+            infinite.
     """
     import pyarrow as pa
 
-    if not data.isascii():  # Arrow does not check it
+    if not data.isascii():  # Arrow does not check the encoding
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -64,12 +64,12 @@ def _read(data: bytes, types: Mapping[str, ColumnType]) -> Any:
                 explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
             ),
         )
-    except UnicodeDecodeError as error:  # an error message that cuts a character in two
+    except UnicodeDecodeError as error:  # an error message of Arrow that cuts a character in two
         raise pa.ArrowInvalid("no JSON") from error
 
 
 def as_numbers(values: Sequence[Any]) -> Sequence[Any]:
-    """Values, or lists of them, in which texts such as "NaN" are numbers, if all others are.
+    """Returns values, or lists of values, in which texts such as "NaN" become numbers if all other values are numbers.
 
     Example:
         >>> as_numbers([1, "NaN"]), as_numbers([[0.5], ["-Infinity"]]), as_numbers(["a", "NaN"])
@@ -89,7 +89,7 @@ def _unspelled(value: Any) -> Any:
 
 
 def _with_numbers(data: bytes, names: Sequence[str]) -> bytes:
-    """Lines with literals of Arrow for texts such as "NaN" under these names. Line ends stay where they are."""
+    """Returns lines in which literals of Arrow replace texts such as "NaN" under these names. Line ends do not move."""
     if not names or not _spells(data):
         return data
     lines = data.split(b"\n")
@@ -112,7 +112,7 @@ def _loaded(line: bytes) -> Any:
 
 
 def _finite(text: str) -> float:
-    """A number as Arrow reads it, which refuses those that `json` makes infinite."""
+    """Returns a number as Arrow reads it. Arrow refuses numbers that `json` would make infinite."""
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text[:_SHOWN]} is infinite as float64")
@@ -124,14 +124,14 @@ def _spells(data: bytes) -> bool:
 
 
 def _infinite_rows(column: Any) -> list[int]:
-    """The rows with an infinite number."""
+    """Returns the rows with an infinite number."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
     pc = cast(Any, compute)
     listed = pa.types.is_list(column.type)
     items = pc.list_flatten(column) if listed else column
-    if not len(items):  # indices_nonzero of no chunk ends the process
+    if not len(items):  # indices_nonzero ends the process if there is no chunk
         return []
     places = pc.indices_nonzero(pc.is_inf(items).fill_null(False))
     if not listed:
@@ -140,7 +140,7 @@ def _infinite_rows(column: Any) -> list[int]:
 
 
 def _value(line: bytes, name: str) -> Any:
-    """A value of a line; None where the line is JSON for Arrow alone, which also reads `Inf`."""
+    """Returns a value of a line, or None if only Arrow can parse the line, because Arrow also reads `Inf`."""
     try:
         return json.loads(line).get(name)
     except ValueError:
@@ -148,12 +148,12 @@ def _value(line: bytes, name: str) -> Any:
 
 
 def _infinite(value: Any, kind: ColumnType) -> bool:
-    """Whether a finite number, or one of a list of them, is infinite as a float of this type."""
+    """Returns whether a finite number, or one in a list, becomes infinite as a float of this type."""
     return kind.dtype.kind == "f" and any(becomes_infinite(item, kind.dtype) for item in items_of(value))
 
 
 def is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object.
+    """Returns whether a line is a JSON object.
 
     Example:
         >>> is_object(b'{"a": 1}'), is_object(b"[1]"), is_object(b'{"a": ')
@@ -166,7 +166,7 @@ def is_object(line: bytes) -> bool:
 
 
 def other_form(head: bytes) -> str | None:
-    r"""What a text that is not JSON lines holds, and the cure; None if a line is an object.
+    r"""Describes a text that is not JSON lines, with advice. Returns None if a line is an object.
 
     Example:
         >>> other_form(b'{"a": 1}\n'), other_form(b"a,b\n1,2\n")
@@ -192,10 +192,10 @@ def other_form(head: bytes) -> str | None:
 def json_what_can_be(
     data: bytes, types: Mapping[str, ColumnType], *, first_only: bool
 ) -> tuple[list[tuple[Any, list[int]]], list[tuple[int, str]]]:
-    """The good lines of `data`, and the bad ones; see `read_what_can_be` of CSV.
+    """Returns the good lines of `data`, and the bad ones. See `read_what_can_be` of CSV.
 
     Returns:
-        Tables with the numbers of their lines, from 0; and bad lines with their faults.
+        The tables with the numbers of their lines, from 0, and the bad lines with their faults.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Quotes in a piece of a CSV file: where records end, and quotes in wrong places."""
+"""Quotes in a piece of a CSV file: the ends of records, and misplaced quotes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _NEWLINE, _RETURN = ord("\n"), ord("\r")
 
 
 class QuoteFault(NamedTuple):
-    """A quote that breaks the rules.
+    """A misplaced quote.
 
     Attributes:
-        at: the place where the record with it begins.
-        text: the fault.
+        at: the place where the record with the quote begins.
+        text: the description of the fault.
     """
 
     at: int
@@ -22,7 +22,7 @@ class QuoteFault(NamedTuple):
 
 
 def last_record_end(data: bytes, quote: bytes | None) -> int:
-    """The position after the last newline outside quotes; 0 if there is none."""
+    """Returns the position after the last newline outside quotes, or 0 if there is none."""
     end = data.rfind(b"\n") + 1
     if quote is None or quote not in data:
         return end
@@ -31,7 +31,7 @@ def last_record_end(data: bytes, quote: bytes | None) -> int:
 
 
 def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
-    """The positions after all newlines outside quotes: int64."""
+    """Returns the positions after all newlines outside quotes as int64."""
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets == _NEWLINE)
     if quote is not None and quote in data:
@@ -41,7 +41,7 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
 
 
 def newlines_in(data: bytes) -> int:
-    r"""How many newlines there are, in quotes too.
+    r"""Returns the number of newlines, including those in quotes.
 
     Example:
         >>> newlines_in(b'a,b\n"c\n",d')
@@ -51,7 +51,7 @@ def newlines_in(data: bytes) -> int:
 
 
 def rows_in(data: bytes, quote: bytes | None) -> int:
-    r"""How many records in `data`, which begins with one, are not empty.
+    r"""Returns the number of non-empty records in `data`, which begins with a record.
 
     Example:
         >>> rows_in(b'a,b\n\r\n"c\n",d', b'"')
@@ -66,15 +66,15 @@ def rows_in(data: bytes, quote: bytes | None) -> int:
 
 
 def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> QuoteFault | None:
-    """The first fault of the quotes in `data`, which begins with a record.
+    """Returns the first fault of the quotes in `data`, which begins with a record.
 
-    A field is quoted as a whole, and a quote in it is doubled.
+    Quotes must enclose a whole field, and a quote in a quoted field must be doubled.
 
     Args:
         data: a piece of a file.
-        quote: one byte.
-        delimiter: one byte.
-        ended: whether the file ends with `data`: a quote that is open there is a fault.
+        quote: the quote, one byte.
+        delimiter: the delimiter, one byte.
+        ended: whether the file ends with `data`. A quote that is open at the end is then a fault.
     """
     if quote not in data:
         return None
@@ -89,7 +89,7 @@ def quote_fault(data: bytes, quote: bytes, delimiter: bytes, *, ended: bool) -> 
     first = np.flatnonzero(wrong)
     if first.size:
         number = int(first[0])
-        # a closing quote in a wrong place: the unclosed quote is the previous one
+        # a misplaced closing quote: the quote before it was not closed
         at = int(quotes[number - number % 2])
         text = "a quote inside a field that does not begin with one" if number % 2 == 0 else "a quote is not closed"
         return QuoteFault(last_record_end(data[:at], quote), text)

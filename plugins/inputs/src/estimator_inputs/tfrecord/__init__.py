@@ -1,1 +1,1 @@
-"""TFRecord files and the tf.Examples in them, without TensorFlow."""
+"""TFRecord files and their tf.Examples, without TensorFlow."""

@@ -6,14 +6,14 @@ import functools
 
 import numpy as np
 
-#: Bytes of a length and its checksum before a record, and of its own checksum after it.
+#: The number of bytes before a record (its length and a checksum) and after it (its own checksum).
 HEAD, FOOT = 12, 4
 _DELTA = 0xA282EAD8
-_POLYNOMIAL = 0x82F63B78  # of CRC-32C, reflected
+_POLYNOMIAL = 0x82F63B78  # the reflected polynomial of CRC-32C
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum stored after a length or a record.
+    """Returns the checksum that is stored after a length or a record.
 
     Example:
         >>> hex(masked_crc32c(b"123456789"))
@@ -28,7 +28,7 @@ def masked_crc32c(data: bytes) -> int:
 
 
 def wrong_records(data: bytes, begins: np.ndarray, sizes: np.ndarray, stored: np.ndarray) -> np.ndarray:
-    """Which records do not have the masked checksum `stored`: numbers, int64."""
+    """Returns the numbers of the records whose masked checksum is not `stored`: int64."""
     import google_crc32c
 
     value = google_crc32c.value
@@ -38,7 +38,7 @@ def wrong_records(data: bytes, begins: np.ndarray, sizes: np.ndarray, stored: np
 
 
 def wrong_lengths(lengths: np.ndarray, stored: np.ndarray) -> np.ndarray:
-    """Which lengths do not have the masked checksum `stored`: numbers, int64."""
+    """Returns the indices of the lengths whose masked checksum is not `stored`: int64."""
     tables = _tables()
     words = lengths.astype(np.uint64)
     low = words ^ np.uint64(0xFFFFFFFF)  # the initial value of the checksum
@@ -55,7 +55,7 @@ def _unmasked(stored: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _tables() -> np.ndarray:
-    """uint32[8, 256]: the contribution of a byte that is followed by k further bytes."""
+    """Returns uint32[8, 256]: the contribution of a byte that is followed by k further bytes."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, (table >> 1) ^ np.uint32(_POLYNOMIAL), table >> 1).astype(np.uint32)

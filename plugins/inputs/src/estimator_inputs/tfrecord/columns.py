@@ -1,4 +1,4 @@
-"""One feature of many tf.Example records: from the bytes of its Feature messages to a column."""
+"""Decodes one feature of many tf.Example records: from the bytes of its Feature messages to a column."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Decoded(NamedTuple):
     """A column, and the rows without a value.
 
     Attributes:
-        column: the values of all rows; arbitrary for faulty and odd rows.
-        odd: the numbers of broken rows, and of rows in a layout that only a general parser reads.
+        column: the values of all rows. The values of faulty and odd rows are arbitrary.
+        odd: the numbers of broken rows, and of rows in a layout that only a general parser can read.
         faults: the faults of rows, by number.
     """
 
@@ -29,7 +29,9 @@ class Decoded(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """The places of the values of a feature: in `rows`, from `begins` to `ends`. Numbers have no packing header."""
+    """The places of the values of a feature, from `begins` to `ends` for each of `rows`. Numbers exclude the packing
+    header.
+    """
 
     rows: np.ndarray
     begins: np.ndarray
@@ -39,13 +41,13 @@ class _Lists(NamedTuple):
 
 
 def decode_column(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) -> Decoded:
-    """The column of one feature.
+    """Returns the column of one feature.
 
     Args:
-        wire: the bytes.
+        wire: the bytes of the records.
         spec: the expected feature.
-        begins: where the Feature message of each row begins; below 0 for a row without one.
-        ends: where it ends.
+        begins: the place where the Feature message of each row begins. It is negative for a row without a message.
+        ends: the place where the message ends.
     """
     lists = _lists(wire, spec, begins, ends)
     odd, faults = [lists.odd], lists.faults
@@ -99,7 +101,7 @@ def _lists(wire: Wire, spec: FeatureSpec, begins: np.ndarray, ends: np.ndarray) 
 
 
 def _values(wire: Wire, spec: FeatureSpec, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All values of the lists, the length of each list, and which lists are broken."""
+    """Returns all values of the lists, the length of each list, and which lists are broken."""
     sizes = lists.ends - lists.begins
     if spec.kind == "float_list":
         broken = (sizes & 3) != 0
@@ -123,7 +125,7 @@ def _integers(wire: Wire, lists: _Lists, sizes: np.ndarray) -> tuple[np.ndarray,
 
 
 def _strings(wire: Wire, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The items of bytes lists, walked in lockstep."""
+    """Returns the items of bytes lists. All lists are walked in lockstep."""
     counts = np.zeros(len(lists.rows), np.int64)
     broken = np.zeros(len(lists.rows), bool)
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -153,7 +155,7 @@ def _strings(wire: Wire, lists: _Lists) -> tuple[np.ndarray, np.ndarray, np.ndar
 def _narrowed(
     spec: FeatureSpec, values: np.ndarray, counts: np.ndarray, rows: np.ndarray, faults: dict[int, str]
 ) -> np.ndarray:
-    """The values in the requested dtype; integers out of its range are faults."""
+    """Returns the values in the requested dtype. Integers out of its range are faults."""
     if values.dtype == spec.dtype:
         return values
     if spec.kind == "int64_list":

@@ -1,4 +1,4 @@
-"""Many serialized tf.Example records at once, decoded into columns."""
+"""Decodes many serialized tf.Example records at once into columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_inputs.tfrecord.entries import find_entries, which_key
 from estimator_inputs.tfrecord.spec import FeatureSpec
 from estimator_inputs.tfrecord.wire import Wire
 
-#: The fault of a record: (feature, text), or (None, a value whose `str` is the text).
+#: The fault of a record: (feature, text), or (None, an object whose `str` is the text).
 Fault = tuple[str | None, object]
 
 
@@ -28,18 +28,18 @@ def decode_examples(
     """Decodes the features of records in `data`.
 
     Args:
-        data: bytes that contain the records.
-        begins: int64[n], where each record begins.
-        sizes: int64[n], its length.
-        specs: the wanted features; others are skipped.
-        faulty: the known faults of some records, which are left out.
+        data: the bytes that contain the records.
+        begins: int64[n], the place where each record begins.
+        sizes: int64[n], the length of each record.
+        specs: the wanted features. Others are skipped.
+        faulty: the known faults of records, which are left out.
 
     Returns:
         The columns of the good records, in order, and the faults of the others, by record.
     """
     columns, odd, faults = _attempt(data, begins, sizes, specs)
     if odd.any():
-        # Writers do not produce this layout, but protobuf allows it: protobuf rewrites it in the usual one.
+        # Writers do not produce this layout, but protobuf allows it. protobuf rewrites it in the usual layout.
         data, begins, sizes, broken = _rewritten(data, begins, sizes, np.flatnonzero(odd).tolist())
         columns, odd, faults = _attempt(data, begins, sizes, specs)
         assert not odd.any(), "protobuf wrote a tf.Example that cannot be read"
@@ -82,7 +82,7 @@ def _attempt(
 def _rewritten(
     data: bytes, begins: np.ndarray, sizes: np.ndarray, rows: list[int]
 ) -> tuple[bytes, np.ndarray, np.ndarray, dict[int, Fault]]:
-    """The records of `rows`, rewritten by protobuf after the others."""
+    """Returns the data with the records of `rows` rewritten by protobuf and appended."""
     from google.protobuf.message import DecodeError
 
     message: Any = example_class()

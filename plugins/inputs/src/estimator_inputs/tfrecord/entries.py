@@ -1,4 +1,4 @@
-"""The entries of the feature maps of many tf.Example records, found in lockstep."""
+"""Finds the entries of the feature maps of many tf.Example records, in lockstep."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 
 from estimator_inputs.tfrecord.wire import Wire, lengths_at
 
-#: Tags of fields 1 and 2 with a length: `Example.features`, `Features.feature` and the key of an entry; its value.
+#: The tags of fields 1 and 2 with a length. 1: `Example.features`, `Features.feature`, the key of an entry. 2: its
+#: value.
 FIRST, SECOND = 0x0A, 0x12
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
 
 
 class Entries(NamedTuple):
-    """Every entry of every record, in no order of records.
+    """All entries of all records. They are not ordered by record.
 
     Attributes:
-        rows: int64[m], the record.
-        key_begins, key_sizes: int64[m].
-        begins, ends: int64[m], the bytes of the Feature message.
-        odd: bool[n], broken records, and records in a layout that only a general parser reads.
+        rows: int64[m], the number of the record.
+        key_begins, key_sizes: int64[m], the place and length of the key.
+        begins, ends: int64[m], the place of the Feature message.
+        odd: bool[n], whether a record is broken, or has a layout that only a general parser can read.
     """
 
     rows: np.ndarray
@@ -32,9 +33,9 @@ class Entries(NamedTuple):
 
 
 def find_entries(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> Entries:
-    """The entries of records from `begins` to `ends`.
+    """Returns the entries of records from `begins` to `ends`.
 
-    All records are walked at once, entry by entry: a few numpy calls per entry of the longest record.
+    All records are walked at once, entry by entry. This takes a few numpy calls per entry of the longest record.
     """
     octets = wire.octets
     filled = ends > begins
@@ -82,7 +83,7 @@ def _taken_apart(wire: Wire, rows: np.ndarray, inner: np.ndarray, stop: np.ndarr
 
 
 def which_key(wire: Wire, entries: Entries, names: list[str]) -> np.ndarray:
-    """For each entry the index of its key in `names`, or len(names): int64[m]."""
+    """Returns for each entry the index of its key in `names`, or len(names) for other keys: int64[m]."""
     encoded = [name.encode() for name in names]
     own = Wire.of(b"".join(encoded))
     sizes = np.array([len(name) for name in encoded], np.int64)
@@ -92,7 +93,7 @@ def which_key(wire: Wire, entries: Entries, names: list[str]) -> np.ndarray:
     given = _fingerprints(wire, entries.key_begins, entries.key_sizes, int(sizes.max()))
     place = np.minimum(np.searchsorted(ordered, given), len(names) - 1)
     index = np.where(ordered[place] == given, order[place], len(names))
-    for number in np.flatnonzero(sizes > 16):  # longer keys than the fingerprint can certainly distinguish
+    for number in np.flatnonzero(sizes > 16):  # the fingerprint is certain only for shorter keys
         where = np.flatnonzero(index == number)
         whole = np.frombuffer(encoded[number], np.uint8)
         index[where[(wire.fixed(entries.key_begins[where], len(whole)) != whole).any(1)]] = len(names)
@@ -100,7 +101,7 @@ def which_key(wire: Wire, entries: Entries, names: list[str]) -> np.ndarray:
 
 
 def _fingerprints(wire: Wire, begins: np.ndarray, sizes: np.ndarray, longest: int) -> np.ndarray:
-    """uint64: length and bytes, mixed; keys of up to 16 bytes by their first and last eight."""
+    """Returns uint64: a mix of length and bytes. Keys of up to 16 bytes use their first and last eight bytes."""
     unused = (64 - 8 * np.minimum(sizes, 8)).astype(np.uint64)
     head = wire.words[begins]
     head = np.where(sizes == 0, np.uint64(0), (head << unused) >> unused)

@@ -1,4 +1,4 @@
-"""TFRecord files: records between their lengths and checksums, cut into blocks."""
+"""Divides TFRecord files into blocks of records. Each record is between its length and its checksum."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Frames(NamedTuple):
     """The complete records of a piece of a file.
 
     Attributes:
-        data: the piece.
-        begins, sizes: int64[n], the place and length of each record in it.
+        data: the bytes of the piece.
+        begins, sizes: int64[n], the place and length of each record in the piece.
         offset: the offset of the piece in the (decompressed) file, in bytes.
-        record: the number of its first record, from 0.
-        after: the offset after the last record, or where reading continues after a fault.
-        fault: why the record after the last one cannot be read; None: the file continues, or is at its end.
+        record: the number of the first record, from 0.
+        after: the offset after the last record, or the offset where reading continues after a fault.
+        fault: why the record after the last one cannot be read. None: the file continues or ends normally.
     """
 
     data: bytes
@@ -44,7 +44,7 @@ class Frames(NamedTuple):
         return self.record + len(self.begins) + (self.fault is not None)
 
     def stored_checksums(self) -> np.ndarray:
-        """The masked checksum after each record: uint32[n]."""
+        """Returns the masked checksum after each record: uint32[n]."""
         return _little_endian(self.data, self.begins + self.sizes)
 
 
@@ -59,16 +59,16 @@ class _Walk:
 def read_frames(
     stream: BinaryIO, *, block_bytes: int, offset: int = 0, record: int = 0, resync: bool = False
 ) -> Iterator[Frames]:
-    """Cuts a stream that is at `offset`, where record number `record` begins.
+    """Yields the pieces of a stream at position `offset`, where record number `record` begins.
 
-    The checksums of lengths are verified here, because the next record cannot be found without them. Those of records
-    are verified when the records are decoded.
+    The checksums of lengths are verified here, because the next record cannot be found without them. The checksums of
+    records are verified when the records are decoded.
 
     Args:
         stream: the stream of a file.
-        block_bytes: the size of a piece in bytes; a longer record is a piece of its own.
-        offset: its position, in bytes.
-        record: the number of the record there.
+        block_bytes: the size of a piece in bytes. A longer record is a piece of its own.
+        offset: the position of the stream, in bytes.
+        record: the number of the record at that position.
         resync: whether to continue after a length with a wrong checksum, at the next record with valid checksums.
     """
     source = Rewound(stream)
@@ -162,7 +162,7 @@ def _length_holds(data: bytes, at: int) -> bool:
 
 
 def _missing(rest: bytes) -> int:
-    """How many bytes of an incomplete record are still to be read. Its length has been verified."""
+    """Returns the number of bytes that an incomplete record lacks. Its length has been verified."""
     return HEAD + FOOT + _LENGTH.unpack_from(rest, 0)[0] - len(rest) if len(rest) >= HEAD else 0
 
 

@@ -1,4 +1,4 @@
-"""The records of a TFRecord file, without decoding."""
+"""Reads the records of a TFRecord file without decoding them."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from estimator_inputs.tfrecord.checksums import FOOT, HEAD, masked_crc32c, wrong_lengths
 
-#: The longest possible record: the checksum is computed only for numbers whose three high bytes are zero.
+#: The longest possible record. The checksum is computed only for numbers whose three high bytes are zero.
 _LONGEST = 1 << 40
 
 
 class Rewound:
-    """A stream that takes bytes back; reading continues with them.
+    """A stream that accepts bytes back. Reading continues with them.
 
     Args:
         stream: the stream to read.
@@ -24,12 +24,12 @@ class Rewound:
         self._back = b""
 
     def read(self, size: int) -> bytes:
-        """This many bytes, or all that are left."""
+        """Returns this many bytes, or all remaining bytes."""
         found, self._back = self._back[:size], self._back[size:]
         return found if len(found) == size else found + self._stream.read(size - len(found))
 
     def give_back(self, data: bytes) -> None:
-        """Puts bytes back: the next `read` begins with them."""
+        """Puts bytes back. The next `read` begins with them."""
         self._back = data + self._back
 
 
@@ -37,8 +37,8 @@ class Next(NamedTuple):
     """The place where reading continues.
 
     Attributes:
-        skipped: how many bytes were skipped.
-        rest: bytes from the next record on, as far as they were read; empty at the end of the file.
+        skipped: the number of skipped bytes.
+        rest: the bytes from the next record on that were already read. Empty at the end of the file.
     """
 
     skipped: int
@@ -46,12 +46,12 @@ class Next(NamedTuple):
 
 
 def next_record(stream: Rewound, data: bytes, block_bytes: int) -> Next:
-    """The next place with valid checksums of a length and of its record. Elsewhere both hold with a chance of 2**-64.
+    """Finds the next place with valid checksums of a length and its record. Other places match with a chance of 2**-64.
 
     Args:
         stream: the stream after `data`.
-        data: bytes that begin with the damaged record.
-        block_bytes: how many bytes are read at once. Memory holds this many, or the longest record.
+        data: the bytes that begin with the damaged record.
+        block_bytes: the number of bytes that are read at once. Memory holds this many, or the longest record.
     """
     skipped, at, ended = 0, 1, False
     while True:
@@ -76,7 +76,7 @@ def next_record(stream: Rewound, data: bytes, block_bytes: int) -> Next:
 
 
 def _length_from(data: bytes, start: int) -> int:
-    """The first position from `start` on with a length and its checksum; -1 if there is none."""
+    """Returns the first position from `start` on with a length and its checksum, or -1 if there is none."""
     count = len(data) - HEAD + 1
     if start >= count:
         return -1

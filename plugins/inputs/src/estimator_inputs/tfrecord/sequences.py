@@ -1,4 +1,4 @@
-"""tf.SequenceExamples as tf.Examples: the steps of each feature list are joined."""
+"""Converts tf.SequenceExamples to tf.Examples. The steps of each feature list are joined."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from estimator_inputs.examples.message import sequence_example_class
 def flattened(
     data: bytes, begins: np.ndarray, sizes: np.ndarray, kinds: Mapping[str, str]
 ) -> tuple[bytes, np.ndarray, np.ndarray, dict[int, str]]:
-    """Turns tf.SequenceExamples into tf.Examples with the features of the context and of the lists.
+    """Converts tf.SequenceExamples to tf.Examples with the features of the context and of the lists.
 
     Args:
-        data: bytes that contain the records.
-        begins: int64[n], where each begins.
-        sizes: int64[n], its length.
-        kinds: the kind of list for the values of a feature, by name: for feature lists without a step.
+        data: the bytes that contain the records.
+        begins: int64[n], the place where each record begins.
+        sizes: int64[n], the length of each record.
+        kinds: the kind of list for the values of each feature, by name. It is used for feature lists without steps.
 
     Returns:
-        Their bytes, the place and length of each, and the faults of invalid records.
+        The bytes of the tf.Examples, the place and length of each, and the faults of invalid records.
     """
     from google.protobuf.message import DecodeError
 
@@ -45,7 +45,7 @@ def _flat(record: Any, kinds: Mapping[str, str]) -> bytes:
     """Flattens one record.
 
     Raises:
-        ValueError: a list whose steps have values of several kinds, or the name of a feature of the context.
+        ValueError: the steps of a list have values of several kinds, or a list has the name of a context feature.
     """
     from estimator_inputs.examples.message import example_class
 

@@ -1,4 +1,4 @@
-"""Feature specifications, checked and in a common form."""
+"""Feature specifications in a common form, after validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 from estimator_inputs.reading.vocabulary import Vocabularies, Vocabulary, vocabulary_of
 
 STRING = np.dtype(object)
-#: The list for values of this kind of dtype, and its tag in a Feature message.
+#: The kinds of lists, each with its tag in a Feature message.
 KINDS = {"bytes_list": 0x0A, "float_list": 0x12, "int64_list": 0x1A}
 _KIND_OF = {"f": "float_list", "i": "int64_list", "u": "int64_list", "b": "int64_list"}
 
@@ -25,11 +25,12 @@ class FeatureSpec:
     Attributes:
         form: "fixed", "varlen" or "sequence".
         shape: the shape of one example ("fixed") or one item ("sequence"); () for "varlen".
-        dtype: the dtype of the array; object for strings.
+        dtype: the dtype of the array. Strings have object.
         kind: the kind of the list in the record.
-        default: object[size] or number[size], for records without the feature; None: they are refused.
-        fill: the value that fills up shorter rows.
-        vocabulary: the values that are allowed; None: all.
+        default: object[size] or number[size], the values for records without the feature. None: such records are
+            refused.
+        fill: the value that pads shorter rows.
+        vocabulary: the allowed values. None: all values are allowed.
     """
 
     form: str
@@ -42,7 +43,7 @@ class FeatureSpec:
 
     @property
     def size(self) -> int:
-        """How many values one example or item has."""
+        """The number of values of one example or item."""
         return math.prod(self.shape)
 
 
@@ -51,10 +52,10 @@ def feature_specs(features: Mapping[str, Any], vocabularies: Vocabularies | None
 
     Args:
         features: the specifications by name.
-        vocabularies: allowed values by name; None: all.
+        vocabularies: the allowed values by name. None: all values are allowed.
 
     Raises:
-        ArgumentError, ArgumentTypeError: an invalid specification; the message names the feature.
+        ArgumentError, ArgumentTypeError: a specification is invalid. The message names the feature.
 
     Example:
         >>> from estimator_core import export
@@ -114,7 +115,7 @@ def _form(name: str, spec: Any) -> str:
 
 
 def _dtype(name: str, given: Any) -> np.dtype[Any]:
-    given = getattr(given, "as_numpy_dtype", given)  # of TensorFlow
+    given = getattr(given, "as_numpy_dtype", given)  # a dtype of TensorFlow
     if given in ("string", "bytes", str, bytes, object):
         return STRING
     try:
@@ -149,7 +150,7 @@ def _default(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 
 def summary_of(specs: Mapping[str, FeatureSpec]) -> str:
-    """Names, dtypes and shapes, for the fingerprint of a position."""
+    """Returns names, dtypes and shapes, for the fingerprint of a position."""
     return " ".join(
         f"{name}:{spec.form} {spec.dtype}{list(spec.shape)}"
         f"{f' in {spec.vocabulary.summary}' if spec.vocabulary else ''}"

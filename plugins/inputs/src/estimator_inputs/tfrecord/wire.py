@@ -1,7 +1,7 @@
-"""The wire format of protocol buffers, read for many messages at once with numpy.
+"""Reads the wire format of protocol buffers for many messages at once with numpy.
 
-Handling single bytes in Python costs more than handling whole columns in numpy. So each function here takes the
-positions of one element in all records of a block, and returns its values in all of them.
+Handling single bytes in Python takes longer than handling whole columns in numpy. Each function here therefore takes
+the positions of one element in all records of a block, and returns its values in all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from estimator_inputs.reading.ragged import spread
 
-#: Bytes after the last record, so that eight bytes can be read from any position of it.
+#: The number of bytes after the last record, so that eight bytes can be read from any position of the record.
 _PAD = 24
 _SEVEN_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 _CONTINUED = np.uint64(0x8080808080808080)
@@ -20,12 +20,12 @@ _ONE = np.uint64(1)
 
 
 class Wire(NamedTuple):
-    """Bytes in three views.
+    """A byte string in three views.
 
     Attributes:
         data: the bytes, with padding at the end.
-        octets: uint8.
-        words: uint64, the eight bytes from each position on.
+        octets: uint8, the bytes as numbers.
+        words: uint64, the eight bytes that begin at each position.
     """
 
     data: bytes
@@ -34,14 +34,14 @@ class Wire(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Wire:
-        """The views of `data`."""
+        """Returns the views of `data`."""
         padded = data + bytes(_PAD)
         octets = np.frombuffer(padded, np.uint8)
-        # fancy indexing of overlapping words reads eight bytes in the time of one
+        # indexing overlapping words reads eight bytes in the time of one
         return cls(padded, octets, np.ndarray((len(padded) - 7,), "<u8", padded, 0, (1,)))
 
     def fixed(self, positions: np.ndarray, size: int) -> np.ndarray:
-        """`size` bytes from each position: uint8[n, size]."""
+        """Returns `size` bytes from each position: uint8[n, size]."""
         if not positions.size:
             return np.empty((0, size), np.uint8)
         items = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, 0, (1,))
@@ -49,7 +49,7 @@ class Wire(NamedTuple):
 
 
 def lengths_at(wire: Wire, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The varints at positions, as lengths: (value, bytes it takes), int64. Varints over 8 bytes have a huge value."""
+    """Returns the varints at positions as int64 lengths: (value, number of bytes). Over 8 bytes, the value is huge."""
     first = wire.octets[positions]
     if not (first & 0x80).any():
         return first.astype(np.int64), np.ones(len(positions), np.int64)
@@ -61,7 +61,7 @@ def lengths_at(wire: Wire, positions: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def varints_at(wire: Wire, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 64-bit varints at positions: (int64 value, bytes it takes)."""
+    """Returns the 64-bit varints at positions: (int64 value, number of bytes)."""
     words = wire.words[positions]
     width = _width(words)
     value = _compact(words, width)
@@ -77,7 +77,7 @@ def varints_at(wire: Wire, positions: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def packed_varints(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All varints of ranges of bytes: (int64 values, how many of them each range has, whether each range is whole)."""
+    """Returns all varints of ranges of bytes: (int64 values, count in each range, whether each range is complete)."""
     sizes = ends - begins
     where = spread(begins, sizes)
     last = wire.octets[where] < 0x80
@@ -98,7 +98,7 @@ def packed_varints(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> tuple[np
 
 
 def byte_strings(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Ranges of bytes as bytes objects: object[n]."""
+    """Returns ranges of bytes as bytes objects: object[n]."""
     import pyarrow as pa
 
     offsets = np.empty(2 * len(begins), np.int32)
@@ -106,17 +106,17 @@ def byte_strings(wire: Wire, begins: np.ndarray, ends: np.ndarray) -> np.ndarray
     found = np.empty(len(begins), object)
     if len(begins) == 0:
         return found
-    if (offsets[1:] < offsets[:-1]).any():  # not in the order of the buffer
+    if (offsets[1:] < offsets[:-1]).any():  # the ranges are not in the order of the buffer
         data = wire.data
         found[:] = [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
         return found
-    # every other item of an array over the whole buffer: the bytes between two ranges are items too
+    # the ranges are every second item of an array over the whole buffer; the bytes between two ranges are items too
     items = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(wire.data)])
     return items.take(pa.array(np.arange(0, len(offsets), 2))).to_numpy(zero_copy_only=False)
 
 
 def _width(words: np.ndarray) -> np.ndarray:
-    """Bytes of the varint at the beginning of each word; 9 if it continues after the word."""
+    """Returns the number of bytes of the varint at the start of each word, or 9 if it continues after the word."""
     stop = ~words & _CONTINUED
     lowest = stop & (~stop + _ONE)
     width = (np.bitwise_count(lowest - _ONE).astype(np.int64) + 1) >> 3
