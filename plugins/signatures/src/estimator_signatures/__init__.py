@@ -1,4 +1,4 @@
-"""Exports of a model_fn, for every format: signatures made, written, read back, compared and published.
+"""Exports of a model_fn, for every format: signatures are created, written, read back, compared and published.
 
 Each name is imported at its first use.
 """

@@ -1,4 +1,4 @@
-"""Random requests of clients: what the check of an export sends through its host part."""
+"""Random client requests, which the check of an export sends through its host part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS = {"string": 1, "f": 2, "i": 3, "u": 3, "b": 3}
 
 @dataclass
 class _Wanted:
-    """What operations do with a feature: values worth sending, and places that may be used."""
+    """The requirements of operations on the samples of a feature: values to include, and the number of places."""
 
     values: list[Any] = field(default_factory=lambda: [])
     most: int | None = None
@@ -40,13 +40,13 @@ class _Wanted:
 def client_samples(
     programs: Sequence[HostProgram], receiver: Mapping[str, Feature], rows: int, generator: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """A batch of what clients send: known and unknown words, missing values, numbers on both sides of boundaries.
+    """Returns a batch of client requests: known and unknown words, missing values, numbers on both sides of boundaries.
 
     Args:
-        programs: from what is received to what the model takes.
-        receiver: what is received, by name.
-        rows: the size of the batch where it is free.
-        generator: of random numbers.
+        programs: the programs from the receiver to the inputs of the model.
+        receiver: the features that clients send, by name.
+        rows: the batch size, if it is free.
+        generator: the generator of random numbers.
     """
     wanted, records = _wanted(programs)
     batch: dict[str, np.ndarray] = {}
@@ -60,7 +60,7 @@ def client_samples(
 
 
 def _wanted(programs: Sequence[HostProgram]) -> tuple[dict[str, _Wanted], dict[str, ParseExamples]]:
-    """By feature; and what parses a record, by the name of the record."""
+    """Returns the requirements by feature, and the operation that parses each record, by the name of the record."""
     wanted: dict[str, _Wanted] = {}
     records: dict[str, ParseExamples] = {}
     origin: dict[str, str] = {}
@@ -135,7 +135,8 @@ def _values(feature: ParsedFeature, values: np.ndarray) -> tuple[int, list[Any]]
 
 
 def serialized_example(features: Mapping[str, tuple[int, Sequence[object]]]) -> bytes:
-    """A tf.Example as protobuf has it: for each feature the number of its list (1 bytes, 2 float, 3 int64) and values.
+    """Returns a serialized tf.Example. Each feature has the number of its list (1 bytes, 2 float, 3 int64) and its
+    values.
 
     Example:
         >>> serialized_example({"a": (3, [7])}).hex()

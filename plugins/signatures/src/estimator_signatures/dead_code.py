@@ -11,9 +11,9 @@ from jax.interpreters import partial_eval
 
 
 def without_dead_code(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, traced without computations that no output needs.
+    """Returns the same function, traced without computations that no output needs.
 
-    A module that is made inside model_fn computes initial values, which an exported program must not carry. Compilers
+    A module that is created in model_fn computes initial values, which an exported program must not contain. Compilers
     remove them, but converters to other formats cannot handle them.
 
     Args:

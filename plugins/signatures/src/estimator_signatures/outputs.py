@@ -1,4 +1,4 @@
-"""Which signatures an EstimatorSpec has."""
+"""The signatures of an EstimatorSpec."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHODS: dict[type, str] = {
 
 
 def signature_outputs(spec: EstimatorSpec) -> dict[str, dict[str, Any]]:
-    """The arrays of every signature of a spec, by signature and output name; traceable.
+    """Returns the arrays of every signature of a spec, by signature and output name. It is traceable.
 
     In PREDICT, the signatures are those of `export_outputs`, or the predictions as "serving_default". A single output
     with another name is also the default. EVAL and TRAIN have one signature, named like the mode, with "loss" and
@@ -38,14 +38,14 @@ def signature_outputs(spec: EstimatorSpec) -> dict[str, dict[str, Any]]:
 
 
 def signature_methods(spec: EstimatorSpec) -> dict[str, str]:
-    """The kind of each signature: "predict", "classify", "regress", or the mode."""
+    """Returns the kind of each signature: "predict", "classify", "regress", or the mode."""
     if spec.mode != ModeKeys.PREDICT:
         return {spec.mode: spec.mode}
     return {name: _METHODS[type(value)] for name, value in _serving_outputs(spec).items()}
 
 
 def signature_class_names(spec: EstimatorSpec) -> dict[str, tuple[str, ...]]:
-    """The class names of every signature that has some."""
+    """Returns the class names of every signature that has class names."""
     if spec.mode != ModeKeys.PREDICT:
         return {}
     classified = {
@@ -101,5 +101,5 @@ def _prefixed(prefix: str, value: object) -> dict[str, Any]:
 
 
 def _name(name: object) -> str:
-    """Names of outputs are strings. The tuples of a MultiHead are joined."""
+    """Returns the name of an output as a string. The tuples of a MultiHead are joined."""
     return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

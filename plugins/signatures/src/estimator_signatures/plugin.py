@@ -1,4 +1,4 @@
-"""What estimator-signatures declares to estimator-core: no component. The core calls it where a model is exported."""
+"""The declarations of estimator-signatures: it has no components. The core calls it when a model is exported."""
 
 from __future__ import annotations
 

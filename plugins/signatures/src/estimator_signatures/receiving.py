@@ -1,4 +1,4 @@
-"""What a request carries, and what of it enters model_fn."""
+"""The features of a request, and the features and labels that they become in model_fn."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from estimator_core.modes import ModeKeys
 from estimator_signatures.supervised import SupervisedInputReceiver
 
 _log = logging.getLogger("estimator_core")
-#: The name of a bare array of labels, for transforms.
+#: The name for transforms of labels that are a single array.
 _LABELS = "labels"
-#: What fills the texts and the numbers of a batch that shows the form of results. A sequence of empty texts has no
-#: steps, or one of zeros, where columns say so, and others beside it have some.
+#: The texts and numbers of a batch that shows the form of results. Some columns treat empty texts or zeros as no steps,
+#: and other sequences of the example then differ in length.
 _PROBES = (("", 0), ("0", 0), ("0", 1))
 _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
@@ -29,15 +29,15 @@ _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 def received_modes(
     receivers: Mapping[str, Callable[[], Any]], seen: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, ServingInputReceiver]:
-    """The receiver of each mode, in the order of the modes.
+    """Returns the receiver of each mode, in the order of the modes.
 
     Args:
-        receivers: the functions that make them, by mode.
-        seen: what training saw of features: "places" and "dtype" by name.
+        receivers: the functions that return the receivers, by mode.
+        seen: the facts that training recorded about features: "places" and "dtype" by name.
 
     Raises:
-        ArgumentError: there is no mode, or an unknown one.
-        ArgumentTypeError: a function returns something else.
+        ArgumentError: there is no mode, or a mode is unknown.
+        ArgumentTypeError: a function does not return a receiver.
     """
     received: dict[str, ServingInputReceiver] = {
         mode: _receiver(mode, receivers[mode], seen) for mode in _ORDER if mode in receivers
@@ -50,26 +50,26 @@ def received_modes(
 def entering(
     receiver: ServingInputReceiver, host_transforms: Sequence[HostTransform], label_transforms: Sequence[HostTransform]
 ) -> tuple[Mapping[Any, Feature], Mapping[Any, Feature]]:
-    """The features and labels that model_fn gets, by its own keys.
+    """Returns the features and labels that model_fn receives, by its own keys.
 
     Args:
-        receiver: what a request carries.
-        host_transforms: those of the Estimator, for features.
-        label_transforms: the same for labels.
+        receiver: the receiver of the requests.
+        host_transforms: the transforms of the Estimator for features.
+        label_transforms: the transforms of the Estimator for labels.
     """
     return features_after(host_transforms, receiver.features, _examples(receiver)), _labels(receiver, label_transforms)
 
 
 def client_transforms(serving: ServingInputReceiver) -> Sequence[HostTransform]:
-    """The transforms from what a client sends to the features: the receiver's own, or new names."""
+    """Returns the transforms from client requests to features: those of the receiver, or a renaming."""
     return serving.transforms or renaming(serving.receiver_tensors, serving.features)
 
 
 def renaming(received: Mapping[Any, Feature], features: Mapping[Any, Feature]) -> Sequence[HostTransform]:
-    """The transforms for a receiver without transforms: nothing, or a `Rename` from received arrays to features.
+    """Returns the transforms of a receiver without transforms: none, or a `Rename` from received arrays to features.
 
     Raises:
-        ExportError: a feature is not among the received ones, or it is open which one it is.
+        ExportError: a feature is not among the received ones, or several received ones could be the feature.
     """
     names: dict[str, str] = {}
     for name, feature in features.items():
@@ -95,15 +95,15 @@ def features_after(
     features: Mapping[Any, Feature],
     examples: Mapping[Any, object] = MappingProxyType({}),
 ) -> dict[Any, Feature]:
-    """What host transforms return, found with a batch of zeros and empty strings.
+    """Returns the features after host transforms, found with a batch of zeros and empty strings.
 
     Args:
-        transforms: in order.
-        features: what they take, by name.
-        examples: arrays of a batch, by name, that replace the zeros.
+        transforms: the transforms, in order.
+        features: the features before the transforms, by name.
+        examples: the arrays of a batch, by name, that replace the zeros.
 
     Raises:
-        ExportError: a transform cannot take that batch.
+        ExportError: a transform refuses that batch.
     """
     if not transforms:
         return dict(features)
@@ -167,7 +167,7 @@ def _examples(receiver: ServingInputReceiver) -> Mapping[Any, Any]:
 
 
 def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mapping[Any, Feature]:
-    """What model_fn gets as labels. For transforms, a bare array has the name "labels"."""
+    """Returns the labels that model_fn receives. For transforms, a single array has the name "labels"."""
     if not isinstance(receiver, SupervisedInputReceiver) or not receiver.bare_labels:
         return features_after(transforms, receiver.labels, _examples(receiver)) if receiver.labels else {}
     ((name, feature),) = receiver.labels.items()
@@ -177,7 +177,7 @@ def _labels(receiver: ServingInputReceiver, transforms: Sequence[Any]) -> Mappin
 
 
 def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str, Any]]) -> None:
-    """Warns about inputs that training took and the export refuses."""
+    """Warns of inputs that training accepted and the export refuses."""
     for name, feature in receiver.features.items():
         facts = seen.get(str(name))
         if facts is None:
@@ -205,5 +205,5 @@ def _warn_of_less(receiver: ServingInputReceiver, seen: Mapping[str, Mapping[str
 
 
 def _of_examples(dtype: str) -> str:
-    """The type in which a tf.Example holds values of a dtype."""
+    """Returns the type with which a tf.Example stores values of a dtype."""
     return "string" if dtype == "string" else "float32" if "float" in dtype else "int64"

@@ -1,4 +1,4 @@
-"""What an export of a model holds."""
+"""Builds the request for an export of a model."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def make_request(
     host_transforms: Sequence[HostTransform],
     label_transforms: Sequence[HostTransform],
 ) -> ExportRequest:
-    """What an export holds, checked by its format.
+    """Returns the request for an export, after its format has checked it.
 
     Args:
-        model: returns what is exported; called once the other arguments are found to be of use.
-        chosen: the format.
-        receivers: the functions that make receivers, by mode.
-        seen: what training saw of features: "places" and "dtype" by name.
-        assets_extra: files to add: name in the export to path.
-        provenance: for the manifest.
-        host_transforms: those of the Estimator, for features.
-        label_transforms: the same for labels.
+        model: returns the model to export. It is called after the other arguments are checked.
+        chosen: the format of the export.
+        receivers: the functions that return the receivers, by mode.
+        seen: the facts that training recorded about features: "places" and "dtype" by name.
+        assets_extra: the files to add, from the name in the export to the path.
+        provenance: the facts for the manifest.
+        host_transforms: the transforms of the Estimator for features.
+        label_transforms: the transforms of the Estimator for labels.
 
     Raises:
-        ArgumentError, ArgumentTypeError, ExportError: it cannot be exported.
+        ArgumentError, ArgumentTypeError, ExportError: the model cannot be exported.
     """
     received = received_modes(receivers, seen)
     assets = _assets(assets_extra)

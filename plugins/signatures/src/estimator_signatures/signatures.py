@@ -21,7 +21,7 @@ from estimator_signatures.dead_code import without_dead_code
 from estimator_signatures.outputs import signature_class_names, signature_methods, signature_outputs
 
 _log = logging.getLogger("estimator_core")
-#: The batch sizes for a model that cannot be traced with a symbolic one. The reader pads other sizes.
+#: The batch sizes for a model that cannot be traced with a symbolic size. The reader pads other sizes.
 FIXED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BATCH = "b"
 _PROBES = (2, 3)
@@ -32,14 +32,14 @@ Outputs = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class ModeSignatures:
-    """What one mode contributes to an export."""
+    """The contribution of one mode to an export."""
 
     signatures: Mapping[str, SignatureSpec]
     prediction_transforms: tuple[Any, ...]
     fixed_batch_sizes: tuple[int, ...] | None
 
 
-#: Signatures by the owner of a model. Functions stay the same objects from export to export, so that formats need not
+#: The signatures by the owner of a model. The functions stay the same objects in every export, so that formats need not
 #: lower them again.
 _KNOWN: WeakKeyDictionary[object, dict[Any, ModeSignatures]] = WeakKeyDictionary()
 
@@ -51,17 +51,17 @@ def mode_signatures(
     features: Mapping[Any, Feature],
     labels: Mapping[Any, Feature],
 ) -> ModeSignatures:
-    """The signatures of a mode.
+    """Returns the signatures of a mode.
 
     Args:
-        model: the model; of its variables, only shapes matter.
+        model: the model. Of its variables, only the shapes are used.
         mode: the mode.
-        receiver: what a request carries.
-        features: what enters model_fn, by its own keys.
-        labels: what enters it as labels.
+        receiver: the receiver of the requests.
+        features: the features that model_fn receives, by its own keys.
+        labels: the labels that model_fn receives.
 
     Raises:
-        ExportError: an input cannot enter model_fn, or a signature cannot have an output.
+        ExportError: an input cannot enter model_fn, or an output is not possible in a signature.
     """
     inputs = {str(name): feature for name, feature in {**features, **labels}.items()}
     for name, feature in inputs.items():
@@ -123,7 +123,7 @@ def _selected(function: Callable[..., Outputs], name: str) -> Callable[..., dict
 
 
 def _first_equal(outputs: Outputs) -> dict[str, str]:
-    """For each signature, the first one that returns the same array objects."""
+    """Returns for each signature the first one that returns the same array objects."""
     first: dict[tuple[Any, ...], str] = {}
     return {
         signature: first.setdefault(tuple((name, id(array)) for name, array in named.items()), signature)
@@ -138,7 +138,7 @@ def _functions(
     features: Mapping[Any, Feature],
     labels: Mapping[Any, Feature],
 ) -> tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], Outputs], Callable[..., Any], dict[str, Any]]:
-    """The outputs by signature, the metrics of such outputs, and what the last trace showed."""
+    """Returns the function of outputs by signature, the function of metrics of outputs, and facts of the last trace."""
     serve = model.serve(mode)
     trainable = frozenset(model.variables)  # the functions outlive the values
     seen: dict[str, Any] = {}
@@ -181,7 +181,9 @@ def _functions(
 def _output_features(
     traced: Callable[[Mapping[str, Feature], Any], Outputs], inputs: Mapping[str, Feature]
 ) -> tuple[dict[str, dict[str, Feature]], tuple[int, ...] | None]:
-    """The outputs from a symbolic trace. If that fails, those from traces at two sizes, and the sizes to write."""
+    """Returns the outputs of a symbolic trace. If it fails, returns those of traces at two sizes, and the sizes to
+    write.
+    """
     if all(None not in feature.shape for feature in inputs.values()):
         return _described(traced(inputs, None), lambda size: False), None
     scope = jax_export.SymbolicScope([f"{_BATCH} >= 1"])
@@ -205,7 +207,9 @@ def _output_features(
 
 
 def _merged(two: Any, three: Any) -> Any:
-    """Merges the shapes of an output at two batch sizes: None for the batch, otherwise a size or an odd string."""
+    """Merges the shapes of an output at two batch sizes. A size is None for the batch, an integer, or a text if it is
+    neither.
+    """
     sizes = zip(two.shape, three.shape, strict=True)
     shape = tuple(a if a == b else None if (a, b) == _PROBES else f"{a} or {b}" for a, b in sizes)
     return _Shape(shape, two.dtype)
@@ -243,7 +247,7 @@ def _abstract(inputs: Mapping[str, Feature], batch: object) -> dict[str, jax.Sha
 
 
 def _users_line(error: BaseException) -> str:
-    """The innermost line of the traceback outside jax and this package."""
+    """Returns the innermost line of the traceback that is not in a library."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

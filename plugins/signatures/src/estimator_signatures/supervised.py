@@ -21,13 +21,12 @@ class SupervisedInputReceiver(ServingInputReceiver):
     """The features and labels of a request to a TRAIN or EVAL signature.
 
     Args:
-        features: `Feature`s (or example arrays) that model_fn gets, by name; one without a name is passed as it is
-            and named "feature".
-        labels: the same for the labels; one without a name is named "label".
+        features: the `Feature`s (or example arrays) that model_fn receives, by name. A single one without a name is
+            passed as it is, and is named "feature".
+        labels: the same for the labels. A single one without a name is named "label".
 
     Raises:
-        ArgumentError, ArgumentTypeError: for names and values that cannot be used, or a name that is both a feature
-            and a label.
+        ArgumentError, ArgumentTypeError: a name or value is invalid, or a name is both a feature and a label.
 
     Example:
         >>> from estimator_core.export import Feature
@@ -43,7 +42,7 @@ class SupervisedInputReceiver(ServingInputReceiver):
     # pyright sees the base class's property, which this field replaces.
     bare: bool = field(init=False, default=False)  # pyright: ignore[reportIncompatibleMethodOverride]
     bare_labels: bool = field(init=False, default=False)
-    #: The given example arrays, by name: a transform of labels may refuse anything else.
+    #: The example arrays by name. A transform of labels may refuse all other values.
     examples: Mapping[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 
     def __post_init__(self) -> None:
@@ -65,11 +64,12 @@ class SupervisedInputReceiver(ServingInputReceiver):
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: object
 ) -> Callable[[], SupervisedInputReceiver]:
-    """A receiver function for TRAIN and EVAL exports: draws one batch of an input_fn to learn names, shapes and dtypes.
+    """Returns a receiver function for TRAIN and EVAL exports. One batch of an input_fn determines names, shapes and
+    dtypes.
 
     Args:
         input_fn: returns `(features, labels)` batches.
-        input_fn_args: arguments of input_fn, by name.
+        input_fn_args: the arguments of input_fn, by name.
 
     Example:
         >>> import numpy as np
@@ -101,7 +101,7 @@ def build_supervised_input_receiver_fn_from_input_fn(
 
 
 def _with_text(batch: Batch) -> tuple[Any, Any]:
-    """Features and labels together with those that stay on the host, which a batch keeps apart."""
+    """Returns features and labels together with those that stay on the host. A batch stores these separately."""
     features, labels = {}, {}
     for key, text in batch.host.items():
         part, _, name = key.partition("/")

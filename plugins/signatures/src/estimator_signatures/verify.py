@@ -1,4 +1,4 @@
-"""Checks that a written export returns what the estimator returns."""
+"""Checks that a written export returns the same values as the Estimator."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _BATCH = 3
 
 
 def verify(request: ExportRequest, loaded: LoadedExport, check: ExportCheck) -> None:
-    """Runs every signature of a loaded export, and the function that it was made from, on random inputs.
+    """Compares every signature of a loaded export with its original function, on random inputs.
 
     Args:
-        request: what was written.
-        loaded: what was read back.
-        check: compares each output.
+        request: the request for the export.
+        loaded: the export that was read back.
+        check: the comparison for each output.
 
     Raises:
         ExportError: a signature or an output is missing or cannot be computed, or `check` finds a difference. The
@@ -77,7 +77,7 @@ def _verify_arrays(
 
 
 def _named_as(expected: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """The found outputs as jax arrays with the dtypes of the expected ones."""
+    """Returns the found outputs as jax arrays with the dtypes of the expected ones."""
     return {key: jnp.asarray(found[key], value.dtype) for key, value in expected.items()}
 
 
@@ -88,7 +88,7 @@ def _verify_host_part(
     variables: Mapping[str, object],
     generator: np.random.Generator,
 ) -> None:
-    """Compares what a file returns for requests with what the host transforms themselves return."""
+    """Compares the results of an export for requests with the results of the host transforms."""
     programs = host_programs(request.input_transforms, request.receiver)
     for signature in (one for one in request.signatures.values() if one.method in SERVING_METHODS):
         where = f"signature {signature.name!r} with its host part"
@@ -126,7 +126,7 @@ class _Traced:
 
 
 def _rows(request: ExportRequest, signature: SignatureSpec) -> int:
-    """The number of rows of a batch. Outputs without a batch axis would change if a reader added rows."""
+    """Returns the number of rows of a batch. Outputs without a batch axis would change if a reader added rows."""
     whole = all(feature.shape[:1] == (None,) for feature in signature.outputs.values())
     if request.fixed_batch_sizes is None or whole:
         return _BATCH

@@ -1,4 +1,4 @@
-"""Programs that do not say where their sources lie."""
+"""Lowers programs without the paths of their sources."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import jax
 
 _LIMIT = "jax_traceback_in_locations_limit"
-#: The setting is one of the whole process: who enters last must not put back what another has set.
+#: The setting applies to the whole process. The lock prevents a thread from restoring an outdated value.
 _lock = threading.RLock()
 
 
 @contextmanager
 def without_paths() -> Generator[None]:
-    """What is lowered inside names its operations, but no file and line of the sources.
+    """Lowered programs in the block name their operations, but do not contain files and lines of the sources.
 
     Example:
         >>> import jax

@@ -1,4 +1,4 @@
-"""Writes the export that a request describes, reads it back and checks it before it is published."""
+"""Writes the export of a request, reads it back and checks it before it is published."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from estimator_signatures.without_paths import without_paths
 def write_export(
     request: ExportRequest, chosen: ExportFormat, base: str | os.PathLike[str], check: ExportCheck
 ) -> Path:
-    """Writes an export, reads it back, compares it with the functions it was made from, and publishes it.
+    """Writes an export, reads it back, compares it with its original functions, and publishes it.
 
-    What the format lowers does not contain the paths of the sources.
+    The lowered programs do not contain the paths of the sources.
 
     Args:
-        request: what is written.
-        chosen: the format.
+        request: the request for the export.
+        chosen: the format of the export.
         base: the directory in which the export gets its time-stamped name.
-        check: compares each output.
+        check: the comparison for each output.
 
     Returns:
         The directory of the export.
 
     Raises:
-        ExportError: it cannot be written or read back, or returns other outputs; nothing is left on disk.
+        ExportError: the export cannot be written or read back, or returns other outputs. No file is left on disk.
     """
     with new_export(base) as (directory, final):
         with without_paths():
@@ -38,10 +38,10 @@ def write_export(
 
 
 def check_request(request: ExportRequest, chosen: ExportFormat) -> None:
-    """Asks the format to check the request, if it checks before it writes.
+    """Lets the format check the request, if the format supports a check before it writes.
 
     Raises:
-        ExportError: the format cannot hold the request.
+        ExportError: the format cannot represent the request.
     """
     if isinstance(chosen, ChecksRequest):
         with without_paths():
