@@ -81,7 +81,7 @@ class BaseHead(abc.ABC):
 
     @property
     def loss_reduction(self) -> str:
-        """How the losses of a batch become one number: one of `Reduction`."""
+        """The reduction of the losses of a batch to one number: one of `Reduction`."""
         return self._loss_reduction
 
     @abc.abstractmethod
@@ -93,11 +93,11 @@ class BaseHead(abc.ABC):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The scalar loss, including the regularization losses."""
+        """Returns the scalar loss, including the regularization losses."""
 
     @abc.abstractmethod
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key: those in `keys`, or all."""
+        """Returns the predictions by key: those in `keys`, or all."""
 
     @abc.abstractmethod
     def metrics(
@@ -108,48 +108,47 @@ class BaseHead(abc.ABC):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """Streaming metrics of one batch by key."""
+        """Returns the streaming metrics of one batch by key."""
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The serving signatures. By default, all predictions."""
+        """Returns the serving signatures. By default, these are all predictions."""
         everything = PredictOutput(dict(predictions))
         return {DEFAULT_SERVING_KEY: everything, PREDICT_SERVING_KEY: everything}
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Host transforms of the predictions. They add class names.
+        """Returns the host transforms of the predictions, which add class names.
 
         Args:
-            head: the name of the head inside a MultiHead, where prediction keys are `(head, key)`.
+            head: the name of the head inside a MultiHead, in which prediction keys are `(head, key)`.
         """
         return ()
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Host transforms that convert this head's label strings to ids, for the argument `label_transforms` of an
-        Estimator.
+        """Returns the host transforms from label strings to ids, for the argument `label_transforms` of an Estimator.
 
         Args:
-            feature: the name of the labels; "labels" if they are one array.
+            feature: the name of the labels, or "labels" if they are one array.
         """
         return ()
 
     def label_rules(self) -> dict[str, DataRule]:
-        """The rules for labels on the host, by head name inside a MultiHead, otherwise by ""."""
+        """Returns the rules for labels on the host, by head name inside a MultiHead, otherwise by ""."""
         return {}
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """The rules for weights on the host, by feature name."""
+        """Returns the rules for weights on the host, by feature name."""
         return {}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """This head with learned class names, by the keys of `label_rules`."""
+        """Returns this head with learned class names, which are given by the keys of `label_rules`."""
         return self
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """Hooks of the evaluation. They draw plots."""
+        """Returns the hooks of the evaluation, which draw plots."""
         return ()
 
     def metric_key(self, key: str) -> str:
-        """`key`, or `key/name` for a head with a name."""
+        """Returns `key`, or `key/name` for a head with a name."""
         return f"{key}/{self.name}" if self.name else key
 
     def create_estimator_spec(
@@ -164,18 +163,18 @@ class BaseHead(abc.ABC):
         update_ops: Sequence[Callable[[], Any]] | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> EstimatorSpec:
-        """The EstimatorSpec of one mode, for a model_fn to return.
+        """Returns the EstimatorSpec of one mode, for a model_fn to return.
 
         Args:
             features: the features, including the weights that the head reads.
             mode: one of `ModeKeys`.
             logits: the logits, as `loss` and `predictions` accept them.
-            labels: the labels, as `loss` accepts them; required to train and evaluate.
+            labels: the labels, as `loss` accepts them. They are required for training and evaluation.
             optimizer: an optax transformation. Training requires exactly one of `optimizer` and `train_op_fn`.
-            trainable_variables: names of the variables to train; None: all.
+            trainable_variables: the names of the variables to train. None: all variables.
             train_op_fn: returns the train_op for the loss.
             update_ops: functions without arguments, called in training.
-            regularization_losses: scalars added to the loss.
+            regularization_losses: the scalars to add to the loss.
 
         Raises:
             ArgumentError: the mode is unknown, there is not exactly one optimizer, or a method of the head refuses an
@@ -224,7 +223,7 @@ class BaseHead(abc.ABC):
 
 
 def sum_of_losses(losses: Sequence[jax.Array] | None) -> jax.Array | None:
-    """The sum of regularization losses; None for None.
+    """Returns the sum of regularization losses, or None for None.
 
     Raises:
         ArgumentTypeError: the losses are not a list or tuple.
@@ -237,6 +236,6 @@ def sum_of_losses(losses: Sequence[jax.Array] | None) -> jax.Array | None:
 
 
 def add_losses(loss: jax.Array, regularization_losses: Sequence[jax.Array] | None) -> jax.Array:
-    """Adds the regularization losses to a loss."""
+    """Returns a loss plus the regularization losses."""
     regularization_loss = sum_of_losses(regularization_losses)
     return loss if regularization_loss is None else loss + regularization_loss

@@ -63,16 +63,16 @@ class BinaryClassHead(PerExampleHead):
     """Two classes, predicted by the sigmoid of one logit.
 
     Predictions: `logits`, `logistic`, `probabilities` [.., 2], `class_ids` and `classes` [.., 1], `all_class_ids` and
-    `all_classes` [batch, 2]; `classes` and `all_classes` are ids, which the host replaces by names.
+    `all_classes` [batch, 2]. `classes` and `all_classes` are ids, which the host replaces by names.
 
     Args:
         weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
-        thresholds: numbers in (0, 1). Adds accuracy, precision and recall at each threshold.
+        thresholds: numbers in (0, 1). Each adds accuracy, precision and recall at this threshold.
         label_vocabulary: the two label strings. Without it, labels are numbers in [0, 1], including soft labels.
         loss_reduction: one of `Reduction`.
         loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
         name: the suffix of metric and summary keys.
-        loss_options: smoothing, focal exponent and class weights of the cross entropy.
+        loss_options: the smoothing, focal exponent and class weights of the cross entropy.
         plots: whether to draw confusion matrix, ROC, precision-recall and calibration at each evaluation (needs
             matplotlib), and add the metric `calibration_error`.
 
@@ -115,18 +115,18 @@ class BinaryClassHead(PerExampleHead):
         self._plots = plots
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as float32 [D0, ..., DN, 1]."""
+        """Returns the labels as float32 [D0, ..., DN, 1]."""
         if self._vocabulary is not None and labels is not None and are_strings(labels):
             labels = self._vocabulary.ids(labels)
         checked = check_labels(labels, logits, 1).astype(jnp.float32)
         return checked, check_label_range(checked, 2)
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The sigmoid cross entropy."""
+        """Returns the sigmoid cross entropy."""
         return sigmoid_cross_entropy(labels, logits, self._options)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" and "all_classes" are ids, which the host replaces by names.
+        """Returns the predictions by key. "classes" and "all_classes" are ids, which the host replaces by names.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -147,7 +147,7 @@ class BinaryClassHead(PerExampleHead):
         return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """Accuracy, precision, recall, means, areas under curves, and scores at thresholds."""
+        """Returns accuracy, precision, recall, means, areas under curves, and scores at thresholds."""
         labels, weights = examples.labels, examples.weights
         predictions = self.predictions(examples.logits)
         class_ids, logistic = predictions[PredictionKeys.CLASS_IDS], predictions[PredictionKeys.LOGISTIC]
@@ -176,32 +176,32 @@ class BinaryClassHead(PerExampleHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """Classification by default, regression of the logistic, and all predictions."""
+        """Returns classification as the default signature, regression of the logistic, and all predictions."""
         regression = {REGRESS_SERVING_KEY: RegressionOutput(predictions[PredictionKeys.LOGISTIC])}
         return classification_outputs(predictions, self.class_names, **regression)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Names for `classes` and `all_classes`."""
+        """Returns the transform that adds names to `classes` and `all_classes`."""
         keys = [PredictionKeys.CLASSES, PredictionKeys.ALL_CLASSES]
         return (ClassNames(self.class_names, keys, head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Converts label strings to ids in the input."""
+        """Returns the transform that converts label strings to ids in the input."""
         return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:
-        """One class per example."""
+        """Returns the rule of one class per example."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return {"": ClassLabels(n_classes=2, names=names, soft=True)}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """A copy that knows the names of its classes."""
+        """Returns a copy with these class names."""
         made = copy.copy(self)
         vars(made)["_vocabulary"] = Vocabulary(list(names[""]))
         return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """The hooks that draw plots, if requested."""
+        """Returns the hooks that draw plots, if plots are requested."""
         return (PlotHook(collected(self.name, self.class_names)),) if self._plots else ()
 
     @property

@@ -23,7 +23,7 @@ NO_LABELS = (
 
 @runtime_checkable
 class NumericColumn(Protocol):
-    """A numeric feature column: a feature and its normalisation."""
+    """A numeric feature column: a feature and its normalization."""
 
     @property
     def key(self) -> str:
@@ -104,7 +104,7 @@ def as_numbers(labels: Any) -> jax.Array:
 
 
 def check_label_range(labels: jax.Array, n_classes: int, message: str | None = None) -> jax.Array:
-    """Whether each label is in [0, n_classes), as booleans of the same shape.
+    """Returns whether each label is in [0, n_classes), as booleans of the same shape.
 
     Concrete labels are checked at once. A trace cannot raise an error, so the head sets the loss of such an example to
     NaN, which stops training.
@@ -126,7 +126,7 @@ def check_label_range(labels: jax.Array, n_classes: int, message: str | None = N
 def read_weights(
     features: Mapping[str, Any] | None, weight_column: Any, logits: jax.Array, *, per_logit: bool = False
 ) -> jax.Array | None:
-    """Returns the example weights as float32 [D0, ..., DN, 1]; None without a weight column.
+    """Returns the example weights as float32 [D0, ..., DN, 1], or None without a weight column.
 
     With `per_logit`, weights with the shape of the logits are also accepted.
 

@@ -42,19 +42,19 @@ def check_options(options: LossOptions, loss_fn: LossFn | None, n_classes: int) 
 
 
 def all_class_ids(logits: jax.Array, n_classes: int) -> jax.Array:
-    """The ids of all classes for each example, int32 [batch, n_classes]."""
+    """Returns the ids of all classes for each example, int32 [batch, n_classes]."""
     return jnp.broadcast_to(jnp.arange(n_classes, dtype=jnp.int32), (logits.shape[0], n_classes))
 
 
 def class_names(vocabulary: Vocabulary | None, n_classes: int) -> tuple[str, ...]:
-    """The names of the classes. Without a vocabulary, their ids as strings."""
+    """Returns the names of the classes. Without a vocabulary, these are their ids as strings."""
     return tuple(str(class_id) for class_id in range(n_classes)) if vocabulary is None else vocabulary.names
 
 
 def classification_outputs(
     predictions: Mapping[Any, jax.Array], names: tuple[str, ...], **more: ExportOutput
 ) -> dict[str, ExportOutput]:
-    """The serving signatures of a classifier: probabilities and classes as default, all predictions as "predict"."""
+    """Returns the signatures of a classifier: probabilities and classes as default, all predictions as "predict"."""
     probabilities = predictions[PredictionKeys.PROBABILITIES]
     classes = ClassificationOutput(
         scores=probabilities, classes=all_class_ids(probabilities, len(names)), class_names=names

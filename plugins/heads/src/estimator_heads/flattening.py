@@ -1,6 +1,4 @@
-"""Reshapes sequences to rows: [batch, time, ...] becomes [batch * time, ...], and steps that do not count become
-padding.
-"""
+"""Reshapes sequences to rows: [batch, time, ...] becomes [batch * time, ...], and masked steps become padding."""
 
 from __future__ import annotations
 

@@ -54,14 +54,14 @@ class LogisticRegressionHead(RegressionHead):
         )
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as float32 in [0, 1]."""
+        """Returns the labels as float32 in [0, 1]."""
         checked = check_labels(labels, logits, 1).astype(jnp.float32)
         return checked, check_label_range(checked, 2, "Labels must be in range [0, 1]")
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Labels must be numbers from 0 to 1."""
+        """Returns the rule that labels are numbers from 0 to 1."""
         return {"": NumberLabels(low=0, high=1)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The sigmoid cross entropy."""
+        """Returns the sigmoid cross entropy."""
         return sigmoid_cross_entropy(labels, logits)

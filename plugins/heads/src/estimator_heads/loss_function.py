@@ -53,14 +53,14 @@ def call_loss_fn(
         labels: the labels after processing by the head: ids, or float32.
         logits: float32 [D0, ..., DN, logits_dimension].
         features: the features.
-        loss_reduction: the head's.
+        loss_reduction: the reduction of the head.
         dimension: the required size of the last axis of the loss.
 
     Returns:
         float32 [D0, ..., DN, dimension].
 
     Raises:
-        ArgumentError: the loss has another shape.
+        ArgumentError: the loss has the wrong shape.
     """
     optional = {"features": features, "loss_reduction": loss_reduction}
     names = _argument_names(loss_fn)

@@ -51,17 +51,17 @@ _KEYS = (
 class MultiClassHead(PerExampleHead):
     """Predicts one of three or more classes with the softmax of the logits.
 
-    Predictions: `logits`, `probabilities`, `class_ids` and `classes` [.., 1], `all_class_ids` and `all_classes`
-    [batch, n_classes]; `classes` and `all_classes` are ids, which the host replaces by names.
+    Predictions: `logits`, `probabilities`, `class_ids` and `classes` [.., 1], `all_class_ids` and `all_classes` [batch,
+    n_classes]. `classes` and `all_classes` are ids, which the host replaces by names.
 
     Args:
-        n_classes: above 2.
+        n_classes: the number of classes, above 2.
         weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
         label_vocabulary: the label strings, `n_classes` of them. Without it, labels are class ids.
         loss_reduction: one of `Reduction`.
         loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
         name: the suffix of metric and summary keys.
-        loss_options: smoothing, focal exponent and class weights of the cross entropy.
+        loss_options: the smoothing, focal exponent and class weights of the cross entropy.
         plots: whether to draw the confusion matrix and the calibration at each evaluation (needs matplotlib), and add
             the metric `calibration_error`.
 
@@ -110,7 +110,7 @@ class MultiClassHead(PerExampleHead):
         self._plots = plots
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as integer class ids [D0, ..., DN, 1]."""
+        """Returns the labels as integer class ids [D0, ..., DN, 1]."""
         if self._vocabulary is not None and labels is not None and are_strings(labels):
             labels = self._vocabulary.ids(labels)
         checked = check_labels(labels, logits, 1)
@@ -119,11 +119,11 @@ class MultiClassHead(PerExampleHead):
         return checked, check_label_range(checked, self.logits_dimension)
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The softmax cross entropy."""
+        """Returns the softmax cross entropy."""
         return softmax_cross_entropy(labels[..., 0], logits, self._options)[..., None]
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" and "all_classes" are ids, which the host replaces by names.
+        """Returns the predictions by key. "classes" and "all_classes" are ids, which the host replaces by names.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -143,7 +143,7 @@ class MultiClassHead(PerExampleHead):
         return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """The accuracy, and the calibration error if plots are on."""
+        """Returns the accuracy, and the calibration error if plots are on."""
         labels, weights = examples.labels, examples.weights
         predictions = self.predictions(examples.logits)
         found: dict[str, Metric] = {
@@ -155,31 +155,31 @@ class MultiClassHead(PerExampleHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """Classification by default, and all predictions."""
+        """Returns classification as the default signature, and all predictions."""
         return classification_outputs(predictions, self.class_names)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Names for `classes` and `all_classes`."""
+        """Returns the transform that adds names to `classes` and `all_classes`."""
         keys = [PredictionKeys.CLASSES, PredictionKeys.ALL_CLASSES]
         return (ClassNames(self.class_names, keys, head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Converts label strings to ids in the input."""
+        """Returns the transform that converts label strings to ids in the input."""
         return () if self._vocabulary is None else (LabelIds(self._vocabulary.names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:
-        """One class an example."""
+        """Returns the rule of one class per example."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return {"": ClassLabels(n_classes=self.logits_dimension, names=names)}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """A copy that knows the names of its classes."""
+        """Returns a copy with these class names."""
         made = copy.copy(self)
         vars(made)["_vocabulary"] = Vocabulary(list(names[""]))
         return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """What draws the plots, if asked for."""
+        """Returns the hooks that draw plots, if plots are requested."""
         return (PlotHook(collected(self.name, self.class_names)),) if self._plots else ()
 
     @property

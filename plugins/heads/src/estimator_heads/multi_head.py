@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class MultiHead(BaseHead):
-    """Several heads that share a model. Losses are added; predictions and metrics stay separate.
+    """Several heads that share a model. Losses are added. Predictions and metrics stay separate.
 
     Labels are a dict by head name. Logits are such a dict, or one array that is split in the order of the heads.
     Predictions have the keys `(head name, key)`. The first head is served by default.
@@ -74,7 +74,7 @@ class MultiHead(BaseHead):
 
     @property
     def heads(self) -> Mapping[str, BaseHead]:
-        """The heads by name; the first one is served by default."""
+        """The heads by name. The first one is served by default."""
         return dict(self._heads)
 
     @property
@@ -97,7 +97,7 @@ class MultiHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted sum of the losses of the heads, including the regularization losses.
+        """Returns the weighted sum of the losses of the heads, including the regularization losses.
 
         In training, the loss of each head is written as the summary `loss/<head>`.
 
@@ -113,7 +113,7 @@ class MultiHead(BaseHead):
         return add_losses(jnp.sum(jnp.stack(weighted)), regularization_losses)
 
     def predictions(self, logits: Any, keys: Sequence[Any] | None = None) -> dict[Any, jax.Array]:
-        """The predictions of all heads by `(head name, key)`. `keys` are such pairs.
+        """Returns the predictions of all heads by `(head name, key)`. `keys` are such pairs.
 
         Raises:
             ArgumentError: a head or key is unknown.
@@ -145,7 +145,7 @@ class MultiHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """`loss/<head>` for each head (the mean over batches), and the metrics of all heads."""
+        """Returns `loss/<head>` for each head (the mean over batches), and the metrics of all heads."""
         by_head = self._by_head(logits, labels)
         found = self._regularization_metric(regularization_losses)
         for name, loss in self._losses(by_head, labels, features, mode).items():
@@ -155,8 +155,10 @@ class MultiHead(BaseHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The default signature of the first head, the outputs of every head as `<head>` and `<head>/<key>`, and all
-        predictions.
+        """Returns the serving signatures of all heads.
+
+        They are the default signature of the first head, the outputs of every head as `<head>` and `<head>/<key>`, and
+        all predictions.
         """
         found: dict[str, ExportOutput] = {}
         merged: dict[str, jax.Array] = {}
@@ -173,25 +175,25 @@ class MultiHead(BaseHead):
         return found
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """The transforms of all heads, each for its own predictions."""
+        """Returns the transforms of all heads, each for its own predictions."""
         return tuple(
             transform for name, part in self._heads.items() for transform in part.prediction_transforms(head=name)
         )
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """The transforms of all heads, each for its own labels. `feature` is ignored."""
+        """Returns the transforms of all heads, each for its own labels. `feature` is ignored."""
         return tuple(transform for name, head in self._heads.items() for transform in head.label_transforms(name))
 
     def label_rules(self) -> dict[str, DataRule]:
-        """The ones of all heads."""
+        """Returns the label rules of all heads."""
         return {name: head.label_rules()[""] for name, head in self._heads.items() if head.label_rules()}
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """The ones of all heads."""
+        """Returns the weight rules of all heads."""
         return {key: rule for head in self._heads.values() for key, rule in head.weight_rules().items()}
 
     def with_class_names(self, names: Mapping[str, Sequence[str]]) -> Self:
-        """A copy whose heads know the names of their classes."""
+        """Returns a copy whose heads have these class names."""
         made = copy.copy(self)
         vars(made)["_heads"] = {
             name: head.with_class_names({"": names[name]}) if name in names else head
@@ -200,7 +202,7 @@ class MultiHead(BaseHead):
         return made
 
     def evaluation_hooks(self) -> tuple[Hook, ...]:
-        """The ones of all heads."""
+        """Returns the hooks of all heads."""
         return tuple(hook for head in self._heads.values() for hook in head.evaluation_hooks())
 
     def write_summaries(self, loss: jax.Array, regularization_loss: jax.Array | None) -> None:

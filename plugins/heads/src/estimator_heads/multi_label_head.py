@@ -51,19 +51,19 @@ class MultiLabelHead(PerExampleHead):
     """Predicts any number of classes per example, each with the sigmoid of its logit. The loss is the mean over
     classes.
 
-    Predictions: `logits`, `probabilities`, `classes` [batch, n_classes] (for all of them; ids, which the host replaces
-    by names).
+    Predictions: `logits`, `probabilities`, and `classes` [batch, n_classes]. `classes` lists the ids of all classes,
+    which the host replaces by names.
 
     Args:
-        n_classes: above 1.
+        n_classes: the number of classes, above 1.
         weight_column: the name of the weight feature ([D0, ..., DN] or [D0, ..., DN, 1]), or a numeric column.
-        thresholds: numbers in (0, 1). Adds accuracy, precision and recall at each threshold.
+        thresholds: numbers in (0, 1). Each adds accuracy, precision and recall at this threshold.
         label_vocabulary: the label strings, `n_classes` of them, for `label_transforms`.
         loss_reduction: one of `Reduction`.
         loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN, 1].
         classes_for_class_based_metrics: ids or vocabulary names of classes for which separate metrics are computed.
         name: the suffix of metric and summary keys.
-        loss_options: smoothing, focal exponent and (negative, positive) class weights of the cross entropy.
+        loss_options: the smoothing, focal exponent and (negative, positive) class weights of the cross entropy.
 
     Raises:
         ArgumentError: an argument is outside its range.
@@ -75,7 +75,7 @@ class MultiLabelHead(PerExampleHead):
         >>> round(float(head.loss(labels, logits)), 4)
         1.1323
 
-    Source: `tf.estimator.MultiLabelHead`; its SparseTensor labels are lists of labels per example here.
+    Source: `tf.estimator.MultiLabelHead`. Its SparseTensor labels are lists of labels per example here.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class MultiLabelHead(PerExampleHead):
         self._own_metrics = _named_classes(classes_for_class_based_metrics, self._vocabulary, self.logits_dimension)
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as 0 and 1 [D0, ..., DN, n_classes]. Concrete lists of strings or ids are converted."""
+        """Returns the labels as 0 and 1 [D0, ..., DN, n_classes]. Concrete lists of strings or ids are converted."""
         if labels is not None and are_strings(labels):
             transform = MultiHotLabels(
                 self.logits_dimension, None if self._vocabulary is None else self._vocabulary.names
@@ -123,12 +123,12 @@ class MultiLabelHead(PerExampleHead):
         return check_labels(labels, logits, self.logits_dimension), valid
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The mean over classes of the sigmoid cross entropy."""
+        """Returns the mean over classes of the sigmoid cross entropy."""
         losses = sigmoid_cross_entropy(labels.astype(jnp.float32), logits, self._options)
         return jnp.mean(losses, axis=-1, keepdims=True)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key; "classes" are ids, which the host replaces by names.
+        """Returns the predictions by key. "classes" are ids, which the host replaces by names.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -143,7 +143,7 @@ class MultiLabelHead(PerExampleHead):
         return {key: found[key] for key in wanted}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """Areas under curves over all classes, scores at thresholds, and metrics of single classes."""
+        """Returns areas under curves over all classes, scores at thresholds, and metrics of single classes."""
         labels, weights = examples.labels, examples.weights
         probabilities = jax.nn.sigmoid(examples.logits)
         found: dict[str, Metric] = {
@@ -167,21 +167,23 @@ class MultiLabelHead(PerExampleHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """Classification by default, and all predictions."""
+        """Returns classification as the default signature, and all predictions."""
         return classification_outputs(predictions, class_names(self._vocabulary, self.logits_dimension))
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Names for `classes`."""
+        """Returns the transform that adds names to `classes`."""
         names = class_names(self._vocabulary, self.logits_dimension)
         return (ClassNames(names, [PredictionKeys.CLASSES], head),)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Converts lists of label strings, or of ids without a vocabulary, to one 0 or 1 per class in the input."""
+        """Returns the transform that converts lists of label strings, or of ids without a vocabulary, to multi-hot
+        labels.
+        """
         names = None if self._vocabulary is None else self._vocabulary.names
         return (MultiHotLabels(self.logits_dimension, names, feature),)
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Any number of classes per example."""
+        """Returns the rule of any number of classes per example."""
         names = None if self._vocabulary is None else self._vocabulary.names
         return {"": LabelSets(n_classes=self.logits_dimension, names=names)}
 
@@ -189,7 +191,7 @@ class MultiLabelHead(PerExampleHead):
 def _named_classes(
     classes: Sequence[int] | Sequence[str] | None, vocabulary: Vocabulary | None, n_classes: int
 ) -> tuple[tuple[int, str], ...]:
-    """The classes with separate metrics, and the suffixes of their keys: "class3", or a name of the vocabulary."""
+    """Returns the classes with separate metrics, and the suffixes of their keys: "class3", or a vocabulary name."""
     if not classes:
         return ()
     if isinstance(classes[0], str):

@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError
 
 
 class FtrlState(NamedTuple):
-    """Slots of `ftrl`: the number of steps, and for each variable the sum of squared gradients and the linear term."""
+    """The slots of `ftrl`: the number of steps, and per variable the sum of squared gradients and the linear term."""
 
     step: jax.Array
     accumulators: Any
@@ -34,12 +34,12 @@ def ftrl(
     Args:
         learning_rate: a number or an optax schedule.
         learning_rate_power: at most 0. With -0.5, the rate falls with the square root of the accumulated gradients.
-        initial_accumulator_value: at least 0.
-        l1_regularization_strength: at least 0. It makes weights exactly 0.
-        l2_regularization_strength: at least 0.
-        l2_shrinkage_regularization_strength: at least 0; a penalty on the magnitude of the weights, applied to the
-            gradient of the linear term.
-        beta: at least 0.
+        initial_accumulator_value: the initial sum of squared gradients, at least 0.
+        l1_regularization_strength: the strength of the L1 penalty, at least 0. It makes weights exactly 0.
+        l2_regularization_strength: the strength of the L2 penalty, at least 0.
+        l2_shrinkage_regularization_strength: the strength of a penalty on the magnitude of the weights, at least 0. It
+            is applied to the gradient of the linear term.
+        beta: the beta of the paper, at least 0. Larger values make the steps smaller.
 
     Raises:
         ArgumentError: a value is outside its range.
@@ -106,7 +106,7 @@ def adagrad(
     Args:
         learning_rate: a number or an optax schedule.
         initial_accumulator_value: the initial sum of squared gradients.
-        epsilon: added to the square root. `optax.adagrad` adds it under the root.
+        epsilon: the number that is added to the square root. `optax.adagrad` adds it under the root.
 
     Example:
         >>> import jax.numpy as jnp

@@ -28,8 +28,8 @@ class Examples(NamedTuple):
     Attributes:
         logits: float32 [D0, ..., DN, logits_dimension].
         labels: the processed labels: ids or float32.
-        losses: float32 [D0, ..., DN, loss dimension], unweighted; NaN if the label is out of range.
-        weights: float32, broadcast against `losses`; None without a weight column.
+        losses: float32 [D0, ..., DN, loss dimension], without weights. NaN if the label is out of range.
+        weights: float32, broadcast against `losses`. None without a weight column.
     """
 
     logits: jax.Array
@@ -46,11 +46,11 @@ class PerExampleHead(BaseHead):
         logits_dimension: the size of the last axis of the logits.
         weight_column: the name of the weight feature, or a numeric column.
         loss_reduction: one of `Reduction`.
-        loss_fn: replaces the loss of the head.
+        loss_fn: a function that replaces the loss of the head.
         loss_dimension: the size of the last axis of the losses. If it is not 1, weights may also have this axis.
 
     Raises:
-        ArgumentError: an unknown reduction, or a loss_fn with other arguments.
+        ArgumentError: the reduction is unknown, or loss_fn has other arguments.
     """
 
     def __init__(
@@ -70,20 +70,20 @@ class PerExampleHead(BaseHead):
         self._loss_dimension = loss_dimension
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Weights must be finite and at least 0."""
+        """Returns the rule that weights are finite and at least 0."""
         return weight_rules(self._weight_column)
 
     @abc.abstractmethod
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Returns the labels for the loss, and booleans that mark labels in range (None: all are)."""
+        """Returns the labels for the loss, and booleans that mark labels in range. None: all are in range."""
 
     @abc.abstractmethod
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The loss of each example, float32 [D0, ..., DN, loss dimension]."""
+        """Returns the loss of each example, float32 [D0, ..., DN, loss dimension]."""
 
     @abc.abstractmethod
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """The metrics in addition to the average loss."""
+        """Returns the metrics in addition to the average loss."""
 
     def examples(self, labels: Any, logits: Any, features: Mapping[str, Any] | None) -> Examples:
         """Checks a batch and computes its losses."""
@@ -113,7 +113,7 @@ class PerExampleHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced loss, including the regularization losses; a float32 scalar."""
+        """Returns the weighted, reduced loss, including the regularization losses, as a float32 scalar."""
         examples = self.examples(labels, logits, features)
         loss = reduce_loss(examples.losses, examples.weights, self.loss_reduction)
         return add_losses(loss, regularization_losses)
@@ -126,7 +126,7 @@ class PerExampleHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """`average_loss`, the metrics of the task, and `regularization_loss` if there are such losses."""
+        """Returns `average_loss`, the metrics of the task, and `regularization_loss` if there are such losses."""
         examples = self.examples(labels, logits, features)
         found: dict[str, Metric] = {MetricKeys.LOSS_MEAN: mean(examples.losses, examples.weights)}
         found |= self.task_metrics(examples)

@@ -26,7 +26,7 @@ _TRANSFORMS = {
 
 @hookimpl
 def estimator_components() -> list[Component]:
-    """The heads, and the host transforms of their vocabularies."""
+    """Declares the heads, and the host transforms of their vocabularies."""
     heads = [
         Component(kind="head", name=name, target=f"estimator_heads:{attribute}", summary=summary)
         for name, (attribute, summary) in _HEADS.items()

@@ -22,10 +22,10 @@ class PoissonRegressionHead(RegressionHead):
     Predictions: `predictions` (the rate), `logits`.
 
     Args:
-        label_dimension: number of counts per example.
+        label_dimension: the number of counts per example.
         weight_column: the name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
             column.
-        loss_reduction: one of `Reduction`; the mean is over examples and outputs.
+        loss_reduction: one of `Reduction`. The mean is over examples and outputs.
         compute_full_loss: whether the loss includes the approximate `log(labels!)`, which does not depend on the
             logits.
         name: the suffix of metric and summary keys.
@@ -60,9 +60,9 @@ class PoissonRegressionHead(RegressionHead):
         self._compute_full_loss = compute_full_loss
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Labels must be counts: finite numbers of at least 0."""
+        """Returns the rule that labels are counts: finite numbers of at least 0."""
         return {"": NumberLabels(low=0)}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The negative log likelihood of each count."""
+        """Returns the negative log likelihood of each count."""
         return log_poisson(labels, logits, compute_full_loss=self._compute_full_loss)

@@ -28,7 +28,7 @@ _LOSSES = {"pairwise": pairwise_logistic, "listwise": listwise_softmax}
 
 
 class RankingHead(BaseHead):
-    """Scores for the items of a list, trained so that more relevant items score higher.
+    """Trains scores for the items of a list, so that more relevant items score higher.
 
     Logits are one score per item, [batch, list_size]. Labels are relevances of the same shape, below 0 after the end of
     the list. Predictions: `logits`, `ranks` (the rank of each item, 0 for the best). Metrics: `average_loss`, `ndcg@k`,
@@ -38,10 +38,10 @@ class RankingHead(BaseHead):
     below 0, they do not change losses or gradients.
 
     Args:
-        list_size: number of items per list, including padding.
+        list_size: the number of items per list, including padding.
         loss: "pairwise" (logistic loss of pairs) or "listwise" (softmax cross entropy of the list).
         top_k: the k of `ndcg@k`.
-        weight_column: name of the feature with one weight per list, [batch] or [batch, 1].
+        weight_column: the name of the feature with one weight per list, [batch] or [batch, 1].
         loss_reduction: one of `Reduction`, over lists.
         name: the suffix of metric and summary keys.
 
@@ -78,7 +78,7 @@ class RankingHead(BaseHead):
         self._weight_column = weight_column
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Weights must be finite and at least 0."""
+        """Returns the rule that weights are finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -89,14 +89,14 @@ class RankingHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced loss of the lists."""
+        """Returns the weighted, reduced loss of the lists."""
         scores, relevance, valid = self._lists(labels, logits)
         losses = self._losses(relevance, scores, valid)
         loss = reduce_loss(losses, self._weights(features, losses), self.loss_reduction)
         return add_losses(loss, regularization_losses)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key.
+        """Returns the predictions by key.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -113,7 +113,7 @@ class RankingHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The average loss, NDCG at each k, and the mean reciprocal rank."""
+        """Returns the average loss, NDCG at each k, and the mean reciprocal rank."""
         scores, relevance, valid = self._lists(labels, logits)
         losses = self._losses(relevance, scores, valid)
         weights = self._weights(features, losses)
@@ -132,11 +132,11 @@ class RankingHead(BaseHead):
                 f"A RankingHead takes logits and labels [batch, {self.logits_dimension}]; got {scores.shape} and "
                 f"{None if relevance is None else relevance.shape}."
             )
-        valid = ~(relevance < 0)  # NaN is a label that is wrong, not a place without an item
+        valid = ~(relevance < 0)  # NaN is a wrong label, not a place without an item
         return scores, jnp.where(valid, relevance, 0.0), valid
 
     def _losses(self, relevance: jax.Array, scores: jax.Array, valid: jax.Array) -> jax.Array:
-        """The loss of each list. A relevance of NaN makes the loss NaN, because comparisons would silently skip it."""
+        """Returns the loss of each list. A relevance of NaN makes it NaN, because comparisons would skip it."""
         return jnp.where(jnp.isnan(relevance).any(axis=-1), jnp.nan, self._list_loss(relevance, scores, valid))
 
     def _weights(self, features: Mapping[str, Any] | None, losses: jax.Array) -> jax.Array | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """How the losses of a batch are reduced to one number.
+    """The reduction of the losses of a batch to one number.
 
     `SUM_OVER_BATCH_SIZE` divides the weighted sum by the number of losses, not by the sum of the weights.
 
@@ -31,14 +31,14 @@ def check_reduction(loss_reduction: str) -> None:
     """Refuses a value that is not a `Reduction`.
 
     Raises:
-        ArgumentError: any other value, including "none".
+        ArgumentError: the value is invalid, such as "none".
     """
     if loss_reduction not in Reduction.ALL:
         raise ArgumentError(f"Invalid loss_reduction: {loss_reduction!r}. It must be one of {Reduction.ALL}.")
 
 
 def reduce_loss(unweighted: Array, weights: Array | None, loss_reduction: str) -> Array:
-    """The loss of a batch. Padding rows (`ec.example_weights`) count neither in the sum nor in its divisor.
+    """Returns the loss of a batch. Padding rows (`ec.example_weights`) count neither in the sum nor in its divisor.
 
     Args:
         unweighted: float32 [batch, ...], one loss per example or output.
@@ -46,7 +46,7 @@ def reduce_loss(unweighted: Array, weights: Array | None, loss_reduction: str) -
         loss_reduction: one of `Reduction`.
 
     Returns:
-        A float32 scalar; 0 without any loss.
+        A float32 scalar, or 0 without losses.
 
     Example:
         >>> import jax.numpy as jnp
@@ -55,7 +55,7 @@ def reduce_loss(unweighted: Array, weights: Array | None, loss_reduction: str) -
     """
     weighted = unweighted if weights is None else unweighted * weights
     mask = padding_mask(unweighted.shape, metric="the loss of a head")
-    size = jnp.asarray(unweighted.size, jnp.float32)  # in exports the size is a symbol
+    size = jnp.asarray(unweighted.size, jnp.float32)  # in exports, the size is a symbol
     if mask is not None:
         weighted = jnp.where(mask, weighted, 0.0)
         size = jnp.sum(mask).astype(jnp.float32) * math.prod(unweighted.shape[1:])

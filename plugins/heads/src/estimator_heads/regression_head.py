@@ -37,10 +37,10 @@ class RegressionHead(PerExampleHead):
     Predictions: `predictions`, and `logits` if there is an inverse link function.
 
     Args:
-        label_dimension: number of labels per example.
+        label_dimension: the number of labels per example.
         weight_column: the name of the weight feature ([D0, ..., DN], [.., 1] or [.., label_dimension]), or a numeric
             column.
-        loss_reduction: one of `Reduction`; the mean is over examples and outputs.
+        loss_reduction: one of `Reduction`. The mean is over examples and outputs.
         loss_fn: a function of (labels, logits[, features, loss_reduction]) that returns losses [D0, ..., DN,
             label_dimension].
         inverse_link_fn: a function from logits to predictions.
@@ -80,19 +80,19 @@ class RegressionHead(PerExampleHead):
         self._inverse_link_fn = inverse_link_fn
 
     def process_labels(self, labels: Any, logits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
-        """Labels as float32 [D0, ..., DN, label_dimension]."""
+        """Returns the labels as float32 [D0, ..., DN, label_dimension]."""
         return check_labels(labels, logits, self.logits_dimension).astype(jnp.float32), None
 
     def label_rules(self) -> dict[str, DataRule]:
-        """Labels must be finite numbers."""
+        """Returns the rule that labels are finite numbers."""
         return {"": NumberLabels()}
 
     def example_loss(self, labels: jax.Array, logits: jax.Array) -> jax.Array:
-        """The squared error of each output."""
+        """Returns the squared error of each output."""
         return squared_error(labels, logits)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key.
+        """Returns the predictions by key.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -105,7 +105,7 @@ class RegressionHead(PerExampleHead):
         return {key: found[key] for key in check_prediction_keys(keys, tuple(found))}
 
     def task_metrics(self, examples: Examples) -> dict[str, Metric]:
-        """The means of predictions and labels."""
+        """Returns the means of predictions and labels."""
         predicted = self.predictions(examples.logits)[PredictionKeys.PREDICTIONS]
         return {
             MetricKeys.PREDICTION_MEAN: mean(predicted, examples.weights),
@@ -113,7 +113,7 @@ class RegressionHead(PerExampleHead):
         }
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """Regression by default, and all predictions."""
+        """Returns regression as the default signature, and all predictions."""
         regression = RegressionOutput(predictions[PredictionKeys.PREDICTIONS])
         return {
             DEFAULT_SERVING_KEY: regression,

@@ -30,11 +30,11 @@ class RetrievalHead(BaseHead):
 
     Logits are a dict of `query` and `candidate` embeddings [batch, n], or both side by side [batch, 2 n]. The head uses
     no labels. Predictions: `query`, `candidate`, `score` [batch, 1]. Metrics: `average_loss`, `in_batch_recall@k`,
-    `in_batch_mrr`; they depend on the other examples of the batch, so compare them only at the same batch size.
+    `in_batch_mrr`. These depend on the other examples of the batch, so compare them only at the same batch size.
 
     Args:
-        embedding_dimension: n.
-        temperature: the divisor of the scores; above 0.
+        embedding_dimension: the size n of an embedding.
+        temperature: the divisor of the scores, above 0.
         candidate_id_column: the name of the feature with candidate ids [batch]. The same candidate in another row does
             not count as a negative.
         sampling_probability_column: the name of the feature with the probability of each candidate [batch]. It corrects
@@ -82,7 +82,7 @@ class RetrievalHead(BaseHead):
         self._top_k = tuple(top_k)
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Weights must be finite and at least 0."""
+        """Returns the rule that weights are finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -93,7 +93,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The weighted, reduced cross entropy of the candidate of each query. `labels` are ignored."""
+        """Returns the weighted, reduced cross entropy of the candidate of each query. `labels` are ignored."""
         scores = self._scores(logits, features)
         if labels is not None and jnp.shape(labels)[:1] != scores.shape[:1]:
             raise ArgumentError(f"labels of shape {jnp.shape(labels)} do not fit a batch of {scores.shape[0]}.")
@@ -101,7 +101,7 @@ class RetrievalHead(BaseHead):
         return add_losses(loss, regularization_losses)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """Predictions by key.
+        """Returns the predictions by key.
 
         Raises:
             ArgumentError: a key is unknown.
@@ -119,7 +119,7 @@ class RetrievalHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The average loss, and metrics of the rank of a query's own candidate in its batch."""
+        """Returns the average loss, and metrics of the rank of the own candidate of a query in its batch."""
         scores = self._scores(logits, features)
         weights = self._weights(features, scores)
         place = jnp.diagonal(ranks(scores)).astype(jnp.float32)

@@ -31,9 +31,9 @@ class SequentialHeadWrapper(BaseHead):
     Predictions are those of the head for all steps, and the mask.
 
     Args:
-        static_head: the head for one step; not a MultiHead.
+        static_head: the head for one step. It must not be a MultiHead.
         sequence_length_mask: the name of the feature with the mask, bool [batch, time].
-        feature_columns: names of the features [batch, time, ...] that the head reads, such as its weight column.
+        feature_columns: the names of the features [batch, time, ...] that the head reads, such as its weight column.
 
     Raises:
         ArgumentError: the head is a MultiHead.
@@ -99,7 +99,7 @@ class SequentialHeadWrapper(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The loss of the head for the steps that count."""
+        """Returns the loss of the head for the steps that count."""
         mask = self._read_mask(features)
         with steps_as_rows(mask):
             return self._head.loss(
@@ -111,7 +111,7 @@ class SequentialHeadWrapper(BaseHead):
             )
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """The predictions of the head for all steps."""
+        """Returns the predictions of the head for all steps."""
         return self._head.predictions(logits, keys)
 
     def metrics(
@@ -122,7 +122,7 @@ class SequentialHeadWrapper(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The metrics of the head for the steps that count."""
+        """Returns the metrics of the head for the steps that count."""
         mask = self._read_mask(features)
         with steps_as_rows(mask):
             return self._head.metrics(
@@ -134,7 +134,7 @@ class SequentialHeadWrapper(BaseHead):
             )
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """The signatures of the head."""
+        """Returns the signatures of the head."""
         return self._head.export_outputs(predictions)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:

@@ -39,16 +39,16 @@ class TokenClassificationHead(BaseHead):
     also `span_precision`, `span_recall` and `span_f1`.
 
     Args:
-        n_classes: above 2.
+        n_classes: the number of classes, above 2.
         mask_column: the name of the feature with the mask, [batch, time], 0 or False without a token. None: only the
             labels decide.
         ignore_label: the label of tokens that do not count.
-        weight_column: name of the feature with one weight per token [batch, time].
+        weight_column: the name of the feature with one weight per token [batch, time].
         label_names: the names of the classes. Labels may then be these strings, or "" without a token.
         spans: whether the names follow the BIO scheme ("O", "B-<type>", "I-<type>") and whole spans are scored.
         loss_reduction: one of `Reduction`.
         name: the suffix of metric and summary keys.
-        loss_options: smoothing, focal exponent and class weights of the cross entropy.
+        loss_options: the smoothing, focal exponent and class weights of the cross entropy.
 
     Raises:
         ArgumentError: an argument is outside its range, or `spans` is set without names.
@@ -92,7 +92,7 @@ class TokenClassificationHead(BaseHead):
         self._span_names = tuple(label_names) if spans and label_names else None
 
     def weight_rules(self) -> dict[str, DataRule]:
-        """Weights must be finite and at least 0."""
+        """Returns the rule that weights are finite and at least 0."""
         return weight_rules(self._weight_column)
 
     def loss(
@@ -103,7 +103,7 @@ class TokenClassificationHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> jax.Array:
-        """The cross entropy of the tokens that count."""
+        """Returns the cross entropy of the tokens that count."""
         ids, valid = self._valid_labels(labels, logits, features)
         with steps_as_rows(valid):
             return self._tokens.loss(
@@ -115,7 +115,7 @@ class TokenClassificationHead(BaseHead):
             )
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, jax.Array]:
-        """The predictions of MultiClassHead, for every token. `class_ids` are [batch, time, 1]."""
+        """Returns the predictions of MultiClassHead for every token. `class_ids` are [batch, time, 1]."""
         return self._tokens.predictions(logits, keys)
 
     def metrics(
@@ -126,7 +126,7 @@ class TokenClassificationHead(BaseHead):
         mode: str | None = None,
         regularization_losses: Sequence[jax.Array] | None = None,
     ) -> dict[str, Metric]:
-        """The metrics of the tokens that count, and of spans."""
+        """Returns the metrics of the tokens that count, and of spans."""
         ids, valid = self._valid_labels(labels, logits, features)
         with steps_as_rows(valid):
             found = self._tokens.metrics(
@@ -146,15 +146,15 @@ class TokenClassificationHead(BaseHead):
         return found
 
     def export_outputs(self, predictions: Mapping[Any, jax.Array]) -> dict[str, ExportOutput]:
-        """All predictions, because a classification output has no axis for tokens."""
+        """Returns all predictions as the default signature, because a classification output has no axis for tokens."""
         return super().export_outputs(predictions)
 
     def prediction_transforms(self, head: str | None = None) -> tuple[HostTransform, ...]:
-        """Adds the names of the classes."""
+        """Returns the transform that adds the names of the classes."""
         return self._tokens.prediction_transforms(head)
 
     def label_transforms(self, feature: str = "labels") -> tuple[HostTransform, ...]:
-        """Converts class names to ids in the input. The empty string is not a token."""
+        """Returns the transform that converts class names to ids in the input. The empty string is not a token."""
         if self._label_names is None:
             return ()
         return (LabelIds(self._label_names, feature, self._ignore_label),)
@@ -162,7 +162,9 @@ class TokenClassificationHead(BaseHead):
     def _valid_labels(
         self, labels: Any, logits: Any, features: Mapping[str, Any] | None
     ) -> tuple[jax.Array, jax.Array]:
-        """Class ids [batch, time], 0 for tokens that do not count, and booleans that mark the tokens that count."""
+        """Returns class ids [batch, time], with 0 for tokens that do not count, and booleans that mark the tokens that
+        count.
+        """
         if labels is None:
             raise ArgumentError(NO_LABELS)
         if are_strings(labels):

@@ -22,15 +22,15 @@ def make_train_op(
     train_op_fn: Callable[[jax.Array], Any] | None,
     update_ops: Any,
 ) -> Any:
-    """The `train_op` of an EstimatorSpec.
+    """Returns the `train_op` of an EstimatorSpec.
 
     Args:
         loss: the regularized loss.
         optimizer: an optax transformation, or None.
-        trainable_variables: names of the variables to train; None: all.
+        trainable_variables: the names of the variables to train. None: all variables.
         train_op_fn: returns the train_op for the loss. Set exactly one of `train_op_fn` and `optimizer`.
-        update_ops: functions without arguments, called now. They may call `ec.set_variable`. Modules update their state
-            themselves.
+        update_ops: functions without arguments that are called now. They may call `ec.set_variable`. Modules update
+            their state themselves.
 
     Raises:
         ArgumentError: not exactly one of optimizer and train_op_fn is set, or an argument has the wrong type.
@@ -73,5 +73,5 @@ def _any_of(names: Sequence[Any]) -> str:
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise ArgumentError(f"trainable_variables must hold names of variables (strings). Given: {wrong[0]!r}.")
-    # Without any name: a pattern that matches nothing.
+    # Without names, the pattern matches nothing.
     return "|".join(re.escape(name) for name in names) or "(?!)"

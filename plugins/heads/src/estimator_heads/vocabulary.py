@@ -15,8 +15,8 @@ class Vocabulary:
     """The names of the classes, in the order of their ids.
 
     Args:
-        names: unique strings.
-        what: its name in errors.
+        names: strings without repetition.
+        what: the name of the vocabulary in errors.
 
     Raises:
         ArgumentError: `names` is not a list or tuple of unique strings.
@@ -48,13 +48,13 @@ class Vocabulary:
         return len(self.names)
 
     def ids(self, labels: Any) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """The id of each label, int32 of the same shape.
+        """Returns the id of each label, int32 of the same shape.
 
         Args:
             labels: an array of strings or UTF-8 bytes.
 
         Raises:
-            ArgumentError: a label is not in the vocabulary, or not a string.
+            ArgumentError: a label is not in the vocabulary, or is not a string.
         """
         strings = as_strings(labels)
         places = np.minimum(np.searchsorted(self._sorted, strings), len(self._sorted) - 1)
@@ -68,12 +68,12 @@ class Vocabulary:
         return self._order[places].astype(np.int32)
 
     def strings(self, ids: Any) -> np.ndarray[Any, Any]:
-        """The name of each id, an array of str of the same shape."""
+        """Returns the name of each id, an array of str of the same shape."""
         return self._array[np.asarray(ids)]
 
 
 def are_strings(labels: Any) -> bool:
-    """Whether labels are strings, bytes or objects, which never enter a computation.
+    """Returns whether labels are strings, bytes or objects, which never enter a computation.
 
     Example:
         >>> import numpy as np

@@ -1,1 +1,1 @@
-"""The contract of a head with its data: labels as they come, checks on the host, what is learned and kept."""
+"""The contract of a head with its data: forms of labels, checks on the host, and facts that are learned and stored."""

@@ -21,14 +21,15 @@ _TRUTH = ("False", "True")
 
 @dataclass(frozen=True, kw_only=True)
 class ClassLabels:
-    """One of several classes.
+    """Labels that are one of several classes.
 
-    Without names, labels are ids from 0. Names are given, or learned from labels that are texts, booleans or
-    consecutive integers that do not begin with 0. With names, a label is the class whose name equals its text.
+    Without names, labels are ids from 0. Names are set, or are learned from labels that are texts, booleans, or
+    consecutive integers that do not start at 0. With names, a label is the class whose name equals the text of the
+    label.
 
     Attributes:
         n_classes: the number of classes.
-        names: the given names, or None.
+        names: the names that were set, or None.
         soft: whether labels may lie between two classes, as probabilities.
 
     Example:
@@ -45,11 +46,11 @@ class ClassLabels:
 
     @property
     def learns(self) -> bool:
-        """Whether no names were given."""
+        """Whether names must be learned, because none were set."""
         return self.names is None
 
     def part(self, array: Array) -> Array:
-        """The different labels."""
+        """Returns the different labels."""
         if array.dtype.kind == "O":
             flat = {value for value in array.reshape(-1).tolist() if not is_missing(value)}
             if not all(isinstance(value, (bool, np.bool_)) for value in flat):
@@ -58,7 +59,7 @@ class ClassLabels:
         return np.unique(array[~np.isnan(array)] if array.dtype.kind == "f" else array)
 
     def learn(self, parts: Sequence[Array]) -> list[str] | None:
-        """Names of the classes, in the order of their ids; None: labels are ids.
+        """Returns the names of the classes, in the order of their ids. None: labels are ids.
 
         Raises:
             InputError: the number of texts is not the number of classes.
@@ -85,15 +86,15 @@ class ClassLabels:
         return texts_of(found).tolist()
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether all are ids; of signed integers without names."""
+        """Returns whether all labels are ids. Only signed integers without names can pass."""
         dtype = array.dtype
         if known or dtype.kind != "i" or not array.size or self.names is not None:
             return False
-        bits = array.view(_UNSIGNED[dtype.itemsize])  # negative integers are large ones without a sign
+        bits = array.view(_UNSIGNED[dtype.itemsize])  # as unsigned integers, negative ones are large
         return bits.item(bits.argmax()) < self.n_classes
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first label that is not a class."""
+        """Returns the first label that is not a class."""
         names = self.names or known
         kind = array.dtype.kind
         if names is not None:
@@ -105,10 +106,10 @@ class ClassLabels:
         return self._no_names(array)
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Ids int32, or soft labels as they are.
+        """Returns ids as int32, or soft labels unchanged.
 
         Raises:
-            ArgumentError: a text that is not the name of a class.
+            ArgumentError: a text is not the name of a class.
         """
         names = self.names or known
         if names is not None:

@@ -69,7 +69,7 @@ class HeadContract:
         self._label_names = {place.key: place.name for place in converted}
         self._exported = exported
         self._known: dict[str, Any] = {}
-        self._settled = False  # whether what is known stays: learned, or read from a checkpoint
+        self._settled = False  # whether what is known is final: it was learned, or read from a checkpoint
 
     @property
     def head(self) -> Any:
@@ -78,11 +78,11 @@ class HeadContract:
         return self._given.with_class_names(learned) if learned else self._given
 
     def known(self, feature: str) -> Any:
-        """What was learned about a feature; None if nothing was learned."""
+        """Returns the facts that were learned about a feature, or None."""
         return self._known.get(f"features/{feature}")
 
     def declare(self) -> None:
-        """Declares the variable that stores what was learned. Call it in a model_fn."""
+        """Declares the variable that stores the learned facts. Call it in a model_fn."""
         declare(self._known)
 
     def open(self, source: Any, *, mode: str, memory: Path, check: bool) -> tuple[Any, Callable[[Any], Any] | None]:
@@ -116,7 +116,7 @@ class HeadContract:
 
     @property
     def label_transforms(self) -> tuple[HostTransform, ...]:
-        """The label transforms, for heads whose rules do not convert labels."""
+        """The label transforms of heads whose rules do not convert labels."""
         heads: Mapping[str, Any] = getattr(self._given, "heads", {"": self._given})
         return tuple(
             transform
@@ -126,10 +126,10 @@ class HeadContract:
         )
 
     def exported_labels(self, memory: Path) -> Sequence[HostTransform]:
-        """The transforms that convert label strings to ids in exported TRAIN and EVAL signatures.
+        """Returns the transforms that convert label strings to ids in exported TRAIN and EVAL signatures.
 
         Args:
-            memory: the model_dir or the checkpoint whose variables contain what was learned.
+            memory: the model_dir or the checkpoint whose variables contain the learned facts.
         """
         self._recall(memory)
         heads: Mapping[str, Any] = getattr(self.head, "heads", {"": self.head})
@@ -149,7 +149,7 @@ class HeadContract:
             self._known, self._settled = learn_from(elements, self._places, whole=whole), True
 
     def _keeping(self, places: Sequence[Place], *, check: bool) -> Keeping:
-        """What all elements go through."""
+        """Returns the function that applies all rules to an element."""
         ready = [
             (place, place.key, place.of_labels, place.name, place.rule.passes, place.rule.fault, place.rule.convert)
             for place in places
@@ -160,7 +160,7 @@ class HeadContract:
             of_dict = features.__class__ is dict
             for place, key, of_labels, name, passes, fault_of, convert in ready:
                 learned = known.get(name) if known else None
-                # what most batches are needs no call: a dict of arrays, and an array of labels
+                # most batches need no call here: they are a dict of arrays, and an array of labels
                 array: Any = (None if key else labels) if of_labels else features.get(key) if of_dict else None
                 if array.__class__ is np.ndarray:
                     if check and passes(array, learned):
@@ -185,7 +185,7 @@ class HeadContract:
 
 
 def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:
-    """The function of one element of an input that is read batch by batch."""
+    """Returns the function that applies the rules to an element of an input that is read batch by batch."""
     batches = examples = size = 0
 
     def where(row: int) -> str:
@@ -195,7 +195,7 @@ def _of_stream(kept: Keeping, parts: Parts | None) -> Callable[[Any], Any]:
         nonlocal batches, examples, size
         pair = element.__class__ is tuple or element.__class__ is list
         if pair and len(element) != 2:
-            return element  # the core says what is wrong with it
+            return element  # the core reports the error
         features, labels = element if pair else (element, None)
         size = _rows(features)
         batches, examples = batches + 1, examples + size

@@ -1,4 +1,4 @@
-"""Labels that are any number of classes an example: multi-hot, or lists of ids or names."""
+"""Labels with any number of classes per example: multi-hot, or lists of ids or names."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ _IDS = "Pass class ids as integers, or multi-hot labels: 0 or 1 in a column for 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSets:
-    """Several classes out of `n_classes`. Nothing is converted here: the transform of the head does that.
+    """Labels that are several of `n_classes` classes. This rule converts nothing, because the transform of the head
+    does.
 
-    A row of more than two numbers that are 0 or 1 alone repeats one. So it cannot be a list of ids, which differ.
+    A row of more than two numbers that are all 0 or 1 contains a number twice. It cannot be a list of ids, which
+    differ.
 
     Attributes:
-        n_classes: how many there are.
-        names: those of the classes; None: labels are ids.
+        n_classes: the number of classes.
+        names: the names of the classes. None: labels are ids.
 
     Example:
         >>> rule = LabelSets(n_classes=7)
@@ -48,11 +50,11 @@ class LabelSets:
         return None
 
     def passes(self, array: Array, known: Any) -> bool:
-        """False: `fault` is quick where it matters."""
+        """Returns False, because `fault` is fast enough."""
         return False
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first row whose labels are not classes, or cannot be told from multi-hot labels of another width."""
+        """Returns the first row whose labels are not classes, or may be multi-hot labels of another width."""
         hot = by_class(array, self.n_classes)
         if hot is not None and _binary(hot).all():
             return None
@@ -64,11 +66,11 @@ class LabelSets:
         return None
 
     def convert(self, array: Array, known: Any) -> Array:
-        """The labels as they are."""
+        """Returns the labels unchanged."""
         return array
 
     def _doubtful(self, array: Array) -> Iterable[int]:
-        """The rows that are not surely lists of ids."""
+        """Returns the rows that may not be lists of ids."""
         if self.names is None and array.ndim == 1 and array.dtype == object:
             return self._doubtful_lists([values_of(row).reshape(-1) for row in array])
         if self.names is not None or array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
@@ -78,7 +80,9 @@ class LabelSets:
         return np.flatnonzero((rows.min(1) < -1) | (high >= self.n_classes) | ((high < 2) & may_be_hot)).tolist()
 
     def _doubtful_lists(self, rows: Sequence[Array]) -> Iterable[int]:
-        """As `_doubtful`, for lists of different lengths, of which a look at each in Python costs more than a step."""
+        """Returns the same as `_doubtful` for lists of different lengths. A Python check of each list would exceed a
+        step.
+        """
         lengths = [row.size for row in rows]
         filled = [row for row in rows if row.size]
         if not filled or any(row.dtype.kind != "i" for row in filled):
@@ -148,14 +152,14 @@ class LabelSets:
 
 
 def by_class(labels: Any, n_classes: int) -> Array | None:
-    """Numbers [batch, ..., n_classes]; None if the labels are not of this form.
+    """Returns numbers [batch, ..., n_classes], or None if the labels do not have this form.
 
     Example:
         >>> by_class(np.array([[0, 1, 0, -1]]), 3).tolist(), by_class(np.array([[0, 5, 2, 3]]), 3)
         ([[0, 1, 0]], None)
     """
     given = np.asarray(labels)
-    if n_classes > 2:  # as ids, so many different ones reach n_classes - 1; of two classes they may be 0 and 1
+    if n_classes > 2:  # n_classes different ids include one above 1; two ids may be 0 and 1
         if given.dtype == object and given.ndim == 1 and all(np.shape(row) == (n_classes,) for row in given):
             given = np.array([*map(np.asarray, given)])
         elif given.ndim == 2 and given.shape[1] > n_classes and given.dtype.kind in "iu":
@@ -164,7 +168,7 @@ def by_class(labels: Any, n_classes: int) -> Array | None:
 
 
 def values_of(labels: Any) -> Array:
-    """The labels of one example, which may be a single one.
+    """Returns the labels of one example as an array. The example may have a single label.
 
     Example:
         >>> values_of("cat").tolist(), values_of([1, 2]).tolist()

@@ -1,4 +1,4 @@
-"""What rules learn, in one pass over the training data."""
+"""Learns from the training data for all rules, in one pass."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from estimator_heads.data.rule import Array
 
 
 def learn_from(elements: Iterable[Any] | None, places: Sequence[Place], *, whole: bool) -> dict[str, Any]:
-    """What was learned, by the names of places.
+    """Returns the learned facts, by the names of places.
 
     Args:
-        elements: parts of the data, `(features, labels)` or features; None: they can be read only once.
-        places: what has rules.
-        whole: whether the data is in memory. Otherwise labels that are numbers are ids, and not read ahead for that.
+        elements: parts of the data, `(features, labels)` or features. None: the data can be read only once.
+        places: the arrays that have rules.
+        whole: whether the data is in memory. Otherwise labels that are numbers are ids, and are not read in advance.
 
     Raises:
-        InputError: a feature has to learn from data that can be read only once, or from none.
+        InputError: a feature must learn, and the data is empty or can be read only once.
     """
     wanted = [place for place in places if place.rule.learns]
     if elements is None:

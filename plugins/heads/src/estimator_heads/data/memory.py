@@ -1,4 +1,4 @@
-"""What was learned from data, kept as a variable: so it is in every checkpoint and every export."""
+"""Stores the facts learned from data as a variable, so that every checkpoint and every export contains them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import estimator_core as ec
 from estimator_core.checkpoint import load_variables
 from estimator_core.errors import ArgumentError, CheckpointNotFoundError
 
-#: The variable: the bytes of a JSON object.
+#: The name of the variable, which contains the bytes of a JSON object.
 VARIABLE = "data_contract"
 
 
 def declare(known: Mapping[str, Any]) -> None:
-    """Declares the variable in a model_fn; nothing where nothing was learned."""
+    """Declares the variable in a model_fn. Does nothing if no facts were learned."""
     if known:
         written = np.frombuffer(json.dumps(known, sort_keys=True).encode(), np.uint8)
         ec.get_variable(VARIABLE, initializer=written, trainable=False)
 
 
 def recall(memory: Path) -> dict[str, Any] | None:
-    """What a checkpoint, or the newest one of a model_dir, holds; None: there is no checkpoint."""
+    """Returns the facts in a checkpoint, or in the newest one of a model_dir. None: there is no checkpoint."""
     try:
         written = load_variables(memory, [VARIABLE])[VARIABLE]
     except CheckpointNotFoundError:

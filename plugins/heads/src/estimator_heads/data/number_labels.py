@@ -17,10 +17,10 @@ _TEXT = "Labels of this head are numbers: convert them, or use a classifier for 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberLabels:
-    """Finite numbers, perhaps between two limits.
+    """Labels that are finite numbers, optionally within limits.
 
     Attributes:
-        low, high: the limits, which belong to the range.
+        low, high: the limits, which are allowed values.
 
     Example:
         >>> NumberLabels(low=0).fault(np.array([1.0, -2.0]), None).row
@@ -40,19 +40,19 @@ class NumberLabels:
         return None
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether all are finite floats within the limits."""
+        """Returns whether all labels are finite floats within the limits."""
         if array.dtype.kind != "f" or not array.size or not surely_finite(array):
             return False
         return self.low <= array.item(array.argmin()) and array.item(array.argmax()) <= self.high
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first label that is not a number, not finite or outside the limits."""
+        """Returns the first label that is not a number, is not finite, or is outside the limits."""
         if array.dtype.kind == "O":
             found = first_no_number(array)
             if found is not None:
                 return _of_object(*found)
             with np.errstate(over="ignore"):
-                array = array.astype(np.float32)  # as `convert`
+                array = array.astype(np.float32)  # like `convert`
         kind = array.dtype.kind
         if kind not in "fiub":
             return Fault(row=0, value=shown(_first(array)), problem=f"is {_kind(array)}, not a number", cure=_TEXT)
@@ -68,7 +68,7 @@ class NumberLabels:
         return Fault(row=row, value=array[wrong][0].item(), problem=f"must be {limits}", cure=_FILL)
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Numbers as they are; truth values as 0 and 1, and objects as numbers."""
+        """Returns numbers unchanged, booleans as 0 and 1, and objects as numbers."""
         return array.astype(np.float32) if array.dtype.kind in "bO" else array
 
 

@@ -1,4 +1,4 @@
-"""Label transforms for exports, whose labels may be ids already."""
+"""Label transforms for exports, whose labels may already be ids."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OfStrings:
-    """A label transform that leaves labels alone if they are not strings.
+    """A label transform that returns labels unchanged if they are not strings.
 
     Args:
-        transform: for strings.
-        feature: the labels it applies to.
+        transform: the transform for strings.
+        feature: the name of the labels that it applies to.
 
     Example:
         >>> from estimator_heads.transforms.label_ids import LabelIds
@@ -36,24 +36,24 @@ class OfStrings:
 
     @property
     def name(self) -> str:
-        """The transform's."""
+        """The name of the transform."""
         return self.transform.name
 
     @property
     def version(self) -> int:
-        """The transform's."""
+        """The version of the transform."""
         return self.transform.version
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The transform's."""
+        """The files of the transform."""
         return self.transform.files
 
     def config(self) -> dict[str, Any]:
-        """The transform's."""
+        """Returns the arguments of the transform."""
         return dict(self.transform.config())
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> Mapping[str, np.ndarray[Any, Any]]:
-        """The batch, with ids in the place of label strings."""
+        """Returns the batch with ids instead of label strings."""
         found = batch.get(self.feature)
         return batch if found is None or not are_strings(found) else self.transform.apply(batch)

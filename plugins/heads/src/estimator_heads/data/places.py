@@ -1,4 +1,4 @@
-"""Where rules hold: labels, labels of one head, features; and how a refusal names them."""
+"""The arrays that have rules (labels, labels of one head, features), and the messages about refused values."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 from estimator_heads.data.rule import Array, DataRule, Fault
 
-#: Reads the data of an input again: its parts, each with a function that tells where a row of it lies.
+#: Reads the data of an input again. Yields its parts, each with a function that names the place of a row.
 Parts = Callable[[], Iterator[tuple[Any, Callable[[int], str]]]]
-#: Features and labels through all rules; the function names the place of a row.
+#: Applies all rules to features and labels. The function argument names the place of a row.
 Keeping = Callable[[Any, Any, Callable[[int], str]], tuple[Any, Any]]
 
 
 class Place(NamedTuple):
-    """An array of a batch, and the rule that holds for it.
+    """An array of a batch, and the rule that applies to it.
 
     Attributes:
-        key: the feature; of labels the head inside a MultiHead, "" for the only one.
-        of_labels: whether it is labels.
+        key: the name of the feature. For labels, the name of the head inside a MultiHead, or "" for a single head.
+        of_labels: whether the array is labels.
         rule: the rule.
-        of_weights: whether it is a feature with the weight of each example; predictions need none.
+        of_weights: whether it is a feature with the weight of each example. Predictions need no weights.
     """
 
     key: str
@@ -32,12 +32,12 @@ class Place(NamedTuple):
 
     @property
     def in_predictions(self) -> bool:
-        """Whether predictions read the array, too."""
+        """Whether predictions also read the array."""
         return not (self.of_labels or self.of_weights)
 
     @property
     def name(self) -> str:
-        """The name under which learned values are kept."""
+        """The name under which learned facts are stored."""
         return "/".join(["labels" if self.of_labels else "features", *([self.key] if self.key else [])])
 
     def __str__(self) -> str:
@@ -46,9 +46,10 @@ class Place(NamedTuple):
         return f"Labels of head {self.key!r}" if self.key else "Labels"
 
     def array(self, features: Any, labels: Any) -> Array | None:
-        """The array; None if there is none.
+        """Returns the array, or None if it does not exist.
 
-        A dict of one array of labels, as made from a DataFrame of one column, is that array for a single head.
+        For a single head, a dict with one array of labels counts as that array. A DataFrame of one column has this
+        form.
         """
         leaf: Any = labels if self.of_labels else features
         if leaf.__class__ is np.ndarray:  # the batches of most inputs
@@ -69,7 +70,7 @@ class Place(NamedTuple):
 
 
 def absent(places: Sequence[Place], features: Any) -> str | None:
-    """The message if a named feature that has a rule is missing; None if all are present."""
+    """Returns the message about a missing feature that has a rule, or None if all are present."""
     if not isinstance(features, Mapping):
         return None
     for place in places:
@@ -83,17 +84,17 @@ def absent(places: Sequence[Place], features: Any) -> str | None:
 
 
 class RefusalError(Exception):
-    """A value breaks a rule."""
+    """A value violates a rule."""
 
     def __init__(self, place: Place, fault: Fault, where: Callable[[int], str]) -> None:
         super().__init__(place, fault)
         self._place, self._fault, self._where = place, fault, where
 
     def told(self, where: Callable[[int], str] | None = None) -> str:
-        """The message.
+        """Returns the message.
 
         Args:
-            where: names the place of a row; None: the place that was found.
+            where: returns the place of a row. None: the place that was found.
         """
         fault, verb = self._fault, "hold" if self._place.of_labels else "holds"
         row = (where or self._where)(fault.row)
@@ -102,7 +103,7 @@ class RefusalError(Exception):
 
 
 def found_again(refusal: RefusalError, parts: Parts | None, kept: Keeping) -> str:
-    """The message of a refusal, which names file and line if the input reads files."""
+    """Returns the message of a refusal. It names file and line if the input reads files."""
     for element, where in () if parts is None else parts():
         features, labels = element if isinstance(element, tuple) else (element, None)
         try:

@@ -14,10 +14,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A value that cannot be used.
+    """A value that violates a rule.
 
     Attributes:
-        row: of the array, from 0; -1: the array as a whole.
+        row: the row of the array, from 0. -1: the array as a whole.
         value: the value itself.
         problem: the fault, as the end of a sentence that begins with the array.
         cure: the remedy.
@@ -32,8 +32,8 @@ class Fault:
 class DataRule(Protocol):
     """The requirements of a model on one array: a feature, or labels.
 
-    `known` is the earlier result of `learn`, in this process or in the one that wrote a checkpoint; None if nothing was
-    learned.
+    `known` is the earlier result of `learn`, in this process or in the process that wrote a checkpoint. It is None if
+    nothing was learned.
     """
 
     @property
@@ -55,20 +55,22 @@ class DataRule(Protocol):
         ...
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether the model can use the array unchanged, by a check that takes a microsecond. False means unknown."""
+        """Returns whether the model can use the array unchanged, by a check of about a microsecond. False means
+        unknown.
+        """
         ...
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first value that cannot be used."""
+        """Returns the first value that violates the rule, or None."""
         ...
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Returns the array for the model; the same array if nothing must change."""
+        """Returns the array for the model, or the same array if it need not change."""
         ...
 
 
 def shown(value: Any) -> object:
-    """A value for messages: bytes as text, numpy scalars as Python scalars.
+    """Returns a value for messages: bytes as text, and numpy scalars as Python scalars.
 
     Example:
         >>> shown(np.str_("a")), shown(b"a")
@@ -82,7 +84,7 @@ def shown(value: Any) -> object:
 
 
 def first_no_number(array: Array) -> tuple[int, Any] | None:
-    """The row and the value of the first object of an array that is not a number.
+    """Returns the row and the value of the first object of an array that is not a number, or None.
 
     Example:
         >>> first_no_number(np.array([1, None, "a"], object)), first_no_number(np.array([1, 2.5], object))
@@ -95,17 +97,18 @@ def first_no_number(array: Array) -> tuple[int, Any] | None:
 
 
 def surely_finite(array: Array) -> bool:
-    """Whether a product shows that all floats of an array are finite. False: they are not, or they are large.
+    """Returns whether a product proves that all floats of an array are finite. False: some are not finite, or are
+    large.
 
     Example:
         >>> surely_finite(np.ones(3)), surely_finite(np.array([1.0, np.nan])), surely_finite(np.array([1e200]))
         (True, False, False)
     """
-    return math.isfinite(np.vdot(array, array))  # it may overflow, without a warning
+    return math.isfinite(np.vdot(array, array))  # an overflow causes no warning
 
 
 def not_finite(array: Array) -> Fault | None:
-    """The first NaN or infinity of an array of floats.
+    """Returns the first NaN or infinity of an array of floats.
 
     Example:
         >>> not_finite(np.array([1.0, np.nan])).row

@@ -1,4 +1,4 @@
-"""Labels as texts, by which they are compared with the names of classes."""
+"""Labels as texts, which are compared with the names of classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 def texts_of(array: Array) -> Array:
-    """An array of str of the same shape: whole numbers without a fraction, "" for missing values.
+    """Returns an array of str of the same shape. Integers have no fraction, and missing values are "".
 
     Example:
         >>> texts_of(np.array([1.0, 2.0])).tolist(), texts_of(np.array([b"a", None], object)).tolist()
@@ -23,7 +23,7 @@ def texts_of(array: Array) -> Array:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, pandas' NA and NaT, the empty text.
+    """Returns whether a value is missing: None, NaN, NA and NaT of pandas, or the empty text.
 
     Example:
         >>> [is_missing(value) for value in (None, float("nan"), "", 0, "a")]

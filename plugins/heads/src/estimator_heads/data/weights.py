@@ -1,4 +1,4 @@
-"""Weights of examples."""
+"""The rule for weights of examples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from estimator_heads.data.number_labels import NumberLabels
 from estimator_heads.data.rule import Array, DataRule, Fault
 
-#: A normalizer may make anything of a number.
+#: The limit for weights with a normalizer, which may make a valid weight of any number.
 _ANY = float("-inf")
 _CURE = "Correct the weight: 0 leaves the row out of loss and metrics."
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleWeights:
-    """Finite numbers, none of them below `low`.
+    """Weights that are finite numbers of at least `low`.
 
     Example:
         >>> import numpy as np
@@ -38,23 +38,23 @@ class ExampleWeights:
         return None
 
     def passes(self, array: Array, known: Any) -> bool:
-        """Whether all are finite floats of at least `low`."""
+        """Returns whether all weights are finite floats of at least `low`."""
         return NumberLabels(low=self.low).passes(array, known)
 
     def fault(self, array: Array, known: Any) -> Fault | None:
-        """The first weight that is not a number, not finite or too small."""
+        """Returns the first weight that is not a number, is not finite, or is too small."""
         found = NumberLabels(low=self.low).fault(array, known)
         if found is None:
             return None
         return Fault(row=found.row, value=found.value, problem=found.problem, cure=_CURE)
 
     def convert(self, array: Array, known: Any) -> Array:
-        """Weights as they are, and objects as numbers."""
+        """Returns weights unchanged, and objects as numbers."""
         return array.astype(np.float32) if array.dtype.kind == "O" else array
 
 
 def weight_rules(weight_column: Any) -> dict[str, DataRule]:
-    """The rule of a head's `weight_column`, by the name of the feature; empty without such a column.
+    """Returns the rule of the `weight_column` of a head, by the name of the feature. Empty without such a column.
 
     Example:
         >>> weight_rules("share")

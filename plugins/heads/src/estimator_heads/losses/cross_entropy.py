@@ -16,15 +16,15 @@ _PLAIN = LossOptions()
 
 
 def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _PLAIN) -> Array:
-    """The cross entropy of independent yes-or-no labels.
+    """Returns the cross entropy of independent yes-or-no labels.
 
     Args:
         labels: numbers in [0, 1], including soft labels, with the shape of `logits`.
-        logits: any shape; computed in float32.
-        options: smoothing, focal exponent and (negative, positive) class weights.
+        logits: an array of any shape. The loss is computed in float32.
+        options: the smoothing, focal exponent and (negative, positive) class weights.
 
     Returns:
-        float32, the shape of `logits`. Finite for finite logits.
+        float32 with the shape of `logits`. Finite for finite logits.
 
     Example:
         >>> import jax.numpy as jnp
@@ -40,7 +40,8 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
     minus_log_p, minus_log_not_p = jax.nn.softplus(-x), jax.nn.softplus(x)
     positive, negative = target * minus_log_p, (1.0 - target) * minus_log_not_p
     if options.focal_gamma:
-        # (1 - p)**gamma from logarithms: no power of a difference that rounds to 0, whose gradient would be infinite.
+        # (1 - p)**gamma is computed from logarithms. The power of a difference that rounds to 0 has an infinite
+        # gradient.
         positive = positive * jnp.exp(-options.focal_gamma * minus_log_not_p)
         negative = negative * jnp.exp(-options.focal_gamma * minus_log_p)
     if options.class_weights is not None:
@@ -49,12 +50,12 @@ def sigmoid_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
 
 
 def softmax_cross_entropy(labels: Array, logits: Array, options: LossOptions = _PLAIN) -> Array:
-    """The cross entropy of one of several classes.
+    """Returns the cross entropy of one of several classes.
 
     Args:
         labels: integer class ids [D0, ..., DN]. An id outside [0, classes) is clipped.
-        logits: [D0, ..., DN, classes]; computed in float32.
-        options: smoothing, focal exponent and class weights.
+        logits: [D0, ..., DN, classes]. The loss is computed in float32.
+        options: the smoothing, focal exponent and class weights.
 
     Returns:
         float32 [D0, ..., DN]. Finite for finite logits.
@@ -84,7 +85,7 @@ def softmax_cross_entropy(labels: Array, logits: Array, options: LossOptions = _
 
 
 def _log_of_the_others(logits: Array) -> Array:
-    """log(1 - softmax) for each class: the logsumexp of the other classes against that of all."""
+    """Returns log(1 - softmax) for each class: the logsumexp of the other classes minus that of all classes."""
     classes = logits.shape[-1]
     others = jnp.where(jnp.eye(classes, dtype=bool), -jnp.inf, logits[..., None, :])
     return jax.nn.logsumexp(others, axis=-1) - jax.nn.logsumexp(logits, axis=-1, keepdims=True)

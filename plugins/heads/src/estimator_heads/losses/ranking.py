@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def pairwise_logistic(labels: Array, scores: Array, valid: Array) -> Array:
-    """The mean of `log(1 + exp(lower - higher))` over the pairs of a list with different labels (RankNet).
+    """Returns the mean of `log(1 + exp(lower - higher))` over the pairs of a list with different labels (RankNet).
 
     Args:
-        labels: relevance [..., list]; higher is better.
-        scores: [..., list]; computed in float32.
-        valid: bool [..., list]: marks the places of the list that have an item.
+        labels: the relevance [..., list]. Higher is better.
+        scores: [..., list]. The loss is computed in float32.
+        valid: bool [..., list], whether a place of the list has an item.
 
     Returns:
-        float32 [...]; 0 for a list without such a pair.
+        float32 [...]. It is 0 for a list without such a pair.
 
     Example:
         >>> import jax.numpy as jnp
@@ -40,15 +40,15 @@ def pairwise_logistic(labels: Array, scores: Array, valid: Array) -> Array:
 
 
 def listwise_softmax(labels: Array, scores: Array, valid: Array) -> Array:
-    """The cross entropy between the labels of a list, scaled to sum to 1, and the softmax of its scores.
+    """Returns the cross entropy between the labels of a list, scaled to sum to 1, and the softmax of its scores.
 
     Args:
-        labels: relevance of at least 0 [..., list].
-        scores: [..., list]; computed in float32.
-        valid: bool [..., list]: marks the places of the list that have an item.
+        labels: the relevance [..., list], at least 0.
+        scores: [..., list]. The loss is computed in float32.
+        valid: bool [..., list], whether a place of the list has an item.
 
     Returns:
-        float32 [...]; 0 for a list without a relevant item.
+        float32 [...]. It is 0 for a list without a relevant item.
 
     Example:
         >>> import jax.numpy as jnp
@@ -58,7 +58,7 @@ def listwise_softmax(labels: Array, scores: Array, valid: Array) -> Array:
 
     Source: Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", 2007; Bruch et al., 2019.
     """
-    # A finite stand-in for minus infinity: its softmax is 0, and so are its gradients.
+    # A finite number instead of minus infinity. Its softmax and its gradients are 0.
     s = jnp.where(valid, jnp.asarray(scores, jnp.float32), jnp.finfo(jnp.float32).min)
     relevance = jnp.where(valid, jnp.asarray(labels, jnp.float32), 0.0)
     sums = jnp.sum(relevance, axis=-1, keepdims=True)

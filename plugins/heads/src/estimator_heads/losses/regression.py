@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def squared_error(labels: Array, logits: Array) -> Array:
-    """`(labels - logits)**2`, float32, the shape of `logits`.
+    """Returns `(labels - logits)**2` as float32 with the shape of `logits`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -24,16 +24,16 @@ def squared_error(labels: Array, logits: Array) -> Array:
 
 
 def log_poisson(labels: Array, logits: Array, *, compute_full_loss: bool = False) -> Array:
-    """The Poisson negative log likelihood of counts, given the logarithm of their rate.
+    """Returns the Poisson negative log likelihood of counts, given the logarithm of their rate.
 
     Args:
-        labels: at least 0; the shape of `logits`.
-        logits: the logarithm of the predicted rate; computed in float32.
+        labels: the counts, at least 0, with the shape of `logits`.
+        logits: the logarithm of the predicted rate. The loss is computed in float32.
         compute_full_loss: whether to add Stirling's approximation of `log(labels!)`, for labels above 1.
 
     Returns:
-        float32, the shape of `logits`. Above logits of about 88 the rate exceeds float32 and the loss is infinite,
-        never NaN.
+        float32 with the shape of `logits`. Above logits of about 88, the rate exceeds float32, and the loss is infinite
+        but never NaN.
 
     Example:
         >>> import jax.numpy as jnp

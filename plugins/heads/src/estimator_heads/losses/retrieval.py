@@ -22,19 +22,19 @@ def in_batch_scores(
     sampling_probability: Array | None = None,
     valid: Array | None = None,
 ) -> Array:
-    """The scores of each query for the candidates of the whole batch. Row i belongs to candidate i.
+    """Returns the scores of each query for the candidates of the whole batch. Row i belongs to candidate i.
 
     Args:
-        queries: [batch, n].
-        candidates: [batch, n].
+        queries: the embeddings of the queries [batch, n].
+        candidates: the embeddings of the candidates [batch, n].
         temperature: the divisor of the scores.
         candidate_ids: integer [batch]. Another row with the same candidate is not a negative.
-        sampling_probability: [batch]: the probability of each candidate to be in a batch. Its logarithm is subtracted
+        sampling_probability: [batch], the probability that each candidate is in a batch. Its logarithm is subtracted
             from the scores.
-        valid: bool [batch]: False for padding, which is never a negative.
+        valid: bool [batch], False for padding, which is never a negative.
 
     Returns:
-        float32 [batch, batch]; about -3.4e38 for candidates that must not count.
+        float32 [batch, batch]. Candidates that must not count have about -3.4e38.
 
     Source: Yi et al., "Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations", 2019.
     """
@@ -51,7 +51,7 @@ def in_batch_scores(
 
 
 def in_batch_softmax(scores: Array) -> Array:
-    """The cross entropy of each row of `in_batch_scores` against its own candidate; float32 [batch].
+    """Returns the cross entropy of each row of `in_batch_scores` against its own candidate, float32 [batch].
 
     Example:
         >>> import jax.numpy as jnp

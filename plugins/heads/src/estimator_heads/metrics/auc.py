@@ -26,7 +26,7 @@ class Auc(ScoreHistogram):
     curve: Curve = field(metadata={"static": True})
 
     def compute(self) -> float:
-        """The area, in [0, 1]; 0.0 for the ROC of a single class."""
+        """Returns the area, in [0, 1]. It is 0.0 for the ROC of a single class."""
         counts = self.at_thresholds()
         if self.curve == "PR":
             return _interpolated_pr_area(counts)
@@ -42,7 +42,7 @@ def auc(
     curve: Curve = "ROC",
     thresholds: int = 200,
 ) -> Auc:
-    """The area under a curve, approximated with equally spaced thresholds as in tf.estimator.
+    """Returns the area under a curve, approximated with equally spaced thresholds as in tf.estimator.
 
     Scores in the same bucket of width 1 / 199 count as ties, so the area is too low for models whose scores are close
     together. `exact_auc` has no buckets.
@@ -52,7 +52,7 @@ def auc(
         predictions: scores in [0, 1] of the same shape. A score that is NaN or out of range makes the value NaN.
         weights: a scalar, [batch], [batch, 1] or the full shape.
         curve: "ROC", or "PR" with the interpolation of Davis and Goadrich.
-        thresholds: number of thresholds, at least 2.
+        thresholds: the number of thresholds, at least 2.
 
     Raises:
         ArgumentError: the curve is unknown, there are too few thresholds, or shapes do not match.
@@ -75,7 +75,7 @@ def auc(
 
 
 def _interpolated_pr_area(counts: ThresholdCounts) -> float:
-    """Between two thresholds the counts change linearly, and precision follows from the counts."""
+    """Returns the area if counts change linearly between two thresholds, and precision is computed from the counts."""
     hits, called = counts.true_positives, counts.true_positives + counts.false_positives
     slope = divide(hits[:-1] - hits[1:], np.maximum(called[:-1] - called[1:], 0.0))
     intercept = hits[1:] - slope * called[1:]

@@ -19,7 +19,7 @@ class AccuracyBaseline(Mean):
     """The larger of a mean and its complement."""
 
     def compute(self) -> float:
-        """max(mean, 1 - mean); 0.0 if the total weight is 0."""
+        """Returns max(mean, 1 - mean), or 0.0 if the total weight is 0."""
         share = super().compute()
         return max(share, 1.0 - share) if self._has_weight() else 0.0
 
@@ -28,10 +28,10 @@ class AccuracyBaseline(Mean):
 
 
 def accuracy_baseline(labels: ArrayLike, weights: ArrayLike | None = None) -> AccuracyBaseline:
-    """The best accuracy of a constant prediction.
+    """Returns the best accuracy of a constant prediction.
 
     Args:
-        labels: in [0, 1], [batch, ...].
+        labels: numbers in [0, 1], [batch, ...].
         weights: a scalar, [batch], [batch, 1] or the full shape.
 
     Example:

@@ -25,7 +25,7 @@ class BinaryScore(BucketMetric):
     beta: float = field(default=1.0, metadata={"static": True})
 
     def compute(self) -> float:
-        """The ratio; 0.0 if it is 0 / 0."""
+        """Returns the ratio, or 0.0 if it is 0 / 0."""
         true_negatives, false_positives, false_negatives, true_positives = self.counts()
         if self.statistic == "specificity":
             return float(divide(true_negatives, true_negatives + false_positives))

@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class BucketMetric(TotalsMetric):
-    """Base class of metrics with one total per bucket, and one total for values outside all buckets, such as a NaN
-    score or a class id out of range.
+    """Base class of metrics with one total per bucket, and one total for values outside all buckets.
+
+    A NaN score and a class id out of range are outside all buckets.
 
     Args:
-        buckets: a total [2, buckets + 1].
+        buckets: the totals [2, buckets + 1].
     """
 
     buckets: Array
 
     def counts(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The weight in each bucket; all NaN if a value with a weight is outside all buckets."""
+        """Returns the weight in each bucket, or NaN if a value with a weight is outside all buckets."""
         values = total_value(self.buckets)
         return values[:-1] if values[-1] == 0 else np.full(len(values) - 1, np.nan)
 
 
 class Examples(NamedTuple):
-    """Labels, predictions and weights, flattened. The weights are bool if they are counts."""
+    """Flattened labels, predictions and weights. The weights are bool if they are counts."""
 
     labels: Array
     predictions: Array
@@ -50,18 +51,18 @@ def flat_examples(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike 
 
 
 def fill_buckets(index: Array, usable: Array, size: int, weights: Array) -> Array:
-    """The totals of a `BucketMetric`: `index` in [0, size) where `usable`, the extra bucket elsewhere."""
+    """Returns the totals of a `BucketMetric`: `index` in [0, size) if `usable`, otherwise the extra bucket."""
     return bucket_totals(jnp.where(usable, index, size), size + 1, weights)
 
 
 def divide(numerator: Any, denominator: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Numerator / denominator in float64; 0 if the denominator is 0."""
+    """Returns numerator / denominator in float64, or 0 if the denominator is 0."""
     top, bottom = np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)
 
 
 def flat_rows(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None, *, metric: str) -> Examples:
-    """Like `flat_examples`, but the batch remains the leading axis, as `on_host` requires."""
+    """Returns the same as `flat_examples`, but the batch remains the leading axis, as `on_host` requires."""
     expected, predicted = same_shape(labels, predictions, metric=metric)
     each, _ = weigh(expected.shape, weights, metric=metric)
     rows = (expected.shape[0], -1) if expected.ndim else (1, 1)

@@ -24,9 +24,9 @@ class CalibrationError(TotalsMetric):
     """Sums of weights, probabilities and outcomes in each bin, and in one more bin for values outside all bins.
 
     Args:
-        weight: total [2, bins + 1].
-        probability: total [2, bins + 1].
-        outcome: total [2, bins + 1].
+        weight: the sums of weights, a total [2, bins + 1].
+        probability: the sums of probabilities, a total [2, bins + 1].
+        outcome: the sums of outcomes, a total [2, bins + 1].
     """
 
     weight: Array
@@ -34,12 +34,12 @@ class CalibrationError(TotalsMetric):
     outcome: Array
 
     def compute(self) -> float:
-        """The mean over examples of the gap of their bin; 0.0 if the total weight is 0."""
+        """Returns the mean over examples of the gap of their bin, or 0.0 if the total weight is 0."""
         weight, probability, outcome = self.bins()
         return float(divide(np.sum(np.abs(probability - outcome)), np.sum(weight)))
 
     def bins(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The three sums in each bin, float64 [bins]; NaN if a probability is outside all bins."""
+        """Returns the three sums in each bin, float64 [bins]. They are NaN if a probability is outside all bins."""
         sums = [total_value(column) for column in (self.weight, self.probability, self.outcome)]
         unusable = sums[0][-1] != 0
         weight, probability, outcome = (np.full(len(s) - 1, np.nan) if unusable else s[:-1] for s in sums)
@@ -49,7 +49,7 @@ class CalibrationError(TotalsMetric):
 def calibration_error(
     labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 10
 ) -> CalibrationError:
-    """The expected calibration error.
+    """Returns the expected calibration error.
 
     For several classes, pass `class_id == label` as labels and the probability of the predicted class as probabilities.
 

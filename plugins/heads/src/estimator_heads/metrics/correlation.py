@@ -31,7 +31,7 @@ class Pearson(TotalsMetric):
     xy: Array
 
     def compute(self) -> float:
-        """The coefficient in [-1, 1]; NaN if one of the two is constant."""
+        """Returns the coefficient in [-1, 1], or NaN if one of the two is constant."""
         found = [moment(each) for each in (self.weight, self.x, self.y, self.xx, self.yy, self.xy)]
         moments = [each for each in found if each is not None]
         if len(moments) < len(found) or moments[0] == 0:
@@ -44,7 +44,7 @@ class Pearson(TotalsMetric):
 
 
 def pearson_correlation(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Pearson:
-    """The linear correlation of labels and predictions.
+    """Returns the linear correlation of labels and predictions.
 
     Args:
         labels: numbers [batch, ...].
@@ -75,7 +75,7 @@ def pearson_correlation(labels: ArrayLike, predictions: ArrayLike, weights: Arra
 
 
 def cosine_similarity(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean over examples of the cosine between two vectors; 0 if one of them is 0.
+    """Returns the mean over examples of the cosine between two vectors. The cosine is 0 if a vector is 0.
 
     Args:
         labels: vectors [batch, ..., n].
@@ -95,7 +95,8 @@ def cosine_similarity(labels: ArrayLike, predictions: ArrayLike, weights: ArrayL
         raise ArgumentError(
             f"cosine_similarity: it takes two arrays of vectors of one shape [batch, ..., n]; got {a.shape}, {b.shape}."
         )
-    # Scaled first, so that the squares of long vectors do not overflow and those of short ones do not vanish.
+    # The vectors are scaled first. Squares of long vectors then do not overflow, and squares of short ones do not
+    # underflow.
     a, b = _scaled(a), _scaled(b)
     norms = jnp.linalg.norm(a, axis=-1) * jnp.linalg.norm(b, axis=-1)
     return mean(jnp.sum(a * b, axis=-1) / jnp.where(norms == 0, 1.0, norms), weights)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def exact_auc(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, curve: Curve = "ROC"
 ) -> HostMetric:
-    """The area under a curve that uses every distinct score as a threshold.
+    """Returns the area under a curve that uses every distinct score as a threshold.
 
     Args:
         labels: [batch, ...]. Anything except 0 is positive.

@@ -22,13 +22,13 @@ class Perplexity(Mean):
     """The exponential of a mean."""
 
     def compute(self) -> float:
-        """exp(mean); infinite if it exceeds float64."""
+        """Returns exp(mean), or infinity if it exceeds float64."""
         average = super().compute()
         return math.exp(average) if average < 709.0 or math.isnan(average) else math.inf
 
 
 def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean negative logarithm of the probability of the label.
+    """Returns the mean negative logarithm of the probability of the label.
 
     Probabilities are clipped to [eps, 1 - eps] with the eps of float32. A probability outside [0, 1] makes the value
     NaN. For logits, average a loss of `estimator_heads.losses` instead.
@@ -54,7 +54,7 @@ def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | N
     clipped = jnp.where((p >= 0.0) & (p <= 1.0), jnp.clip(p, eps, 1.0 - eps), jnp.nan)
     if p.ndim == y.ndim and y.shape[-1:] == (1,) and p.shape[-1] > 1:
         y = y[..., 0]
-    # [batch] labels with [batch, 1] probabilities of 1 are binary; with [batch, n] they are class ids.
+    # [batch] labels with [batch, 1] probabilities of 1 are binary. With [batch, n] probabilities, they are class ids.
     if p.ndim == y.ndim + 1 and p.shape[-1] > 1:
         if y.shape != p.shape[:-1]:
             raise ArgumentError(f"log_loss: labels of shape {y.shape} do not match probabilities of shape {p.shape}.")
@@ -67,7 +67,7 @@ def log_loss(labels: ArrayLike, probabilities: ArrayLike, weights: ArrayLike | N
 
 
 def perplexity(losses: ArrayLike, weights: ArrayLike | None = None) -> Perplexity:
-    """The exponential of the mean loss.
+    """Returns the exponential of the mean loss.
 
     Args:
         losses: negative log likelihoods in nats, [batch, ...], for example one per token.

@@ -27,7 +27,7 @@ class ConfusionMatrix(BucketMetric):
     n_classes: int = field(metadata={"static": True})
 
     def compute(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """float64 [classes, classes]: rows are labels, columns predictions."""
+        """Returns float64 [classes, classes]. Rows are labels, and columns are predictions."""
         return self.counts().reshape(self.n_classes, self.n_classes)
 
 
@@ -43,7 +43,7 @@ class ClassScore(BucketMetric):
     indices: tuple[int, ...] = field(metadata={"static": True})
 
     def compute(self) -> float | np.ndarray[Any, np.dtype[np.float64]]:
-        """The average, a float; or one value per class. A ratio of 0 / 0 counts as 0."""
+        """Returns the average as a float, or one value per class. A ratio of 0 / 0 counts as 0."""
         matrix = self.counts().reshape(self.n_classes, self.n_classes)
         chosen = list(self.indices)
         hits = np.diagonal(matrix)[chosen]
@@ -69,12 +69,12 @@ class ClassScore(BucketMetric):
 def confusion_matrix(
     labels: ArrayLike, predictions: ArrayLike, n_classes: int, weights: ArrayLike | None = None
 ) -> ConfusionMatrix:
-    """How often each class was predicted for each label.
+    """Returns how often each class was predicted for each label.
 
     Args:
         labels: integer class ids [batch, ...]. An id outside [0, n_classes) makes every entry NaN.
         predictions: integer class ids of the same shape.
-        n_classes: number of classes.
+        n_classes: the number of classes.
         weights: a scalar, [batch], [batch, 1] or the full shape.
 
     Example:
@@ -101,11 +101,11 @@ def class_precision(
     Args:
         labels: integer class ids [batch, ...]. An id outside [0, n_classes) makes the value NaN.
         predictions: integer class ids of the same shape.
-        n_classes: number of classes.
+        n_classes: the number of classes.
         weights: a scalar, [batch], [batch, 1] or the full shape.
         average: "micro" (over all counts), "macro" (plain mean over classes), "weighted" (by the frequency of a class)
             or "none".
-        indices: the classes to average or list; None: all.
+        indices: the classes to average or list. None: all classes.
 
     Raises:
         ArgumentError: the average is unknown, or an index is not a class.

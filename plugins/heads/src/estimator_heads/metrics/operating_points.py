@@ -21,8 +21,9 @@ Choice = Literal["best", "nearest"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class OperatingPoint(ScoreHistogram):
-    """The largest `wanted` rate for which `bounded` is at least `at_least`, or the one for which `bounded` is nearest
-    to it.
+    """The largest `wanted` rate for which `bounded` is at least `at_least`.
+
+    With "nearest", it is the rate at the `bounded` that is nearest to `at_least`.
     """
 
     wanted: Rate = field(metadata={"static": True})
@@ -31,13 +32,13 @@ class OperatingPoint(ScoreHistogram):
     choose: Choice = field(default="best", metadata={"static": True})
 
     def compute(self) -> float:
-        """The rate; 0.0 if no threshold meets the bound (except with "nearest"), NaN if a score is unusable."""
+        """Returns the rate: 0.0 if no threshold meets the bound (except with "nearest"), NaN if a score is invalid."""
         counts = self.at_thresholds()
         wanted, bounded = getattr(counts, self.wanted), getattr(counts, self.bounded)
         if np.isnan(wanted).any():
             return float("nan")
         if self.choose == "nearest":
-            away = np.abs(bounded.astype(np.float32) - np.float32(self.at_least))  # as there: it decides ties
+            away = np.abs(bounded.astype(np.float32) - np.float32(self.at_least))  # float32 as in TensorFlow for ties
             nearest = np.flatnonzero(away == away.min())
             return float(wanted[nearest[0 if self.bounded == "specificity" else -1]])
         meets = bounded >= self.at_least
@@ -59,7 +60,7 @@ def precision_at_recall(
         predictions: scores in [0, 1] of the same shape. A score that is NaN or out of range makes the value NaN.
         recall: the bound, in [0, 1].
         weights: a scalar, [batch], [batch, 1] or the full shape.
-        thresholds: number of equally spaced thresholds.
+        thresholds: the number of equally spaced thresholds.
 
     Raises:
         ArgumentError: the bound is outside [0, 1], or shapes do not match.

@@ -1,8 +1,7 @@
 """Totals of products that keep the rounding errors of the products.
 
-Variances come from differences of large sums. With products rounded to float32, nothing would remain of a variance if
-the mean is a thousand times the deviation. With sums of 44 bits, nothing would remain if it is a million times the
-deviation.
+A variance is a difference of large sums. With products rounded to float32, a variance is lost if the mean is a thousand
+times the deviation. With sums of 44 bits, it is lost if the mean is a million times the deviation.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from jax import Array
     from jax.typing import ArrayLike
 
-_SPLITTER = 4097.0  # 2**12 + 1: halves the 24 bits of a float32
+_SPLITTER = 4097.0  # 2**12 + 1: splits the 24 bits of a float32 in half
 
 
 def product_total(*factors: Array) -> Array:
-    """The total of the elementwise product of one to three float32 arrays of one shape, to about 2**-44.
+    """Returns the total of the elementwise product of one to three float32 arrays of one shape, to about 2**-44.
 
     Example:
         >>> import jax.numpy as jnp
@@ -44,17 +43,17 @@ def product_total(*factors: Array) -> Array:
 
 
 def moment_parts(weights: Array, *factors: Array) -> Array:
-    """The exact totals of the parts of a product of weights and one or two factors.
+    """Returns the exact totals of the parts of a product of weights and one or two factors.
 
     Numbers are split into halves of 12 bits, whose products float32 represents exactly. The parts add up to the sum of
     the products without any rounding, up to 2**24 examples whose weights are within a factor of 2**20.
 
     Args:
         weights: float32 of any shape.
-        factors: one or two arrays of this shape.
+        factors: one or two arrays of the shape of `weights`.
 
     Returns:
-        Totals of shape [2, parts]; `moment` adds them up.
+        Totals of shape [2, parts]. `moment` returns their sum.
 
     Example:
         >>> import jax.numpy as jnp
@@ -72,7 +71,7 @@ def moment_parts(weights: Array, *factors: Array) -> Array:
 
 
 def moment(parts: ArrayLike) -> Fraction | None:
-    """The exact sum of the result of `moment_parts`; None if it is not finite."""
+    """Returns the exact sum of the result of `moment_parts`, or None if it is not finite."""
     values = np.asarray(parts).reshape(-1).tolist()
     return sum(map(Fraction, values), Fraction()) if all(map(math.isfinite, values)) else None
 

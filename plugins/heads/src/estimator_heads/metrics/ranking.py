@@ -24,16 +24,16 @@ def ndcg(
     valid: ArrayLike | None = None,
     exponential_gain: bool = True,
 ) -> Mean:
-    """The mean over lists of the normalised discounted cumulative gain.
+    """Returns the mean over lists of the normalized discounted cumulative gain.
 
     Of items with equal scores, the earlier one ranks higher. Lists without a relevant item are skipped.
 
     Args:
-        labels: relevance of at least 0 [batch, ..., list].
-        scores: the same shape. A NaN at a valid place makes the value NaN.
+        labels: the relevance [batch, ..., list], at least 0.
+        scores: the scores, with the same shape. A NaN at a valid place makes the value NaN.
         weights: a scalar, or one weight per list.
         k: the number of first places that count. None: all.
-        valid: bool, the same shape: marks the places that have an item. None: all.
+        valid: bool of the same shape, whether a place has an item. None: all places.
         exponential_gain: whether the gain of an item is `2**label - 1` instead of `label`.
 
     Raises:
@@ -66,14 +66,15 @@ def mean_reciprocal_rank(
     k: int | None = None,
     valid: ArrayLike | None = None,
 ) -> Mean:
-    """The mean over lists of 1 / the rank of the first relevant item; 0 if it is not among the first k.
+    """Returns the mean over lists of 1 / the rank of the first relevant item, or 0 if it is not among the first k.
 
     Args:
         labels: [batch, ..., list]. Anything above 0 is relevant. Lists without a relevant item are skipped.
-        scores: the same shape. A NaN at a valid place makes the value NaN. Ties are ranked as in `ndcg`.
+        scores: the scores, with the same shape. A NaN at a valid place makes the value NaN. Ties are ranked as in
+            `ndcg`.
         weights: a scalar, or one weight per list.
         k: the number of first places that count. None: all.
-        valid: bool, the same shape: marks the places that have an item. None: all.
+        valid: bool of the same shape, whether a place has an item. None: all places.
 
     Raises:
         ArgumentError: k is not positive, or shapes do not match.

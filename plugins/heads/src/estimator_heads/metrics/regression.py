@@ -24,15 +24,16 @@ class RootMean(Mean):
     """The square root of a mean."""
 
     def compute(self) -> float:
-        """The root; 0.0 if the total weight is 0."""
+        """Returns the root, or 0.0 if the total weight is 0."""
         return math.sqrt(super().compute())
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class RSquared(TotalsMetric):
-    """1 - residual / variance, from the weighted sums of y, y**2 and (y - prediction)**2. It is exact at any offset of
-    y.
+    """1 - residual / variance, from the weighted sums of y, y**2 and (y - prediction)**2.
+
+    It is exact at any offset of y.
     """
 
     weight: Array
@@ -41,7 +42,7 @@ class RSquared(TotalsMetric):
     residual: Array
 
     def compute(self) -> float:
-        """The coefficient. For a constant label, it is 1.0 for perfect predictions and 0.0 for others."""
+        """Returns the coefficient. For a constant label, it is 1.0 for perfect predictions and 0.0 for others."""
         weight = float(total_value(self.weight))
         if weight == 0:
             return 0.0
@@ -56,7 +57,7 @@ class RSquared(TotalsMetric):
 
 
 def mean_squared_error(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean of `(labels - predictions)**2`.
+    """Returns the mean of `(labels - predictions)**2`.
 
     Args:
         labels: numbers [batch, ...].
@@ -76,19 +77,19 @@ def mean_squared_error(labels: ArrayLike, predictions: ArrayLike, weights: Array
 
 
 def root_mean_squared_error(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> RootMean:
-    """The square root of the mean squared error. The arguments are those of `mean_squared_error`."""
+    """Returns the square root of the mean squared error. The arguments are those of `mean_squared_error`."""
     squared = mean_squared_error(labels, predictions, weights)
     return RootMean(total=squared.total, weight=squared.weight)
 
 
 def mean_absolute_error(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean of `|labels - predictions|`. The arguments are those of `mean_squared_error`."""
+    """Returns the mean of `|labels - predictions|`. The arguments are those of `mean_squared_error`."""
     y, predicted = _floats(labels, predictions, "mean_absolute_error")
     return mean(jnp.abs(y - predicted), weights)
 
 
 def r_squared(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> RSquared:
-    """The fraction of the variance of the labels that the predictions explain, over all outputs together.
+    """Returns the fraction of the variance of the labels that the predictions explain, over all outputs together.
 
     The arguments are those of `mean_squared_error`.
 

@@ -24,17 +24,17 @@ SpanStatistic = Literal["precision", "recall", "f1"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class SpanScore(TotalsMetric):
-    """Counts of spans: correct, predicted and actual.
+    """The counts of correct, predicted and actual spans.
 
     Args:
-        spans: a count [2, 3].
+        spans: the counts [2, 3].
     """
 
     spans: Array
     statistic: SpanStatistic = field(metadata={"static": True})
 
     def compute(self) -> float:
-        """The ratio; 0.0 if it is 0 / 0."""
+        """Returns the ratio, or 0.0 if it is 0 / 0."""
         right, predicted, actual = total_value(self.spans)
         if self.statistic == "precision":
             return float(divide(right, predicted))
@@ -51,13 +51,13 @@ def span_f1(
     valid: ArrayLike | None = None,
     statistic: SpanStatistic = "f1",
 ) -> SpanScore:
-    """The F1 of whole spans. A span is correct only if its beginning, end and type are correct.
+    """Returns the F1 of whole spans. A span is correct only if its beginning, end and type are correct.
 
     Args:
         labels: integer label ids [batch, time].
         predictions: integer label ids of the same shape.
         names: the name of each id in the BIO scheme: "O", "B-<type>", "I-<type>".
-        valid: bool [batch, time]: marks the steps that count. None: all. Other steps are removed.
+        valid: bool [batch, time], whether a step counts. None: all steps. Other steps are removed.
         statistic: "precision", "recall" or "f1", over the spans of all types together.
 
     Raises:
@@ -82,7 +82,7 @@ def span_f1(
     mask = padding_mask(expected.shape, metric="span_f1")
     if mask is not None:
         steps = steps & mask
-    # The steps that count come first, in their order; the others become "O" after them.
+    # The steps that count come first, in their order. The other steps become "O" after them.
     order = jnp.argsort(~steps, axis=-1, stable=True)
     actual = _spans(_in_order(expected, order, steps, scheme.outside), scheme)
     found = _spans(_in_order(predicted, order, steps, scheme.outside), scheme)
@@ -92,13 +92,13 @@ def span_f1(
 
 
 class _Scheme(NamedTuple):
-    kinds: np.ndarray[Any, Any]  # of each id: the type of its span, 0 for "O"
-    inside: np.ndarray[Any, Any]  # of each id: whether it may continue a span
-    outside: int  # an id that is "O", one past the names if there is none among them
+    kinds: np.ndarray[Any, Any]  # by id: the type of its span, 0 for "O"
+    inside: np.ndarray[Any, Any]  # by id: whether it may continue a span
+    outside: int  # an id that is "O": one past the last name
 
 
 class _Spans(NamedTuple):
-    starts: Array  # bool: a span begins here
+    starts: Array  # bool, whether a span begins here
     ends: Array  # the step after the last one of the span that begins here
     kinds: Array
 

@@ -28,22 +28,22 @@ class ThresholdCounts(NamedTuple):
 
     @property
     def precision(self) -> FloatArray:
-        """The precision; 0 without positive predictions."""
+        """The precision, or 0 without positive predictions."""
         return divide(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> FloatArray:
-        """The true positive rate; 0 without positives."""
+        """The true positive rate, or 0 without positives."""
         return divide(self.true_positives, self.true_positives + self.false_negatives)
 
     @property
     def false_positive_rate(self) -> FloatArray:
-        """The false positive rate; 0 without negatives."""
+        """The false positive rate, or 0 without negatives."""
         return divide(self.false_positives, self.false_positives + self.true_negatives)
 
     @property
     def specificity(self) -> FloatArray:
-        """The true negative rate; 0 without negatives."""
+        """The true negative rate, or 0 without negatives."""
         return divide(self.true_negatives, self.true_negatives + self.false_positives)
 
 
@@ -52,16 +52,16 @@ class ThresholdCounts(NamedTuple):
 class ScoreHistogram(BucketMetric):
     """The weight of negatives and positives in each of `thresholds - 1` equal buckets of scores.
 
-    Bucket k contains the scores in (k, k + 1] / (thresholds - 1), and the first bucket also 0. So "score above
+    Bucket k contains the scores in (k, k + 1] / (thresholds - 1), and the first bucket also 0. Therefore "score above
     threshold i" is "bucket at least i".
     """
 
     thresholds: int = field(metadata={"static": True})
 
     def at_thresholds(self) -> ThresholdCounts:
-        """The confusion counts at the thresholds i / (thresholds - 1).
+        """Returns the confusion counts at the thresholds i / (thresholds - 1).
 
-        A score of 0 is above the first threshold, and none is above the last.
+        A score of 0 is above the first threshold, and no score is above the last one.
         """
         negatives, positives = self.counts().reshape(2, -1)
 
@@ -80,7 +80,7 @@ class ScoreHistogram(BucketMetric):
 def score_buckets(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None, thresholds: int, *, metric: str
 ) -> Any:
-    """The totals of a `ScoreHistogram`. A score that is NaN or outside [0, 1] is outside all buckets.
+    """Returns the totals of a `ScoreHistogram`. A score that is NaN or outside [0, 1] is outside all buckets.
 
     Raises:
         ArgumentError: there are fewer than two thresholds, or shapes do not match.

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
-    """The fraction of examples whose class is among the k best.
+    """Returns the fraction of examples whose class is among the k classes with the highest scores.
 
     Of classes with equal scores, the one with the lower id ranks higher.
 
     Args:
         labels: integer class ids [batch, ...]. An id out of range or a NaN score makes the value NaN.
         scores: [batch, ..., classes].
-        k: at least 1.
+        k: the number of classes, at least 1.
         weights: a scalar, or one weight per example.
 
     Raises:
@@ -50,7 +50,7 @@ def top_k_accuracy(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayL
 
 
 def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike | None = None) -> Mean:
-    """The mean over examples of the fraction of their relevant classes that are among the k best.
+    """Returns the mean over examples of the fraction of their relevant classes that are among the k best.
 
     Examples without a relevant class are skipped. Ties are ranked as in `top_k_accuracy`.
 
@@ -58,7 +58,7 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
         labels: multi-hot [batch, ..., classes], where anything except 0 is relevant. Or integer class ids [batch, ...]
             or [batch, ..., n], of another shape than the scores. An id out of range counts as not found.
         scores: [batch, ..., classes]. A NaN makes the value NaN.
-        k: at least 1.
+        k: the number of classes, at least 1.
         weights: a scalar, or one weight per example.
 
     Raises:
@@ -91,13 +91,13 @@ def recall_at_k(labels: ArrayLike, scores: ArrayLike, k: int, weights: ArrayLike
 
 
 def ranks(scores: Array) -> Array:
-    """The rank of each score in its row, 0 for the highest. Of two equal scores, the earlier one ranks higher."""
+    """Returns the rank of each score in its row, 0 for the highest. Of equal scores, the earlier one ranks higher."""
     order = jnp.argsort(-scores, axis=-1, stable=True)
     return jnp.argsort(order, axis=-1, stable=True)
 
 
 def broadcast_weights(weights: ArrayLike | None, like: Array) -> Array:
-    """Weights per example (or None) as float32 of the shape of `like`."""
+    """Returns weights per example (or None) as float32 with the shape of `like`."""
     array = jnp.ones((), jnp.float32) if weights is None else jnp.asarray(weights, jnp.float32)
     if array.ndim == like.ndim + 1 and array.shape[-1] == 1:
         array = array[..., 0]

@@ -1,4 +1,4 @@
-"""The data of the plots of a head, which are metrics that accumulate on the device like all others."""
+"""The data of the plots of a head. They are metrics that accumulate on the device like all others."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 class Collected:
-    """Passes the metrics of an evaluation to the hook that draws them. They are computed at its end and drawn right
-    after.
+    """Passes the metrics of an evaluation to the hook that draws them.
+
+    The metrics are computed at the end of the evaluation, and drawn immediately after that.
 
     Args:
-        head: name of the head, or None.
-        names: of the classes.
+        head: the name of the head, or None.
+        names: the names of the classes.
     """
 
     def __init__(self, head: str | None, names: tuple[str, ...]) -> None:
@@ -35,8 +36,9 @@ class Collected:
 
 @cache
 def collected(head: str | None, names: tuple[str, ...]) -> Collected:
-    """The single `Collected` of a head. model_fn may create the head again in every trace, and must find the same
-    object.
+    """Returns the only `Collected` of a head.
+
+    model_fn may create the head again in every trace, and must find the same object.
     """
     return Collected(head, names)
 
@@ -44,7 +46,7 @@ def collected(head: str | None, names: tuple[str, ...]) -> Collected:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, kw_only=True)
 class PlottedMetrics(TotalsMetric):
-    """The calibration error, and other data for the plots."""
+    """The calibration error, and further data for the plots."""
 
     parts: dict[str, Metric]
     collected: Collected = field(metadata={"static": True})
@@ -58,13 +60,13 @@ class PlottedMetrics(TotalsMetric):
 def plotted_metrics(
     into: Collected, *, labels: jax.Array, scores: jax.Array, weights: jax.Array | None
 ) -> PlottedMetrics:
-    """The metrics that the plots of a batch show.
+    """Returns the metrics that the plots of a batch show.
 
     Args:
-        into: of the head.
-        labels: class ids [D0, ..., DN, 1]; for two classes in [0, 1].
+        into: the object that receives the metrics of the head.
+        labels: class ids [D0, ..., DN, 1]. For two classes, numbers in [0, 1].
         scores: the probability of the second class [D0, ..., DN, 1], or of each class [D0, ..., DN, classes].
-        weights: one an example, or None.
+        weights: one weight per example, or None.
     """
     if len(into.names) == 2:
         called, actual = (scores > 0.5).astype(jnp.int32), (labels > 0.5).astype(jnp.int32)

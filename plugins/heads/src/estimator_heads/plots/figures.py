@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _SIZE = (5.0, 4.5)  # inches
 _DPI = 100
-_MOST_NUMBERS = 20  # classes up to which the cells of a confusion matrix carry their counts
+_MOST_NUMBERS = 20  # the number of classes up to which the cells of a confusion matrix show their counts
 
 
 def confusion_matrix_figure(matrix: NDArray[np.float64], names: Sequence[str]) -> Pixels:
-    """A confusion matrix, coloured by the fraction of each label.
+    """Returns a confusion matrix, colored by the fraction of each label.
 
     Args:
-        matrix: [classes, classes]: rows are labels, columns predictions.
-        names: of the classes.
+        matrix: [classes, classes]. Rows are labels, and columns are predictions.
+        names: the names of the classes.
 
     Returns:
-        uint8 [height, width, 3].
+        uint8 [height, width, 3], the pixels.
 
     Raises:
         PluginError: matplotlib is not installed.
@@ -50,7 +50,7 @@ def confusion_matrix_figure(matrix: NDArray[np.float64], names: Sequence[str]) -
 
 
 def roc_figure(false_positive_rate: NDArray[np.float64], recall: NDArray[np.float64], area: float) -> Pixels:
-    """The ROC curve; arguments are the rates at each threshold and the area under the curve."""
+    """Returns the ROC curve. The arguments are the rates at each threshold and the area under it."""
 
     def draw(axes: Any) -> None:
         axes.plot(false_positive_rate, recall)
@@ -61,7 +61,7 @@ def roc_figure(false_positive_rate: NDArray[np.float64], recall: NDArray[np.floa
 
 
 def precision_recall_figure(recall: NDArray[np.float64], precision: NDArray[np.float64], area: float) -> Pixels:
-    """The precision-recall curve; arguments are the rates at each threshold and the area under the curve."""
+    """Returns the precision-recall curve. The arguments are the rates at each threshold and the area under it."""
 
     def draw(axes: Any) -> None:
         shown = precision + recall > 0
@@ -75,8 +75,9 @@ def precision_recall_figure(recall: NDArray[np.float64], precision: NDArray[np.f
 def calibration_figure(
     weight: NDArray[np.float64], probability: NDArray[np.float64], outcome: NDArray[np.float64], error: float
 ) -> Pixels:
-    """Observed frequency against predicted probability in each bin, from the sums of `CalibrationError.bins`, and the
-    error.
+    """Returns the curve of observed frequency against predicted probability.
+
+    The arguments are the sums of `CalibrationError.bins` and the error.
     """
 
     def draw(axes: Any) -> None:

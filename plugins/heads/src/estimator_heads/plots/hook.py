@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class PlotHook(Hook):
     """Draws the confusion matrix and the calibration, and for two classes also ROC and precision-recall.
 
-    The images go to the event file of the evaluation as `plots[/<head>]/<plot>`, at the step of the weights. For two
-    classes, it also contains the data of the precision-recall curve, for the page PR CURVES of TensorBoard.
+    The images are in the event file of the evaluation as `plots[/<head>]/<plot>`, at the step of the weights. For two
+    classes, the file also contains the data of the precision-recall curve, for the page PR CURVES of TensorBoard.
 
     Args:
         source: the object that the metrics of the head fill.
@@ -43,7 +43,7 @@ class PlotHook(Hook):
         """Draws the plots, unless the evaluation did not reach its end."""
         if self._source.parts is None:
             return
-        step = int(np.asarray(run.state.clock)[0])  # the step of the run counts batches in an evaluation
+        step = int(np.asarray(run.state.clock)[0])  # in an evaluation, the step of the run counts batches
         prefix = f"plots/{self._source.head}" if self._source.head else "plots"
         for plot, pixels in _drawn(self._source.parts, self._source.names).items():
             run.summaries.image(f"{prefix}/{plot}", pixels, step)

@@ -1,4 +1,4 @@
-"""Precision and recall by threshold for TensorBoard's PR CURVES page."""
+"""Precision and recall by threshold, for the page PR CURVES of TensorBoard."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def pr_curve_event(tag: str, counts: ThresholdCounts) -> Any:
-    """An event with the counts at equal thresholds from 0 to 1.
+    """Returns an event with the counts at equally spaced thresholds from 0 to 1.
 
     Args:
         tag: the name of the curve.
-        counts: arrays [thresholds].
+        counts: the counts, arrays [thresholds].
 
     Source: `tensorboard/plugins/pr_curve/summary.py`.
     """

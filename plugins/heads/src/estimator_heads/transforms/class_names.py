@@ -1,4 +1,4 @@
-"""Class names in predictions."""
+"""The transform that adds class names to predictions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ClassNames:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """There are no files."""
         return {}
 
     def apply(self, batch: Mapping[Any, np.ndarray[Any, Any]]) -> dict[Any, np.ndarray[Any, Any]]:
@@ -54,7 +54,7 @@ class ClassNames:
         return found
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """The look-ups of an export, whose output names are joined by "/"."""
+        """Returns the program of the look-ups for an export, whose output names are joined by "/"."""
         wanted = {key if self._head is None else f"{self._head}/{key}" for key in self._keys}
         named = {key: f"{key} by name" for key in wanted & features.keys()}
         texts = {key: Feature(features[key].shape, "string") for key in named}

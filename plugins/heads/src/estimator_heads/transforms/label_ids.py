@@ -1,4 +1,4 @@
-"""Class ids from label strings."""
+"""The transform from label strings to class ids."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class LabelIds:
 
     Args:
         vocabulary: the label strings, in the order of their ids.
-        feature: the labels to convert: "labels" if they are one array, the name of the head for a MultiHead.
-        blank: the id of the empty string, which pads sequences. None: it is refused like any other unknown label.
+        feature: the labels to convert: "labels" if they are one array, or the name of the head for a MultiHead.
+        blank: the id of the empty string, which pads sequences. None: the empty string is refused like any unknown
+            label.
 
     Example:
         >>> import numpy as np
@@ -44,7 +45,7 @@ class LabelIds:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """There are no files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,4 +1,4 @@
-"""The labels that a transform applies to."""
+"""Finds the labels that a transform applies to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multi-hot labels from lists of label strings or ids."""
+"""The transform from lists of label strings or ids to multi-hot labels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class MultiHotLabels:
     It replaces SparseTensor labels of tf.estimator. `MultiLabelHead.label_transforms()` returns it.
 
     Args:
-        n_classes: number of classes.
+        n_classes: the number of classes.
         vocabulary: the label strings in the order of their ids. None: labels are ids.
-        feature: the labels to convert: "labels" if they are one array, the name of the head for a MultiHead.
+        feature: the labels to convert: "labels" if they are one array, or the name of the head for a MultiHead.
 
     Raises:
         ArgumentError: the vocabulary does not have `n_classes` names.
@@ -57,7 +57,7 @@ class MultiHotLabels:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None."""
+        """There are no files."""
         return {}
 
     def apply(self, batch: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
