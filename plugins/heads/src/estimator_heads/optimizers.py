@@ -29,7 +29,7 @@ def ftrl(
     l2_shrinkage_regularization_strength: float = 0.0,
     beta: float = 0.0,
 ) -> optax.GradientTransformation:
-    """Follow the regularized leader (proximal). Its `update` requires `params`.
+    """Returns the optimizer "follow the regularized leader" (proximal). Its `update` requires `params`.
 
     Args:
         learning_rate: a number or an optax schedule.
@@ -101,7 +101,7 @@ def ftrl(
 def adagrad(
     learning_rate: optax.ScalarOrSchedule = 0.001, *, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7
 ) -> optax.GradientTransformation:
-    """Adagrad like `tf.keras.optimizers.Adagrad`, which also allows an accumulator that begins at 0.
+    """Returns Adagrad like `tf.keras.optimizers.Adagrad`, which also allows an accumulator that begins at 0.
 
     Args:
         learning_rate: a number or an optax schedule.
@@ -133,7 +133,7 @@ def adagrad(
 def adam(
     learning_rate: optax.ScalarOrSchedule = 0.001, *, b1: float = 0.9, b2: float = 0.999, epsilon: float = 1e-7
 ) -> optax.GradientTransformation:
-    """Adam like TensorFlow. Small gradients cause smaller steps than with `optax.adam`.
+    """Returns Adam like TensorFlow. Small gradients cause smaller steps than with `optax.adam`.
 
     Args:
         learning_rate: a number or an optax schedule.

@@ -34,7 +34,7 @@ def array_record_input_fn(
     drop_remainder: bool = False,
     on_error: OnError = "raise",
 ) -> ArrayRecordInput:
-    """An input_fn over the tf.Examples of ArrayRecord files. Each call returns a new iterator.
+    """Returns an input_fn over the tf.Examples of ArrayRecord files. Each call of it returns a new iterator.
 
     Records are read by number, so a shuffled epoch is a permutation of all records, without a buffer in memory. Any
     position is restored at once. Requires the extra `array_record`.

@@ -44,7 +44,7 @@ def csv_input_fn(
     num_rows_for_inference: int = 100,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over the rows of CSV files. Each call returns a new iterator.
+    r"""Returns an input_fn over the rows of CSV files. Each call of it returns a new iterator.
 
     Args:
         file_pattern: a path, a glob pattern, or a list of them.

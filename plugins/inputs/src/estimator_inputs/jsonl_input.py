@@ -40,7 +40,7 @@ def jsonl_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    r"""An input_fn over files with one JSON object per line. Each call returns a new iterator.
+    r"""Returns an input_fn over files with one JSON object per line. Each call of it returns a new iterator.
 
     Lists become [batch, longest], padded as in `tfrecord_input_fn`.
 

@@ -9,7 +9,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 
 def keras_input_fn(source: Any, *, weight_column: str = "sample_weight") -> Callable[[], Iterator[Any]]:
-    """An input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras accepts them.
+    """Returns an input_fn over batches `(x, y, sample_weight)`, `(x, y)`, `(x,)` or `x`, as Keras accepts them.
 
     A list counts as a tuple, since a torch `DataLoader` yields lists.
 

@@ -26,7 +26,7 @@ def pandas_input_fn(
     ragged: Literal["exact", "pad"] = "exact",
     target_column: str = "target",
 ) -> ArrayInput:
-    """An input_fn over the columns of a DataFrame. See `numpy_input_fn` for order, epochs and positions.
+    """Returns an input_fn over the columns of a DataFrame. See `numpy_input_fn` for order, epochs and positions.
 
     The call copies the columns. Text and categories become object arrays (host features), with None for pandas.NA.
     Nullable integers and booleans with missing values become floats with NaN, and so do decimals of Arrow.

@@ -38,7 +38,7 @@ def parquet_input_fn(
     vocabularies: Vocabularies | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the rows of Parquet files. Each call returns a new iterator.
+    """Returns an input_fn over the rows of Parquet files. Each call of it returns a new iterator.
 
     Lists of one size become [batch, size]. Other lists become [batch, longest], padded as in `tfrecord_input_fn`.
 

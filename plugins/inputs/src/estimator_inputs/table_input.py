@@ -28,7 +28,7 @@ def table_input_fn(
     drop_remainder: bool = False,
     ragged: Literal["exact", "pad"] = "exact",
 ) -> ArrayInput:
-    """An input_fn over the columns of a table in memory. See `numpy_input_fn` for order, epochs and positions.
+    """Returns an input_fn over the columns of a table in memory. See `numpy_input_fn` for order, epochs and positions.
 
     Columns are converted as in file inputs. Strings become bytes objects, real numbers and decimals float32, lists of
     one size [batch, size] and other lists [batch, longest]. With `jax_enable_x64`, real numbers, decimals and integers

@@ -27,7 +27,7 @@ def tfrecord_input_fn(
     sequence_features: Mapping[str, Any] | None = None,
     **options: Unpack[ReadOptions],
 ) -> FileInput:
-    """An input_fn over the tf.Examples of TFRecord files. Each call returns a new iterator.
+    """Returns an input_fn over the tf.Examples of TFRecord files. Each call of it returns a new iterator.
 
     Both checksums of every record are verified.
 
@@ -94,7 +94,9 @@ def make_batched_features_dataset(
     parser_num_threads: int = 0,
     drop_final_batch: bool = False,
 ) -> FileInput:
-    """`tfrecord_input_fn` with the arguments and defaults of tf.data. Return it from an input_fn, or use it as one.
+    """Calls `tfrecord_input_fn` with the arguments and defaults of tf.data.
+
+    Return the result from an input_fn, or use it as an input_fn.
 
     Raises:
         ArgumentError, ArgumentTypeError: see `tfrecord_input_fn`.

@@ -15,7 +15,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def without_paths() -> Generator[None]:
-    """Lowered programs in the block name their operations, but do not contain files and lines of the sources.
+    """Removes files and lines of the sources from programs that are lowered in the block. Operations keep their names.
 
     Example:
         >>> import jax

@@ -84,7 +84,7 @@ class SavedModelWriter:
         asked = export_path, checkpoint_path, _written_at(Path(checkpoint_path, "manifest.json")), *assets
         if self._written == asked:
             return None
-        finished = self.wait()  # one at a time: an export waits for the previous one, and blocks training meanwhile
+        finished = self.wait()  # one at a time: an export waits for the previous one, which blocks training
         arguments = {"assets_extra": self._assets_extra, "checkpoint_path": checkpoint_path, "format": self._format}
 
         def finish(path: str) -> None:

@@ -73,7 +73,7 @@ class BeamScorer(ModelHandler):  # pyright: ignore[reportUntypedBaseClass]
             yield PredictionResult(row, scores, self._export)
 
     def get_metrics_namespace(self) -> str:
-        """The namespace of Beam metrics."""
+        """Returns the namespace of Beam metrics."""
         return "BeamScorer"
 
 

@@ -18,7 +18,7 @@ class Plan:
     Attributes:
         export: the path or URL of one export.
         signature: the name of the signature.
-        reading: how files are read.
+        reading: the settings for reading files.
     """
 
     export: str

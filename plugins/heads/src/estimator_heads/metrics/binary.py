@@ -41,7 +41,7 @@ class BinaryScore(BucketMetric):
 def precision(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The fraction of positive predictions that are true positives.
+    """Returns the fraction of positive predictions that are true positives.
 
     Args:
         labels: [batch, ...]. Anything except 0 is positive.
@@ -64,7 +64,7 @@ def precision(
 def recall(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The fraction of positive labels that are true positives (sensitivity). The arguments are those of `precision`.
+    """Returns the fraction of positive labels that are true positives (sensitivity). See `precision` for the arguments.
 
     Example:
         >>> import numpy as np
@@ -77,7 +77,7 @@ def recall(
 def specificity(
     labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None, *, threshold: float = 0.5
 ) -> BinaryScore:
-    """The fraction of negative labels that are true negatives. The arguments are those of `precision`."""
+    """Returns the fraction of negative labels that are true negatives. The arguments are those of `precision`."""
     return _score(labels, predictions, weights, threshold, "specificity")
 
 
@@ -89,8 +89,9 @@ def binary_f_beta(
     beta: float = 1.0,
     threshold: float = 0.5,
 ) -> BinaryScore:
-    """The harmonic mean of precision and recall, in which recall counts `beta` times. The arguments are those of
-    `precision`.
+    """Returns the harmonic mean of precision and recall, in which recall counts `beta` times.
+
+    The arguments are those of `precision`.
 
     Example:
         >>> import numpy as np

@@ -96,7 +96,7 @@ def class_precision(
     average: Average = "macro",
     indices: Sequence[int] | None = None,
 ) -> ClassScore:
-    """Precision of class ids.
+    """Returns the precision of class ids.
 
     Args:
         labels: integer class ids [batch, ...]. An id outside [0, n_classes) makes the value NaN.
@@ -127,7 +127,7 @@ def class_recall(
     average: Average = "macro",
     indices: Sequence[int] | None = None,
 ) -> ClassScore:
-    """Recall of class ids. The arguments are those of `class_precision`."""
+    """Returns the recall of class ids. The arguments are those of `class_precision`."""
     return _class_score(labels, predictions, n_classes, weights, "recall", 1.0, average, indices)
 
 
@@ -141,7 +141,9 @@ def f_beta(
     average: Average = "macro",
     indices: Sequence[int] | None = None,
 ) -> ClassScore:
-    """F-beta of class ids, in which recall counts `beta` times. The other arguments are those of `class_precision`.
+    """Returns F-beta of class ids, in which recall counts `beta` times.
+
+    The other arguments are those of `class_precision`.
 
     Example:
         >>> import numpy as np

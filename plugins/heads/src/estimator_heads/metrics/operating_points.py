@@ -53,7 +53,7 @@ def precision_at_recall(
     *,
     thresholds: int = 200,
 ) -> OperatingPoint:
-    """The best precision with a recall of at least `recall`.
+    """Returns the best precision with a recall of at least `recall`.
 
     Args:
         labels: [batch, ...]. Anything except 0 is positive.
@@ -83,7 +83,7 @@ def recall_at_precision(
     *,
     thresholds: int = 200,
 ) -> OperatingPoint:
-    """The best recall with a precision of at least `precision`.
+    """Returns the best recall with a precision of at least `precision`.
 
     The arguments are those of `precision_at_recall`.
     """
@@ -99,7 +99,7 @@ def sensitivity_at_specificity(
     thresholds: int = 200,
     choose: Choice = "best",
 ) -> OperatingPoint:
-    """The best recall with a specificity of at least `specificity`.
+    """Returns the best recall with a specificity of at least `specificity`.
 
     The arguments are those of `precision_at_recall`.
 
@@ -118,7 +118,7 @@ def specificity_at_sensitivity(
     thresholds: int = 200,
     choose: Choice = "best",
 ) -> OperatingPoint:
-    """The best specificity with a recall of at least `sensitivity`.
+    """Returns the best specificity with a recall of at least `sensitivity`.
 
     The arguments are those of `precision_at_recall`.
 

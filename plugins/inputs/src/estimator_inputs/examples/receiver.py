@@ -32,7 +32,7 @@ class ExamplesReceiver(ServingInputReceiver):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None, *, places: Mapping[str, int] | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A serving_input_receiver_fn for requests of serialized tf.Example records, under the name "examples".
+    """Returns a serving_input_receiver_fn for requests of serialized tf.Example records, with the name "examples".
 
     The raw signatures of the export parse the records on the host. The array signatures accept the features.
 

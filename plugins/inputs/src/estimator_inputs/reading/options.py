@@ -32,7 +32,7 @@ class ReadOptions(TypedDict, total=False):
         compression: "auto" (by suffix: .gz .bz2 .xz .zst .lz4), "none", "gzip", "bz2", "xz", "zstd", "lz4",
             or "zlib", which has no suffix.
         on_error: "raise", or "skip" to drop bad rows, count them and report them in the log.
-        shard_by: how several processes share the rows. "batches": each reads all files and keeps its rows of every
+        shard_by: the way in which processes share the rows. "batches": each reads all files and keeps its rows of every
             batch, so that order, numbers and positions are those of one process. "files": each reads its own files.
             "rows": each reads all files and picks its rows by number. With "files" and "rows", every process shuffles
             its own rows. "auto": "batches" if nothing is shuffled; "files" if they divide evenly, or if each process

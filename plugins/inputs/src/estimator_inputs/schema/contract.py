@@ -31,7 +31,7 @@ class Seen:
         edges: ascending numbers that divide the values into parts.
         shares: [len(edges) + 1] fractions of the values: up to the first edge, between two edges (with the upper one),
             and above the last.
-        counts: how often each value of the vocabulary occurred, by text.
+        counts: the number of occurrences of each value of the vocabulary, by text.
     """
 
     rows: int = 0
