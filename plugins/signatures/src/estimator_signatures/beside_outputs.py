@@ -1,4 +1,4 @@
-"""Recomputes what a function returns besides its outputs, for other outputs: metrics of what an export returns."""
+"""Recomputes the other results of a function for given outputs, such as the metrics for the outputs of an export."""
 
 from __future__ import annotations
 

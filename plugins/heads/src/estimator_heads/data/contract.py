@@ -36,7 +36,7 @@ class HeadContract:
     Args:
         head: the head whose `label_rules` and `weight_rules` apply.
         features: rules by feature name.
-        exported: a function from what was learned about the features to their transforms in an export.
+        exported: a function from the facts learned about the features to their transforms in an export.
 
     Example:
         >>> import estimator_heads as eh
@@ -69,7 +69,7 @@ class HeadContract:
         self._label_names = {place.key: place.name for place in converted}
         self._exported = exported
         self._known: dict[str, Any] = {}
-        self._settled = False  # whether what is known is final: it was learned, or read from a checkpoint
+        self._settled = False  # whether the facts are final: they were learned, or read from a checkpoint
 
     @property
     def head(self) -> Any:
