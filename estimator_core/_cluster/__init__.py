@@ -1,4 +1,4 @@
-"""Which processes belong together, and which of them this one is."""
+"""Detects the processes that train together, and the place of this process among them."""
 
 from estimator_core._cluster.detect import detect_processes as detect_processes
 from estimator_core._cluster.info import ClusterInfo as ClusterInfo

@@ -9,7 +9,8 @@ from estimator_core._cluster.info import ClusterInfo, TaskType
 from estimator_core._cluster.processes import Processes
 from estimator_core.errors import ArgumentError
 
-#: One of these is set whenever the environment says anything. A lone process, the common case, looks no further.
+#: One of these is set whenever the environment describes a cluster. A process without any is alone, which is the common
+#: case, and reads no other variable.
 _MARKS: Final = frozenset(
     (
         "JAX_COORDINATOR_ADDRESS",
@@ -28,7 +29,7 @@ _MARKS: Final = frozenset(
 
 
 def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Processes | None:
-    """The processes that this one trains with; None if it is alone, or if only jax knows them (TPU pods, Ray).
+    """Returns the processes that this one trains with; None if it is alone, or if only jax knows them (TPU pods, Ray).
 
     The function reads JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID (set by `estimator launch`),
     TF_CONFIG, and the variables of torchrun, SageMaker, a Slurm step and MPI. JAX_NUM_PROCESSES=1 says that this
@@ -36,7 +37,7 @@ def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Proces
 
     Args:
         environ: the environment.
-        cluster: what its TF_CONFIG says.
+        cluster: the cluster that its TF_CONFIG describes.
 
     Raises:
         ArgumentError: variables contradict each other, or name several processes without the rest.
@@ -52,7 +53,7 @@ def detect_processes(environ: Mapping[str, str], cluster: ClusterInfo) -> Proces
 
     if of.number(environ, "JAX_NUM_PROCESSES") == 1:
         return None
-    # mpirun and torchrun start their processes inside the job of a scheduler, so these inherit its variables.
+    # mpirun and torchrun start their processes inside the job of a scheduler, so these processes inherit its variables.
     inner = [of.from_torchrun(environ), of.from_mpi(environ)]
     outer = [] if any(inner) else [of.from_sagemaker(environ), of.from_slurm(environ)]
     told = [of.from_variables(environ), of.from_tf_config(cluster), *inner, *outer]
@@ -76,13 +77,15 @@ def _refuse_conflict(found: Sequence[Processes]) -> None:
 
 
 def _refuse_silence(environ: Mapping[str, str]) -> None:
-    """Refuses variables that imply other processes but not their number: each would be a run in one model_dir."""
+    """Refuses variables that imply other processes but not their number, because each process would be a separate run
+    in the same model_dir.
+    """
     if environ.get("JAX_COORDINATOR_ADDRESS"):
         raise ArgumentError(
             "JAX_COORDINATOR_ADDRESS is set, but not the number of processes and the index of this one. Set "
             "JAX_NUM_PROCESSES and JAX_PROCESS_ID, or JAX_NUM_PROCESSES=1 for a process that trains alone."
         )
-    # On TPUs, GKE informs jax itself.
+    # On TPUs, GKE passes this information to jax itself.
     if environ.get("JOB_COMPLETION_INDEX") and not environ.get("TPU_WORKER_HOSTNAMES"):
         raise ArgumentError(
             "Kubernetes: JOB_COMPLETION_INDEX shows that this pod belongs to an Indexed Job, but not how many pods "

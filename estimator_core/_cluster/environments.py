@@ -1,4 +1,4 @@
-"""Reads what each scheduler and launcher puts into the environment of a process."""
+"""Reads the variables that each scheduler and launcher puts into the environment of a process."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from estimator_core.errors import ArgumentError
 #: The port if none is given.
 DEFAULT_PORT: Final = 7464
 _ADDRESS = "JAX_COORDINATOR_ADDRESS"
-#: For Open MPI, for MPICH and Intel MPI, for MVAPICH: number of processes, index, and both within the machine.
+#: The variables of Open MPI, of MPICH and Intel MPI, and of MVAPICH: number of processes, index, and both within the
+#: machine.
 _MPI = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),
 )
-#: What jax's own Slurm detection reads, besides the number of tasks.
+#: The variables that jax's own Slurm detection reads, besides the number of tasks.
 _SLURM_NEEDS = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 _Environ = Mapping[str, str]
 
 
 def from_variables(environ: _Environ) -> Processes | None:
-    """JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID: `estimator launch` sets them, or a person does."""
+    """Reads JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID, set by `estimator launch` or a person."""
     names = ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
     count, index = (number(environ, name) for name in names)
     if count is None and index is None:
@@ -42,7 +43,7 @@ def from_variables(environ: _Environ) -> Processes | None:
 
 
 def from_tf_config(cluster: ClusterInfo) -> Processes | None:
-    """Chief first, then the others. Parameter servers and the evaluator do not train."""
+    """Reads TF_CONFIG. The chief is first, then the others. Parameter servers and the evaluator do not train."""
     if not cluster.cluster or cluster.num_worker_replicas < 2 or cluster.global_id_in_cluster is None:
         return None
     chief = TaskType.MASTER if TaskType.MASTER in cluster.cluster else TaskType.CHIEF
@@ -53,12 +54,12 @@ def from_tf_config(cluster: ClusterInfo) -> Processes | None:
 
 
 def from_torchrun(environ: _Environ) -> Processes | None:
-    """WORLD_SIZE, RANK and MASTER_ADDR, as torchrun and Kubeflow set them. They count only with an address."""
+    """Reads WORLD_SIZE, RANK and MASTER_ADDR, as torchrun and Kubeflow set them. They count only with an address."""
     count, index = number(environ, "WORLD_SIZE"), number(environ, "RANK")
     if count is None or index is None or not environ.get("MASTER_ADDR"):
         return None
     port = number(environ, "MASTER_PORT") or DEFAULT_PORT
-    # The agent of torchrun listens on that port itself.
+    # The agent of torchrun itself listens on that port.
     port += environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     address = environ.get(_ADDRESS) or f"{environ['MASTER_ADDR']}:{port}"
     cards = cards_of(environ, number(environ, "LOCAL_RANK") or 0, number(environ, "LOCAL_WORLD_SIZE") or 1)
@@ -66,7 +67,7 @@ def from_torchrun(environ: _Environ) -> Processes | None:
 
 
 def from_sagemaker(environ: _Environ) -> Processes | None:
-    """SM_HOSTS and SM_CURRENT_HOST: one process per machine, with all its cards."""
+    """Reads SM_HOSTS and SM_CURRENT_HOST: one process per machine, with all its cards."""
     text, here = environ.get("SM_HOSTS"), environ.get("SM_CURRENT_HOST")
     if not text or not here:
         return None
@@ -84,7 +85,8 @@ def from_sagemaker(environ: _Environ) -> Processes | None:
 
 
 def from_slurm(environ: _Environ) -> Processes | None:
-    """A step, which srun starts. A batch script or an allocation is one process. jax finds the address of process 0.
+    """Reads the variables of a step that srun starts. A batch script or an allocation is one process. jax finds the
+    address of process 0.
 
     The number of tasks of the step counts, not that of the allocation.
     """
@@ -105,7 +107,7 @@ def from_slurm(environ: _Environ) -> Processes | None:
 
 
 def from_mpi(environ: _Environ) -> Processes | None:
-    """Open MPI, MPICH, Intel MPI and MVAPICH. jax finds the address of process 0 if it can."""
+    """Reads the variables of Open MPI, MPICH, Intel MPI and MVAPICH. jax finds the address of process 0 if it can."""
     for count_name, index_name, local_count, local_index in _MPI:
         count, index = number(environ, count_name), number(environ, index_name)
         if count is None or index is None or count == 1:
@@ -128,15 +130,15 @@ def from_mpi(environ: _Environ) -> Processes | None:
 
 
 def cards_of(environ: _Environ, index: int, count: int) -> tuple[int, ...] | None:
-    """The cards of one of several processes of a machine.
+    """Returns the cards of one of several processes of a machine.
 
     Args:
         environ: the environment.
         index: the index of the process within its machine.
-        count: processes of this run on the machine.
+        count: the number of processes of this run on the machine.
 
     Returns:
-        Their numbers; () for every card that the process sees, None for what JAX_LOCAL_DEVICE_IDS says.
+        The numbers of the cards. (): every card that the process sees. None: the cards in JAX_LOCAL_DEVICE_IDS.
 
     Example:
         >>> cards_of({}, 1, 2), cards_of({}, 0, 1), cards_of({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, 2)
@@ -147,14 +149,14 @@ def cards_of(environ: _Environ, index: int, count: int) -> tuple[int, ...] | Non
     seen = len([card for card in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card.strip()])
     of_machine = environ.get("SLURM_GPUS_ON_NODE", "")
     bound = 0 < seen < count or (of_machine.isdigit() and 0 < seen < int(of_machine))
-    if count == 1 or bound:  # a scheduler has given this process cards of its own
+    if count == 1 or bound:  # a scheduler has assigned cards to this process
         return ()
     share = seen // count if seen % count == 0 else 0
     return tuple(range(index * share, (index + 1) * share)) if share else (index,)
 
 
 def number(environ: _Environ, name: str) -> int | None:
-    """A variable as a whole number; None if it is not set."""
+    """Returns a variable as an integer; None if it is not set."""
     text = environ.get(name)
     if text is None or text == "":
         return None
@@ -165,7 +167,9 @@ def number(environ: _Environ, name: str) -> int | None:
 
 
 def _tasks_here(environ: _Environ, count: int) -> int:
-    """Tasks of the step on this node: `2(x3),1` is two on each of three nodes, one on the fourth."""
+    """Returns the number of tasks of the step on this node. `2(x3),1` means two on each of three nodes and one on the
+    fourth.
+    """
     nodes: list[int] = []
     for part in environ.get("SLURM_STEP_TASKS_PER_NODE", "").split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)

@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError
 
 
 class TaskType:
-    """Names of the roles in a cluster, as in tf.estimator."""
+    """The names of the roles in a cluster, as in tf.estimator."""
 
     CHIEF: Final = "chief"
     MASTER: Final = "master"
@@ -23,20 +23,20 @@ class TaskType:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterInfo:
-    """This process's place in its cluster. Without a cluster: worker 0, alone, chief.
+    """The place of this process in its cluster. Without a cluster: worker 0, alone, chief.
 
     Attributes:
         task_type: the role of this process, one of `TaskType` or another name in the cluster.
-        task_id: its index among the processes of that role.
-        is_chief: whether it writes checkpoints and summaries.
+        task_id: the index of this process among the processes of that role.
+        is_chief: whether this process writes checkpoints and summaries.
         master: `grpc://host:port` of this process; "" if there is nothing to connect to.
-        evaluation_master: the same for an evaluator.
-        num_worker_replicas: training processes, the chief included.
-        num_ps_replicas: parameter servers.
-        global_id_in_cluster: index among all processes of the training cluster (chief first, then roles by name, "ps"
-            last); None for an evaluator.
+        evaluation_master: the "eval_session_master" entry of TF_CONFIG; "" by default.
+        num_worker_replicas: the number of training processes, including the chief.
+        num_ps_replicas: the number of parameter servers.
+        global_id_in_cluster: the index among all processes of the training cluster (chief first, then roles by name,
+            "ps" last); None for an evaluator.
         cluster: the addresses of each role; empty for an evaluator, which is not part of the training cluster.
-        environment: "cloud", "google" or whatever TF_CONFIG says, "" by default.
+        environment: "cloud", "google" or another value of TF_CONFIG; "" by default.
         service: the "service" entry of TF_CONFIG.
         model_dir: the "model_dir" entry of TF_CONFIG.
 
@@ -63,11 +63,11 @@ class ClusterInfo:
         """Reads the environment variable TF_CONFIG.
 
         Args:
-            environ: the environment; None: that of this process.
+            environ: the environment. None: the environment of this process.
 
         Raises:
-            ArgumentError: it is not JSON, or it describes a cluster in which this process has no place.
-            ArgumentTypeError: an entry has the wrong type.
+            ArgumentError: TF_CONFIG is not JSON, or it describes a cluster in which this process has no place.
+            ArgumentTypeError: an entry of TF_CONFIG has the wrong type.
 
         Example:
             >>> cluster = '{"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}'
@@ -192,7 +192,7 @@ def _master(tf_config: Mapping[str, Any], cluster: Mapping[str, tuple[str, ...]]
     if "session_master" in tf_config:
         return tf_config["session_master"]
     if sum(len(addresses) for addresses in cluster.values()) == 1:
-        return ""  # alone: nothing to connect to
+        return ""  # alone, so there is nothing to connect to
     return f"grpc://{cluster[task_type][task_id]}"
 
 

@@ -17,7 +17,7 @@ from estimator_core.errors import ArgumentError, EstimatorError, PreemptedError,
 
 @dataclass(frozen=True)
 class Processes:
-    """This process, as one of those that train a model together. Process 0 is the chief.
+    """This process as one of the processes that train a model together. Process 0 is the chief.
 
     Args:
         coordinator: `host:port` of process 0, which all others can reach. The port must be free there. "" if `method`
@@ -63,7 +63,7 @@ class Processes:
         return self.index == 0
 
     def initialize_arguments(self) -> dict[str, Any]:
-        """What `jax.distributed.initialize` is given.
+        """Returns the arguments of `jax.distributed.initialize`.
 
         Example:
             >>> Processes("10.0.0.1:7070", count=4, index=2, local_device_ids=(2,)).initialize_arguments()["process_id"]
@@ -78,12 +78,14 @@ class Processes:
         }
 
 
-#: How long an error of the device network waits for the news of which process was lost.
+#: The seconds that an error of the device network waits for the report of which process was lost.
 _NEWS_SECS = 30.0
 
 
 class SaidByEach(Exception):  # noqa: N818 - what errors inherit
-    """Beside its own base, an error inherits this if each process that knows of it says so itself, and no other's."""
+    """A second base class of errors that each affected process raises itself. The loss of another process never
+    replaces them.
+    """
 
 
 def gather(processes: Coordinator, topic: str, value: object = None) -> list[Any]:
@@ -106,7 +108,7 @@ def chief_says(processes: Coordinator, topic: str, value: object = None) -> Any:
     """Returns the JSON value of process 0. The values of the others are ignored.
 
     Raises:
-        ProcessLostError: a process is gone.
+        ProcessLostError: a process is lost.
     """
     if processes.count == 1:
         return value
@@ -125,14 +127,14 @@ def announce(
 
     Args:
         processes: the processes that compute together.
-        call: what is called.
+        call: the name of the call.
         hooks: the hooks of the call, without those that plugins add.
-        versions: the packages in use, whose versions must be the same, as jax's must be.
-        arguments: those that decide how long the call takes and what it does: numbers, text, or lists of them.
+        versions: the versions of the packages in use. All processes must have the same versions, also of jax.
+        arguments: the arguments that decide how long the call takes and what it does: numbers, text, or lists of them.
 
     Raises:
         ArgumentError: the calls differ; raised in all processes.
-        ProcessLostError: a process is gone.
+        ProcessLostError: a process is lost.
     """
     if processes.count == 1:
         return
@@ -161,7 +163,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
     """Ends all processes when one fails, and names the failed process in each.
 
     Raises:
-        ProcessLostError: replaces any error of the device network that another process caused.
+        ProcessLostError: a process is lost. It replaces any error of the device network that another process caused.
     """
     if processes.count == 1:
         yield
@@ -169,7 +171,7 @@ def ending_together(processes: Coordinator) -> Generator[None]:
     try:
         yield
     except ProcessLostError:
-        processes.lost()  # a process that knows of the loss may end in order
+        processes.lost()  # a process that knows of the loss may end regularly
         raise
     except (PreemptedError, GeneratorExit):
         raise
@@ -189,8 +191,10 @@ def ending_together(processes: Coordinator) -> Generator[None]:
 
 
 def _news_of(error: BaseException, processes: Coordinator) -> Lost | None:
-    """The lost process that caused an error. The network fails before the news arrives, so the call waits for it."""
-    # jax raises its JaxRuntimeError, or a ValueError when a program starts: both begin with the code of a status.
+    """Returns the lost process that caused an error. The network fails before the report arrives, so the call waits for
+    it.
+    """
+    # jax raises its JaxRuntimeError, or a ValueError when a program starts. Both begin with the code of a status.
     if re.match(r"[A-Z_]+: ", str(error)) and not isinstance(error, EstimatorError):
         deadline = time.monotonic() + _NEWS_SECS
         while processes.lost() is None and time.monotonic() < deadline:

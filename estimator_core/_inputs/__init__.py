@@ -1,4 +1,4 @@
-"""Inputs: batches, where an input stands, and the inputs that ship with the core."""
+"""Inputs: batches, the position of an input, and the inputs that ship with the core."""
 
 from estimator_core._inputs.contract import Batch as Batch
 from estimator_core._inputs.contract import InputContext as InputContext

@@ -12,7 +12,7 @@ from estimator_core.errors import ArgumentError, ArgumentTypeError, InputError
 
 
 def epoch_order(n: int, *, seed: int, epoch: int) -> np.ndarray:
-    """The order of `n` examples in one epoch of a shuffled input: int64[n], a permutation of 0..n-1.
+    """Returns the order of `n` examples in one epoch of a shuffled input: int64[n], a permutation of 0..n-1.
 
     Example:
         >>> sorted(epoch_order(5, seed=0, epoch=3).tolist())
@@ -25,8 +25,8 @@ class ExampleOrder:
     """Row numbers of the examples, epoch after epoch.
 
     Args:
-        n: examples of the input.
-        seed: of the permutations; None reads in order.
+        n: the number of examples of the input.
+        seed: the seed of the permutations. None reads in order.
 
     Example:
         >>> ExampleOrder(3, seed=None).rows(1, 5).tolist()
@@ -54,7 +54,9 @@ class ExampleOrder:
         return np.concatenate(parts)
 
     def contiguous(self, start: int, stop: int) -> slice | None:
-        """The same as one slice, if the input is read in order and the range is within one epoch; else None."""
+        """Returns the same rows as one slice, if the input is read in order and the range is within one epoch; else
+        None.
+        """
         first = start % self._n
         last = first + stop - start
         return None if self._seed is not None or last > self._n else slice(first, last)
@@ -74,12 +76,12 @@ class ArrayData(NamedTuple):
     """Features and labels of equal length.
 
     Attributes:
-        x: an array or a dict of arrays.
-        y: the same, or None.
-        n: examples.
-        summary: names, dtypes and shapes of one example, for the fingerprint.
-        too_wide: why devices cannot represent an array, by its place: 0 for x or 1 for y, and its name ("" without a
-            name). Such an array does not change, for use by a host transform.
+        x: the features, an array or a dict of arrays.
+        y: the labels in the same form, or None.
+        n: the number of examples.
+        summary: the names, dtypes and shapes of one example, for the fingerprint.
+        too_wide: the reason why devices cannot represent an array, by its place: 0 for x or 1 for y, and its name (""
+            without a name). Such an array does not change, for use by a host transform.
     """
 
     x: Arrays
@@ -90,12 +92,12 @@ class ArrayData(NamedTuple):
 
     @classmethod
     def of(cls, x: object, y: object) -> ArrayData:
-        """Checks and narrows.
+        """Checks arrays and narrows their dtypes to those of devices.
 
         Raises:
             ArgumentError: x or y is empty, lengths differ, or a key is both in x and in y.
             ArgumentTypeError: x or y is neither an array nor a dict of arrays.
-            InputError: a table, or masked values.
+            InputError: an argument is a table, or has masked values.
         """
         x = _checked("x", x)
         y = None if y is None else _checked("y", y)
@@ -121,7 +123,7 @@ class ArrayData(NamedTuple):
         return cls(x, y, n, summary, wide)
 
     def gatherers(self) -> tuple[Callable[[np.ndarray], Any], Callable[[slice], Any]]:
-        """Two functions that copy the rows of a batch: by row numbers, and by a slice.
+        """Returns two functions that copy the rows of a batch: by row numbers, and by a slice.
 
         They return `(features, labels)`, or only features without labels.
         """
@@ -140,7 +142,7 @@ def load_arrays(loader: Callable[[], Any]) -> ArrayData:
 
 
 def _take(array: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    # take is three times faster than array[rows] for rows of several values, and slower for single values
+    # take is three times faster than array[rows] for rows of several values, and slower for single values.
     if isinstance(array, np.memmap) or array.ndim == 1:
         return lambda rows: np.asarray(array[rows])
     return lambda rows: array.take(rows, 0)
@@ -200,7 +202,7 @@ def _narrowed(tree: Arrays, part: int, wide: dict[tuple[int, str], str]) -> Arra
     kind = ("feature", "label")[part]
 
     def narrowed(array: np.ndarray, name: str, told: str) -> np.ndarray:
-        # a memory-mapped array may be larger than memory: its batches are narrowed one by one as they are drawn
+        # A memory-mapped array may be larger than memory, so its batches are narrowed one by one as they are drawn.
         if isinstance(array, np.memmap) or stays_on_host(array.dtype):
             return array
         try:

@@ -25,7 +25,7 @@ def numpy_input_fn(
     drop_remainder: bool = False,
     ragged: Ragged = "exact",
 ) -> ArrayInput:
-    """An input_fn over arrays in memory. Each call returns a new iterator.
+    """Returns an input_fn over arrays in memory. Each call returns a new iterator.
 
     Batches have exactly `batch_size` examples and may span two epochs. Only the last batch of the last epoch may be
     shorter. With `shuffle`, each epoch is a permutation that depends only on (seed, epoch). Several processes share one
@@ -37,10 +37,10 @@ def numpy_input_fn(
     Args:
         x: an array, or a dict of arrays, whose first axis is the example. Or a function without arguments that returns
             `x` or `(x, y)`. It is called at the first draw of each iterator, after `begin` of the hooks.
-        y: labels: an array or a dict of arrays; None without labels.
-        batch_size: examples per batch, in each process.
-        num_epochs: passes over the data. None repeats forever.
-        shuffle: required: True for training, False for evaluation and prediction.
+        y: the labels, an array or a dict of arrays. None without labels.
+        batch_size: the number of examples per batch, in each process.
+        num_epochs: the number of passes over the data. None repeats forever.
+        shuffle: whether to shuffle (required): True for training, False for evaluation and prediction.
         seed: the seed of the permutations. None: `tf_random_seed` of the RunConfig, or 0 if it is not set.
         drop_remainder: whether to drop a short last batch.
         ragged: "exact" yields the short last batch as it is; "pad" fills it up to `batch_size` and marks the rows in
@@ -101,7 +101,7 @@ def check_count(name: str, value: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """How the arrays are cut into batches."""
+    """Defines how the arrays are cut into batches."""
 
     batch_size: int
     num_epochs: int | None
@@ -147,7 +147,7 @@ class ArrayIterator(Iterator[Any]):
     """Batches of arrays, starting at any example.
 
     Attributes:
-        input_options: what it declares.
+        input_options: the properties that the input declares.
         global_rows: the number of rows of the last batch over all processes; None in a single process. Every process
             has all rows of a short last batch, and of batches that mark which of their rows are examples.
     """
@@ -170,7 +170,9 @@ class ArrayIterator(Iterator[Any]):
         return self._open().fingerprint
 
     def mapped(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> ArrayIterator:
-        """The same iterator over what `function` returns for all features and labels (None: no labels), called once."""
+        """Returns the same iterator over the results of `function`, which is called once with all features and labels
+        (None: no labels).
+        """
 
         def load() -> ArrayData:
             data = self._load()
@@ -187,7 +189,7 @@ class ArrayIterator(Iterator[Any]):
         return self._open().too_wide
 
     def get_state(self) -> int:
-        """Examples read so far."""
+        """Returns the number of examples read so far."""
         return self._examples
 
     def set_state(self, state: int) -> None:
@@ -219,7 +221,7 @@ class ArrayIterator(Iterator[Any]):
                 n=data.n,
                 seed=self._seed if plan.shuffle else None,
                 shuffle=plan.shuffle,
-                shard="0/1",  # the position is that of all processes together
+                shard="0/1",  # the position counts the examples of all processes
                 arrays=data.summary,
             )
             total = None if plan.num_epochs is None else plan.num_epochs * data.n

@@ -15,13 +15,14 @@ _BYTES_KEY = "base64"
 
 
 class InputPosition(NamedTuple):
-    """How far an input has been read. It is a tuple rather than a dataclass because every batch creates one.
+    """The position of an input: how far it has been read. It is a tuple rather than a dataclass because every batch
+    creates one.
 
     Attributes:
         fingerprint: identifies the input: `"kind; name=value; ..."`. A position is restored only if the fingerprints
             are equal.
-        examples: examples read since the input began.
-        batches: batches read since the input began.
+        examples: the number of examples read since the input began.
+        batches: the number of batches read since the input began.
         exhausted: whether the input has ended. If so, the next call starts it again.
         source_state: the result of `get_state` of the iterator: JSON or bytes. None for inputs whose position is a
             count.
@@ -76,7 +77,7 @@ class InputPosition(NamedTuple):
 
 
 def fingerprint_of(kind: str, **facts: object) -> str:
-    """A readable fingerprint.
+    """Returns a readable fingerprint.
 
     Example:
         >>> fingerprint_of("numpy", n=10, shuffle=True)
@@ -113,11 +114,11 @@ class Batch(NamedTuple):
     It is a tuple rather than a dataclass because every step creates one (0.3 against 2 microseconds).
 
     Attributes:
-        features: a tree (nested dicts, tuples) of numpy arrays whose first axis is the example.
-        labels: the same for labels; None without labels.
-        host: values that model_fn never receives, by feature name (`"labels"` for labels): strings, bytes, objects,
+        features: the features, a tree (nested dicts, tuples) of numpy arrays whose first axis is the example.
+        labels: the labels in the same form. None without labels.
+        host: the values that model_fn never receives, by feature name (`"labels"` for labels): strings, bytes, objects,
             dates.
-        size: number of examples in the batch, without padding.
+        size: the number of examples in the batch, without padding.
         position: the position of the input after this batch.
         weights: float32[rows], 1 for an example and 0 for padding; None if the input never pads.
         total: the number of rows of the global batch, of which this batch has those of this process
@@ -174,12 +175,12 @@ class InputContext:
             )
 
     def rows(self, total: int) -> np.ndarray:
-        """The rows of a global batch that this process supplies: int64[rows], ascending.
+        """Returns the rows of a global batch that this process supplies: int64[rows], ascending.
 
         If the batch does not divide evenly into the parts, as a last batch may not, every process has all rows.
 
         Args:
-            total: rows of the global batch.
+            total: the number of rows of the global batch.
 
         Example:
             >>> context = InputContext(num_input_pipelines=2, input_pipeline_id=1)
@@ -192,7 +193,7 @@ class InputContext:
         return rows if total % count else rows.reshape(count, -1)[list(parts)].reshape(-1)
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The number of rows of a global batch that one replica receives.
+        """Returns the number of rows of a global batch that one replica receives.
 
         Raises:
             ArgumentError: the global batch does not divide evenly among the replicas.

@@ -31,8 +31,8 @@ def check_input_fn(input_fn: object) -> None:
     """Refuses an argument that cannot be called as an input_fn, without calling it.
 
     Raises:
-        ArgumentTypeError: it is not callable.
-        InputError: it requires an argument that is not in `ARGUMENTS`.
+        ArgumentTypeError: `input_fn` is not callable.
+        InputError: `input_fn` requires an argument that is not in `ARGUMENTS`.
     """
     if not callable(input_fn):
         raise ArgumentTypeError(
@@ -53,14 +53,14 @@ def call_input_fn(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
 
 
 def accepted_arguments(input_fn: InputFn) -> list[str]:
-    """The names in `ARGUMENTS` that an input_fn accepts.
+    """Returns the names in `ARGUMENTS` that an input_fn accepts.
 
     Raises:
-        InputError: it requires another argument.
+        InputError: `input_fn` requires an argument that is not in `ARGUMENTS`.
     """
     try:
         parameters = inspect.signature(input_fn).parameters.values()
-    except (TypeError, ValueError):  # a callable written in C without a signature: nothing can be passed by name
+    except (TypeError, ValueError):  # a callable written in C without a signature, so no argument can be passed by name
         return []
     unexpected = [
         p.name
@@ -90,7 +90,7 @@ def make_input(input_fn: InputFn, arguments: Mapping[str, object]) -> Any:
     already sharded.
 
     Raises:
-        InputError: its arguments cannot be filled, or it returns arrays, None, text or numbers.
+        InputError: the arguments of `input_fn` cannot be filled, or it returns arrays, None, text or numbers.
 
     Example:
         >>> make_input(lambda params: lambda: [params], {"params": 3})
@@ -147,11 +147,11 @@ def _is_array(value: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrapped:
-    """What the input_fn of a `WrappedInput` returns. `open_input` takes it apart again.
+    """The result of the input_fn of a `WrappedInput`. `open_input` separates its parts again.
 
     Args:
         source: an iterable of batches.
-        options: what is declared about the source. None: nothing.
+        options: the declared options of the source. None: no declaration.
         convert: a function for every element. None: elements stay unchanged.
         needed: a function that decides at the first draw whether `convert` is called.
     """
@@ -171,11 +171,11 @@ class Wrapped:
 
 @dataclass(frozen=True, kw_only=True)
 class WrappedInput:
-    """An input_fn around another one. It accepts all arguments of an input_fn and passes on those that the inner one
-    accepts.
+    """An input_fn around an inner input_fn. It accepts all arguments of an input_fn and passes on those that the inner
+    one accepts.
 
     Args:
-        input_fn: the inner one.
+        input_fn: the inner input_fn.
         options: see `Wrapped`.
         convert: see `Wrapped`.
         needed: see `Wrapped`.
@@ -196,8 +196,8 @@ class WrappedInput:
         config: object = None,
         input_context: InputContext | None = None,
     ) -> Wrapped:
-        """Calls the inner input_fn."""
-        whole = self.options is not None and self.options.whole  # then it is not divided a second time
+        """Calls the inner input_fn and wraps its result."""
+        whole = self.options is not None and self.options.whole  # if so, it is not divided a second time
         context = InputContext() if whole or input_context is None else input_context
         arguments: Mapping[str, Any] = dict(zip(ARGUMENTS, (mode, params, config, context), strict=True))
         source = make_input(self.input_fn, arguments)
@@ -208,7 +208,9 @@ class WrappedInput:
 
 
 def shown(input_fn: InputFn, hooks: Sequence[object]) -> InputFn:
-    """An input_fn whose elements are shown to hooks as they are drawn; the input_fn itself if no hook sees batches."""
+    """Returns an input_fn whose elements are shown to hooks as they are drawn; the input_fn itself if no hook sees
+    batches.
+    """
     see = [hook.see for hook in hooks if isinstance(hook, SeesBatches)]
     if not see:
         return input_fn
@@ -230,7 +232,7 @@ def from_iterable(
     batch_size: int | None = None,
     whole: bool = False,
 ) -> WrappedInput:
-    """An input_fn that reads `source` and declares its properties.
+    """Returns an input_fn that reads `source` and declares its properties.
 
     Args:
         source: an input_fn, or an iterable of batches.

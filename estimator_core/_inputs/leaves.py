@@ -24,19 +24,21 @@ _NARROW = {
 
 
 def stays_on_host(dtype: np.dtype) -> bool:
-    """Whether arrays of this dtype are host features: strings, bytes, objects, dates, records."""
+    """Returns whether arrays of this dtype are host features: strings, bytes, objects, dates, records."""
     return dtype.kind in "OUSTMm" or dtype.type is np.void
 
 
 def device_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of these numbers on a device: in native byte order, 32 bits wide unless jax_enable_x64 is set."""
+    """Returns the dtype of these numbers on a device: in native byte order, 32 bits wide unless jax_enable_x64 is
+    set.
+    """
     wide: bool = cast(Any, jax.config).jax_enable_x64
     native = dtype if dtype.isnative else dtype.newbyteorder("=")
     return native if wide else _NARROW.get(native, native)
 
 
 def settled_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype for comparisons of batches, the same for all host features, since strings vary in width."""
+    """Returns the dtype for comparisons of batches, the same for all host features, since strings vary in width."""
     return np.dtype(object) if stays_on_host(dtype) else device_dtype(dtype)
 
 
@@ -53,12 +55,12 @@ def narrow(array: np.ndarray, name: str) -> np.ndarray:
 def _narrowed(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
     if dtype.kind not in "iu":
         try:
-            with np.errstate(over="raise"):  # a finite number that becomes infinite
+            with np.errstate(over="raise"):  # to detect a finite number that becomes infinite
                 return array.astype(dtype)
         except FloatingPointError:
             raise _infinite(array, dtype, name) from None
     narrowed = array.astype(dtype)
-    if np.count_nonzero(narrowed != array):  # a third of the time that `all` takes
+    if np.count_nonzero(narrowed != array):  # takes a third of the time of `all`
         limits = np.iinfo(dtype)
         wrong = array[(array < limits.min) | (array > limits.max)]
         raise InputError(
@@ -80,13 +82,14 @@ def _infinite(array: np.ndarray, dtype: np.dtype, name: str) -> InputError:
 
 
 def as_array(leaf: object, name: str) -> np.ndarray:
-    """A leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) as a numpy array.
+    """Converts a leaf of a foreign batch (a tensor of any library on the CPU, a Series, a numpy scalar) to a numpy
+    array.
 
     Raises:
-        InputError: it is not an array, is a table, or has masked values. Or it has missing values, and floats cannot
-            represent its integers exactly.
+        InputError: the leaf is not an array, is a table, or has masked values. Or it has missing values, and floats
+            cannot represent its integers exactly.
     """
-    if hasattr(leaf, "columns"):  # of pandas, polars and Arrow
+    if hasattr(leaf, "columns"):  # tables of pandas, polars and Arrow
         raise InputError(
             f"{name} is a {type(leaf).__module__}.{type(leaf).__qualname__}, whose columns would become one matrix "
             "without names. Pass a dict of its columns by name, or use pandas_input_fn or table_input_fn."
@@ -106,7 +109,7 @@ def as_array(leaf: object, name: str) -> np.ndarray:
         return array
     if is_text_list(leaf):
         return np.array(leaf, dtype=object)
-    if isinstance(leaf, Mapping):  # of transformers, for example
+    if isinstance(leaf, Mapping):  # such as a batch of transformers
         raise InputError(f"{name} is a {type(leaf).__qualname__}, not a dict of arrays: pass dict(...) of it.")
     raise InputError(
         f"{name} is a Python {type(leaf).__name__} ({leaf!r:.60}), not an array. Batches are numpy arrays whose first "
@@ -137,7 +140,7 @@ def _check_whole_numbers(leaf: object, array: np.ndarray, name: str) -> None:
 
 
 def is_text_list(tree: PyTree) -> bool:
-    """Whether this is a list or tuple of strings, as torch's default collate returns a text feature."""
+    """Returns whether this is a list or tuple of strings, as torch's default collate returns a text feature."""
     if not isinstance(tree, (list, tuple)) or not tree:
         return False
     items: list[Any] | tuple[Any, ...] = tree
@@ -145,7 +148,7 @@ def is_text_list(tree: PyTree) -> bool:
 
 
 def leaf_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None = None) -> list[str]:
-    """The name of each leaf of `(features, labels)` in messages, in the order of jax.tree.leaves.
+    """Returns the name of each leaf of `(features, labels)` in messages, in the order of jax.tree.leaves.
 
     Example:
         >>> leaf_names({"age": 0, "pixels": (1, 2)}, 3)
@@ -155,7 +158,7 @@ def leaf_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], boo
 
 
 def host_names(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] | None = None) -> list[str]:
-    """The key in `Batch.host` of each leaf of `(features, labels)`.
+    """Returns the key in `Batch.host` of each leaf of `(features, labels)`.
 
     Example:
         >>> host_names({"text": 0}, {"word": 1}), host_names(0, 1)
@@ -175,12 +178,13 @@ def _named(features: PyTree, labels: PyTree, is_leaf: Callable[[object], bool] |
 
 
 def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Callable[[PyTree], np.ndarray] | None:
-    """The function that converts leaves of this type and dtype to arrays of the framework; None if they already are.
+    """Returns the function that converts leaves of this type and dtype to arrays of the framework; None if they already
+    are.
 
     Args:
         array_type: the type of the leaf.
         dtype: the dtype of the leaf.
-        name: its name in messages.
+        name: the name of the leaf in messages.
         copy: whether to copy the array, because the input may write into it again.
     """
     narrower = device_dtype(dtype)
@@ -188,7 +192,7 @@ def converter(array_type: type, dtype: np.dtype, name: str, *, copy: bool) -> Ca
 
         def of_foreign(leaf: PyTree) -> np.ndarray:
             array = as_array(leaf, name)
-            if settled_dtype(array.dtype) != settled_dtype(dtype):  # a Series with missing values becomes another array
+            if settled_dtype(array.dtype) != settled_dtype(dtype):  # missing values change the dtype of a Series
                 raise InputError(
                     f"The dtype of {name} changed between batches: as an array it was {dtype} and is {array.dtype}. "
                     "Cast it in the input."

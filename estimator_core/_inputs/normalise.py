@@ -44,7 +44,7 @@ class _Leaf(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """How to process batches of one exact signature (array types, dtypes, shapes)."""
+    """The way to process batches of one exact signature (array types, dtypes, shapes)."""
 
     signature: list[tuple[type, Any, Any]]
     rows: int
@@ -62,9 +62,9 @@ _new = tuple.__new__  # half the time of calling the class
 
 
 class Normaliser:
-    """Callable: an element of an input -> `Parts`.
+    """A callable that converts an element of an input to `Parts`.
 
-    The array types, dtypes and shapes of a batch are compared with those of the last batch. If arrays and dicts are
+    It compares the array types, dtypes and shapes of a batch with those of the last batch. If arrays and dicts are
     alike, this costs half a microsecond, plus the copies.
 
     Args:
@@ -84,21 +84,22 @@ class Normaliser:
         self._copy = not fresh_arrays
         self._with_labels = with_labels
         self._varying_shapes = varying_shapes
-        self._treedef: Any = jax.tree_util.tree_structure(())  # unlike the structure of any pair
+        self._treedef: Any = jax.tree_util.tree_structure(())  # differs from the structure of any pair
         self._is_leaf: Callable[[object], bool] | None = None  # set if lists of strings are features
         self._names: list[str] = []
         self._keys: list[str] = []
         self._leaves: list[_Leaf] = []
         self._recipe: _Recipe | None = None
-        #: Returns the pair that enters model_fn for an element of `rows` examples like the one before, and None for any
-        #: other element; None: only a call can decide. Most runs have such batches, and this is their host cost.
+        #: Returns the pair that enters model_fn for an element that is like the previous one and has `rows` examples,
+        #: and None for any other element. The attribute is None if only a call can decide. Most runs have such batches,
+        #: and this is their host cost.
         self.quick: _Quick | None = None
         self.rows = 0
 
     def __call__(self, element: PyTree) -> Parts:
         """Checks and splits one element.
 
-        Raises:
+        Raises: the element differs from the first one, or its contents are not allowed in a batch.
             InputError: the element differs from the first one, or its contents are not allowed in a batch.
         """
         pair = None if self.quick is None else self.quick(element)
@@ -125,7 +126,7 @@ class Normaliser:
                 leaf if convert is None else convert(leaf)
                 for leaf, convert in zip(leaves, recipe.converters, strict=True)
             ]
-        features, labels = treedef.unflatten(leaves)  # dicts in the order of their keys, as of every other batch
+        features, labels = treedef.unflatten(leaves)  # dicts with sorted keys, as in every other batch
         if not recipe.host:
             return Parts(features, labels, NO_HOST, recipe.rows)
         host = {self._keys[index]: leaves[index] for index in recipe.host}
@@ -209,8 +210,8 @@ class Normaliser:
 
 
 def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_labels: bool) -> _Quick | None:
-    """A function for elements with such parts; None if they contain more than arrays and dicts. Two arrays are compared
-    without a call for each.
+    """Returns a function for elements with such parts; None if they contain more than arrays and dicts. Two arrays are
+    compared without a call for each.
     """
     following = itertools.repeat(None) if converters is None else iter(converters)
     of_features, of_labels = _take(features, following), _take(labels, following)
@@ -253,7 +254,9 @@ def _quick(features: PyTree, labels: PyTree, converters: _Converters, with_label
 
 
 def _take(value: object, converters: Iterator[_Take | None]) -> _Take | None:
-    """A function for parts like this one. It uses up the converters of its arrays, in the order of jax.tree.leaves."""
+    """Returns a function for parts like this one. It uses up the converters of its arrays, in the order of
+    jax.tree.leaves.
+    """
     if value is None:
         return lambda other: None if other is None else _OTHER
     if type(value) is np.ndarray:
@@ -293,7 +296,7 @@ def split_element(element: PyTree) -> tuple[PyTree, PyTree]:
     """`(features, labels)` of an element: a tuple or list of length 2 is the pair, anything else is features.
 
     Raises:
-        InputError: it is a tuple or list of another length.
+        InputError: the element is a tuple or list of another length.
 
     Example:
         >>> split_element({"a": 1, "b": 2})

@@ -14,7 +14,7 @@ from estimator_core.errors import ArgumentError
 
 _log = logging.getLogger(__name__)
 
-#: The seconds between two checks, by a thread that waits for room, whether the main thread is alive.
+#: The seconds between two checks whether the main thread is alive, by a thread that waits for room.
 _LOOK_SECONDS = 0.5
 #: The seconds of waiting for a draw after which `close` logs a warning.
 _SAY_SECONDS = 10.0
@@ -49,17 +49,18 @@ def prefetch(source: BatchSource, place: Callable[[Batch], Batch], *, depth: int
 
 
 class _End:
-    """The last object from the thread."""
+    """The last object that the thread sends."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class _Channel:
-    """The objects that thread and consumer share. The thread has no other references, so it does not keep the consumer
-    alive.
+    """The objects that the thread and its consumer share. The thread has no other references, so it does not keep the
+    consumer alive.
 
-    SimpleQueues because they are written in C: a hand-over through `queue.Queue` costs several times as much.
+    The queues are SimpleQueues because these are written in C. A transfer through `queue.Queue` costs several times as
+    much.
     """
 
     def __init__(self, depth: int) -> None:
@@ -71,10 +72,10 @@ class _Channel:
 
     def stop(self) -> None:
         self.stopped = True
-        self.room.put(None)  # wakes the thread where it waits for room
+        self.room.put(None)  # wakes the thread if it waits for room
 
     def wait_for_room(self) -> bool:
-        """Whether there is room; False after the consumer has stopped reading."""
+        """Waits for room and returns True. Returns False after the consumer has stopped reading."""
         main = threading.main_thread()
         while not self.stopped:
             try:
@@ -141,7 +142,7 @@ class PrefetchedSource(Iterator[Batch]):
 
 
 def _draw(source: BatchSource, place: Callable[[Batch], Batch], channel: _Channel) -> None:
-    """The thread: draws and places batches until the end, an error, or the consumer stops reading."""
+    """Runs in the thread. It draws and places batches until the end, an error, or the consumer stops reading."""
     end = _End(None)
     try:
         while channel.wait_for_room():

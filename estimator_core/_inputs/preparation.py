@@ -49,12 +49,12 @@ class DataContract(Protocol):
         ...
 
     def transforms(self, memory: Path) -> Sequence[HostTransform]:
-        """The transforms of exported features that run before the host transforms of the Estimator."""
+        """Returns the transforms of exported features that run before the host transforms of the Estimator."""
         ...
 
 
 def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, check: bool) -> WrappedInput:
-    """An input_fn whose data is checked and converted by a contract.
+    """Returns an input_fn whose data is checked and converted by a contract.
 
     Raises:
         ArgumentTypeError: `contract` is not a DataContract, or input_fn is not callable.
@@ -70,7 +70,7 @@ def under_contract(input_fn: InputFn, contract: DataContract, *, memory: Path, c
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """How one Estimator prepares its batches.
+    """Defines how one Estimator prepares its batches.
 
     Args:
         features: transforms of features.
@@ -103,10 +103,10 @@ class Preparation:
         )
 
     def around(self, input_fn: InputFn, memory: str, *before: Any) -> InputFn:
-        """An input_fn whose batches are prepared.
+        """Returns an input_fn whose batches are prepared.
 
         Args:
-            input_fn: the user's.
+            input_fn: the input_fn of the user.
             memory: the model_dir or checkpoint whose variables contain what the contract learned before.
             before: transforms of features that run before all others.
         """
@@ -129,11 +129,11 @@ class Preparation:
         return noting(model_dir)
 
     def exported(self, memory: str) -> tuple[Any, ...]:
-        """The transforms of features in an export."""
+        """Returns the transforms of features in an export."""
         kept = () if self.contract is None else self.contract.transforms(Path(memory))
         return (*kept, *self.features)
 
     def exported_labels(self, memory: str) -> tuple[Any, ...]:
-        """The transforms of the labels in a request to a TRAIN or EVAL signature."""
+        """Returns the transforms of the labels in a request to a TRAIN or EVAL signature."""
         of_contract = getattr(self.contract, "exported_labels", None)
         return (*(() if of_contract is None else of_contract(Path(memory))), *self.labels)

@@ -62,7 +62,7 @@ class SeenFeatures:
         self._kept = seen
 
     def with_earlier(self, model_dir: Path) -> dict[str, dict[str, Any]]:
-        """The merged record of this and earlier training runs of this model, in the form of `seen_features`."""
+        """Returns the merged record of this and earlier training runs of this model, in the form of `seen_features`."""
         before = seen_features(model_dir)
         earlier = {name: facts["places"] for name, facts in before.items()}
         return before | {
@@ -93,14 +93,14 @@ def seen_features(model_dir: Path) -> dict[str, dict[str, Any]]:
 
 
 def _places(array: np.ndarray) -> int:
-    # A text is one value. Calling np.size for each would cost more than a step.
+    # A text counts as one value. Calling np.size for each would cost more than a step.
     if array.dtype == object and array.ndim == 1 and not set(map(type, array.tolist())) <= {bytes, str, type(None)}:
         return max((np.size(row) for row in array.tolist() if row is not None), default=1)
     return prod(array.shape[1:])
 
 
 def _dtype(array: np.ndarray, before: str | None) -> str:
-    """The dtype of the values. Objects may be numbers or lists of them. Objects without values are ignored."""
+    """Returns the dtype of the values. Objects may be numbers or lists of them. Objects without values are ignored."""
     if array.dtype != object:
         return "string" if array.dtype.kind in "SU" else array.dtype.name
     if before == "string":

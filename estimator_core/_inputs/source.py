@@ -27,7 +27,7 @@ class Mask(NamedTuple):
     Attributes:
         parts: the batch, padded.
         weights: float32[rows], 1 for an example and 0 for padding; None if the input never pads.
-        size: number of examples, without padding.
+        size: the number of examples, without padding.
     """
 
     parts: Parts
@@ -36,12 +36,12 @@ class Mask(NamedTuple):
 
 
 def unpadded(parts: Parts) -> Mask:
-    """The mask of an input that never pads."""
+    """Returns the mask of an input that never pads."""
     return Mask(parts, None, parts.rows)
 
 
 def masking(options: InputOptions, first: Parts) -> Callable[[Parts], Mask]:
-    """The function that pads and masks the batches of an input, chosen by its first batch."""
+    """Returns the function that pads and masks the batches of an input, chosen by its first batch."""
     if isinstance(first.features, Mapping) and IS_REAL_EXAMPLE in first.features:
         return _declared
     if options.ragged == "pad":
@@ -71,7 +71,7 @@ def _padded(parts: Parts, rows: int) -> Mask:
     missing = rows - parts.rows
 
     def fill(array: np.ndarray) -> np.ndarray:
-        # copies of the last example: any value that a real example has is safe for logarithms and divisions
+        # Copies of the last example, because any value of a real example is safe for logarithms and divisions.
         return np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]) if array.ndim else array
 
     features, labels = jax.tree.map(fill, (parts.features, parts.labels))
@@ -85,8 +85,8 @@ class Dealt(NamedTuple):
     """The rows of this process in a global batch.
 
     Attributes:
-        mask: the rows of this process; `size` counts the examples of all processes.
-        total: rows of the global batch.
+        mask: the rows of this process. `size` counts the examples of all processes.
+        total: the number of rows of the global batch.
     """
 
     mask: Mask
@@ -97,7 +97,7 @@ Deal: TypeAlias = Callable[[Parts, Callable[[Parts], Mask]], Dealt]
 
 
 def dealing(context: InputContext, opened: Walk) -> tuple[Walk, Deal | None]:
-    """The walk of one of several processes, and the function that selects its rows from each batch.
+    """Returns the walk of one of several processes, and the function that selects its rows from each batch.
 
     The function takes a batch and a masking function. It pads a whole batch as one process would pad it, and then
     selects this process's rows. It is None if the input divided itself. The position then is valid only for this
@@ -132,7 +132,7 @@ def _own_rows(whole: Mask, context: InputContext) -> Mask:
     return Mask(Parts(features, labels, {name: own(value) for name, value in host.items()}, len(rows)), weights, size)
 
 
-_new = tuple.__new__  # half the time of calling the class: both are made for every step
+_new = tuple.__new__  # takes half the time of calling the class; both are made for every step
 
 
 def open_input(
@@ -147,17 +147,17 @@ def open_input(
     """Calls `input_fn` and opens the result. Nothing is drawn before the first `next`.
 
     Args:
-        input_fn: accepts any of `mode, params, config, input_context`, by name.
+        input_fn: a function that accepts any of `mode, params, config, input_context`, by name.
         mode: one of `ModeKeys`. In PREDICT, labels are dropped.
-        params: passed to input_fn.
-        config: passed to input_fn.
+        params: the params that are passed to input_fn.
+        config: the RunConfig that is passed to input_fn.
         input_context: the shard of this process. Default: all data.
-        position: where to continue. It is used at the first draw, because the input may not be ready earlier.
-            `restored` then reports the result.
+        position: the position at which to continue. It is used at the first draw, because the input may not be ready
+            earlier. `restored` then reports the result.
 
     Raises:
         ArgumentTypeError: input_fn is not callable.
-        InputError: its arguments or its result break the contract.
+        InputError: the arguments or the result of input_fn break the contract.
 
     Example:
         >>> import numpy as np
@@ -177,14 +177,14 @@ def open_input(
 
 
 class BatchSource(Iterator[Batch]):
-    """An iterator of `Batch`.
+    """An iterator over the checked batches of an input, each a `Batch`.
 
     Attributes:
         restored: a log line about how the given position was used, or None; set by the first draw.
         position: the position after the last batch; `exhausted` after the input has ended. None before the first draw.
-        ended: whether the input ended exactly at the given position and started again; set by the first draw.
+        ended: whether the input ended exactly at the given position and started again. Set by the first draw.
         continues_at: the given position. None: the start of the input.
-        endless: whether the input declares that it never ends; set by the first draw.
+        endless: whether the input declares that it never ends. Set by the first draw.
         fresh_arrays: whether the input never writes again into the arrays of a batch. Arrays of other inputs are
             copied.
     """
@@ -204,9 +204,9 @@ class BatchSource(Iterator[Batch]):
         self.continues_at = position
         self._with_labels = with_labels
         self._context = context
-        self._normalise = Normaliser(fresh_arrays=True)  # the input's own, once that is open
-        self._deal: Deal | None = None  # selects this process's rows of the input, once that is open
-        self._mask: Callable[[Parts], Mask] | None = None  # chosen by the first batch of all, replayed ones included
+        self._normalise = Normaliser(fresh_arrays=True)  # replaced by the Normaliser of the input when the input opens
+        self._deal: Deal | None = None  # selects this process's rows, after the input has opened
+        self._mask: Callable[[Parts], Mask] | None = None  # chosen by the very first batch, which may be a replayed one
         self._batches = self._draw()
         self.restored: str | None = None
         self.endless = self.ended = False

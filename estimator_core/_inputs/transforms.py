@@ -64,7 +64,7 @@ class HostTransform(Protocol):
         ...
 
     def config(self) -> Mapping[str, Any]:
-        """The arguments that recreate the transform, as JSON values."""
+        """Returns the arguments that recreate the transform, as JSON values."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class HostTransform(Protocol):
 def with_transforms(
     input_fn: InputFn, *, features: Sequence[HostTransform] = (), labels: Sequence[HostTransform] = ()
 ) -> WrappedInput:
-    """An input_fn whose batches are transformed on the host, in the input thread.
+    """Returns an input_fn whose batches are transformed on the host, in the input thread.
 
     Args:
         input_fn: the input to transform. The new input has its position.
@@ -126,7 +126,7 @@ def apply_transforms(transforms: Sequence[HostTransform], batch: Mapping[str, np
     for transform in transforms:
         try:
             result = transform.apply(result)
-        except InputError:  # it says what is wrong with which row
+        except InputError:  # its message names the fault and the row
             raise
         except Exception as error:
             raise InputError(
@@ -196,7 +196,7 @@ def load_transforms(
     """Reads the transforms that `save_transforms` wrote. It runs only the code of the classes from `lookup`.
 
     Args:
-        directory: where they were written.
+        directory: the directory to which they were written.
         lookup: a function from the name of a transform to its class, such as `lambda name: plugins.get("transform",
             name)`.
 

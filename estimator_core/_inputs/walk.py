@@ -30,18 +30,19 @@ _READERS: weakref.WeakKeyDictionary[object, weakref.ref[Generator[Batch]]] = wea
 
 
 class Walk(NamedTuple):
-    """An iterator over batches, and how it is positioned.
+    """An iterator over batches, and the means to position it.
 
     Attributes:
         elements: the iterator.
         fingerprint: identifies the input. It may load data, so it is not called before the first draw.
-        get_state, set_state: the position of the iterator itself (the contract of grain and of this framework); None
-            without one.
+        get_state, set_state: the functions that read and set the position of the iterator itself (the contract of grain
+            and of this framework). None without such functions.
         at_start: whether nothing has been drawn from it, so that a position can be reached by drawing and dropping.
-        options: the options that it declares.
-        check_first: refuses the first element after all conversions, if devices cannot represent its numbers.
-        global_rows: returns the number of rows of the last batch over all processes, if the iterator yields rows of a
-            global batch; None if its batches belong to this process alone.
+        options: the options that the input declares.
+        check_first: a function that refuses the first element after all conversions, if devices cannot represent its
+            numbers.
+        global_rows: a function that returns the number of rows of the last batch over all processes, if the iterator
+            yields rows of a global batch; None if its batches belong to this process alone.
     """
 
     elements: Iterator[PyTree]
@@ -68,7 +69,7 @@ def walk(source: Any, reader: Generator[Batch]) -> Walk:
         return inner._replace(elements=elements, options=_merged(inner.options, source.options))
     elements: Any
     options = getattr(source, "input_options", None)
-    if hasattr(source, "as_numpy_iterator"):  # tf.data: an element's memory belongs to a tensor that is never rewritten
+    if hasattr(source, "as_numpy_iterator"):  # the memory of an element belongs to a tensor that is never rewritten
         elements, known = source.as_numpy_iterator(), InputOptions(fresh_arrays=True)
     else:
         elements, known = iter(source), InputOptions()
@@ -94,10 +95,10 @@ def walk(source: Any, reader: Generator[Batch]) -> Walk:
 
 
 def _watched(elements: Any) -> tuple[Iterator[PyTree], Callable[[PyTree], None]]:
-    """The iterator, and a function that refuses an array of its data that is too wide for devices, in any row.
+    """Returns the iterator, and a function that refuses an array of its data that is too wide for devices, in any row.
 
-    It checks whether the first element still has the array that the iterator yielded. Then no transform has consumed
-    it.
+    The function checks whether the first element still has the array that the iterator yielded. If so, no transform has
+    consumed the array.
     """
     found = getattr(elements, "too_wide", None)
     if not isinstance(found, dict) or not found:
@@ -122,7 +123,7 @@ def _watched(elements: Any) -> tuple[Iterator[PyTree], Callable[[PyTree], None]]
 
 
 def _check_not_read(source: object, elements: object, reader: Generator[Batch]) -> None:
-    """Refuses a loader with a single iterator for all calls, whose readers would find its end or wrong batches."""
+    """Refuses a loader with a single iterator for all calls. Its readers would find its end or wrong batches."""
     try:
         other = _READERS.get(elements, lambda: None)()
         _READERS[elements] = weakref.ref(reader)
@@ -150,8 +151,10 @@ def _merged(known: InputOptions, declared: InputOptions | None) -> InputOptions:
 
 
 def _says_endless(source: object) -> bool:
-    """Whether an input reports that it never ends: tf.data by its cardinality, a repeated grain one by its length."""
-    with contextlib.suppress(Exception):  # an error of this question must not end a working input
+    """Returns whether an input reports that it never ends: tf.data by its cardinality, a repeated input of grain by its
+    length.
+    """
+    with contextlib.suppress(Exception):  # an error of this query must not end a working input
         if callable(cardinality := getattr(source, "cardinality", None)):
             return int(cast(Any, cardinality())) == _INFINITE
         return isinstance(source, Sized) and len(source) >= sys.maxsize
@@ -182,7 +185,7 @@ def _fingerprint(source: Any, elements: Any) -> str:
     elif hasattr(source, "element_spec"):
         facts["element_spec"] = source.element_spec
     elif isinstance(source, Sized):
-        with contextlib.suppress(TypeError):  # an iterable data set of unknown length
+        with contextlib.suppress(TypeError):  # an iterable data set may have an unknown length
             facts["len"] = len(source)
     if isinstance(batch_size := getattr(source, "batch_size", None), int):
         facts["batch_size"] = batch_size
@@ -217,9 +220,9 @@ def take_up(
     """Opens a walk at `position`.
 
     Args:
-        position: where to continue. None: at the start.
-        open_walk: opens the input. It is called again if the first walk is already at its end.
-        size_of: counts the examples of one element.
+        position: the position at which to continue. None: the start.
+        open_walk: a function that opens the input. It is called again if the first walk is already at its end.
+        size_of: a function that counts the examples of one element.
     """
     opened = open_walk()
     if position is None or (position.examples == 0 and not position.exhausted):
@@ -272,7 +275,7 @@ def _replayed(
         seen += size
         drawn += 1
     rest: list[PyTree] = []
-    if seen > position.examples:  # batches had other sizes before: deliver the rest of this one
+    if seen > position.examples:  # batches had other sizes before, so the rest of this one comes first
         rest = [_from_row(element, size - (seen - position.examples))]
     else:
         element = next(opened.elements, _END)

@@ -19,7 +19,7 @@ class CarriedTables:
     """A packing. Training programs accept and return the carried form, and all other code sees tables and slots.
 
     Args:
-        forms: by table.
+        forms: the carried form of each table, by the name of its variable.
     """
 
     def __init__(self, forms: Mapping[str, sparse.CarriedForm]) -> None:
@@ -27,29 +27,31 @@ class CarriedTables:
         self._placed: dict[str, tuple[Any, Any]] = {}
 
     def fits(self, state: TrainState) -> bool:
-        """Whether a state has the slots of training."""
+        """Returns whether a state has the slots of training."""
         return any(isinstance(member, MemberState) for member in state.opt_state)
 
     def holds(self, carried: object) -> bool:
-        """Whether a state is carried in this form."""
+        """Returns whether a state is carried in this form."""
         return isinstance(carried, TrainState) and self.fits(carried)
 
     def pack(self, state: TrainState) -> TrainState:
-        """The carried form of a state."""
+        """Returns the carried form of a state."""
         packed = _changed(state, self._forms, lambda name, *table: self._forms[name].opened(*table))
         _changed(packed, self._forms, self._note)
         return packed
 
     def settled(self, carried: TrainState) -> TrainState:
-        """The same form, from which `unpack` returns the results of the newest step. The argument is consumed."""
+        """Returns the same form, from which `unpack` returns the results of the newest step. The argument is
+        consumed.
+        """
         return _changed(carried, self._forms, lambda name, *table: self._forms[name].settled(*table))
 
     def unpack(self, settled: TrainState) -> TrainState:
-        """The state. Its arrays are those of the settled form."""
+        """Returns the state. Its arrays are those of the settled form."""
         return _changed(settled, self._forms, lambda name, *table: self._forms[name].closed(*table))
 
     def shardings(self, of_state: TrainState) -> TrainState:
-        """The shardings of the last packed form, from those of a state."""
+        """Returns the shardings of the last packed form, from those of a state."""
         return _changed(of_state, self._forms, lambda name, *_: self._placed[name])
 
     def _note(self, name: str, table: PyTree, slots: PyTree) -> tuple[PyTree, PyTree]:
@@ -58,7 +60,7 @@ class CarriedTables:
 
 
 def _changed(state: TrainState, names: Mapping[str, object], change: _Change) -> TrainState:
-    """The state with other tables and slots."""
+    """Returns the state with changed tables and slots."""
     variables, members = dict(state.variables), list[Any]()
     for member in state.opt_state:
         slots = dict(member.tables) if isinstance(member, MemberState) else {}

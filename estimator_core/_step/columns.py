@@ -29,7 +29,8 @@ class Gathered(NamedTuple):
 
 
 def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
-    """A function that gathers the small features of batches like this one on the host; None if this is not faster.
+    """Returns a function that gathers the small features of batches like this one on the host; None if this is not
+    faster.
 
     Example:
         >>> batch = {name: np.arange(2) for name in "abcd"} | {"image": np.zeros((2, 8, 8))}
@@ -56,12 +57,12 @@ def gathering(features: PyTree) -> Callable[[PyTree], PyTree] | None:
         for names in groups:
             values = [features[name] for name in names]
             first = values[0]
-            # A fresh array in the order of rows: jax may read it later, and would copy one in another order.
+            # A fresh array in row order. jax may read it later, and would copy an array in another order.
             if first.ndim == 1:
                 matrices[names] = np.array(values).T.copy()
             elif len({value.shape for value in values}) == 1:
                 matrices[names] = np.concatenate(values, axis=1).reshape(len(first), len(names), *first.shape[1:])
-            else:  # where shapes may vary, features that were alike in the first batch may differ in this one
+            else:  # if shapes may vary, features that were alike in the first batch may differ in this one
                 return features
         return Gathered(matrices, {name: features[name] for name in rest})
 
@@ -75,8 +76,8 @@ def apart(features: PyTree) -> PyTree:
     parts = dict(features.rest)
     for names, matrix in features.matrices.items():
         rows, count, *trailing = matrix.shape
-        flat = matrix.reshape(rows, -1)  # XLA puts slices of a matrix together again, those of three axes it copies
+        flat = matrix.reshape(rows, -1)  # XLA merges slices of a matrix, but copies slices of an array with three axes
         width = flat.shape[1] // count
         for place, name in enumerate(names):
             parts[name] = flat[:, place * width : (place + 1) * width].reshape(rows, *trailing)
-    return dict(sorted(parts.items()))  # as jax orders them
+    return dict(sorted(parts.items()))  # in the order in which jax flattens a dict

@@ -38,8 +38,8 @@ class Decisions:
     """The decisions of model_fn in Python in one trace.
 
     Attributes:
-        batch: the form of the features, labels and weights that were traced.
-        names: by their use in the trace.
+        batch: structure, shapes and dtypes of the traced features, labels and weights.
+        names: the names that each decision concerns, by the words for the decision.
     """
 
     batch: object = None
@@ -51,15 +51,14 @@ class Discovery:
     """The results of one abstract trace of model_fn.
 
     Attributes:
-        mode: the mode it was traced in.
+        mode: the mode of the trace.
         specs: every variable known so far, by path.
         training_chief_hooks, training_hooks, scaffold, train_op: the static parts of the EstimatorSpec (train_op
             normalised, its losses unusable).
         outputs: the kinds of the outputs of a step by name ("scalar", "histogram", "tensor", ...).
         predictions: shapes and dtypes of the predictions.
         requests: initial values that model_fn requested.
-        lookups: shapes of the row-sparse lookups; `tables` has their variables, and how
-            each is accessed.
+        lookups: shapes and dtypes of the row-sparse lookups. `tables` has their variables, and the access of each.
         opt_state: shapes and dtypes of the optimizer state (TRAIN).
         decisions: the decisions that every later trace must repeat (TRAIN).
     """
@@ -80,12 +79,12 @@ class Discovery:
 
     @property
     def trainable(self) -> dict[str, VariableSpec]:
-        """The trainable variables' specs."""
+        """The specs of the trainable variables."""
         return {name: spec for name, spec in self.specs.items() if spec.trainable}
 
     @property
     def model_state(self) -> dict[str, VariableSpec]:
-        """The other variables' specs."""
+        """The specs of the other variables."""
         return {name: spec for name, spec in self.specs.items() if not spec.trainable}
 
     @property
@@ -110,7 +109,7 @@ def discover(
         model_fn: the bound model_fn.
         mode: one of ModeKeys.
         features: arrays or ShapeDtypeStructs of one batch.
-        labels: the same, or None.
+        labels: the labels in the same form, or None.
         known: variables declared by earlier traces.
         weights: the mask of a padded batch, or None.
         fresh: whether first values will be computed for the variables.
@@ -172,12 +171,14 @@ def discover(
 
 
 def train_metrics(spec: EstimatorSpec, scope: Scope) -> dict[str, Any]:
-    """The metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow."""
+    """Returns the metrics of a training step. A summary with the same name replaces a metric, as in TensorFlow."""
     return {name: one for name, one in (spec.eval_metric_ops or {}).items() if name not in scope.summaries}
 
 
 def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: PyTree) -> Decisions:
-    """The decisions of model_fn in Python in a trace of mode TRAIN. Every later trace must make the same ones."""
+    """Returns the decisions of model_fn in Python in a trace of mode TRAIN. Every later trace must make the same
+    ones.
+    """
     trainable = [name for name, known in scope.specs.items() if known.trainable]
     members = assign_paths(train_op.members, trainable) if isinstance(train_op, Group) else ()
     predictions = spec.predictions if isinstance(spec.predictions, Mapping) else {}
@@ -195,17 +196,17 @@ def decisions_of(scope: Scope, spec: EstimatorSpec, train_op: TrainOp, batch: Py
 
 
 def form_of(batch: PyTree) -> object:
-    """Structure, shapes and dtypes of features, labels and weights."""
+    """Returns the structure, shapes and dtypes of features, labels and weights."""
     leaves, structure = jax.tree.flatten(batch)
     return structure, tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves)
 
 
 def check_decisions(first: Decisions, later: Decisions) -> None:
-    """Refuses a later trace with other decisions. For batches of another form, only the trained variables must be the
+    """Refuses a later trace with other decisions. For a batch of another form, only the trained variables must be the
     same.
 
     Raises:
-        ModelFnError: naming what differs.
+        ModelFnError: the decisions differ. The message names the difference.
     """
     for told, names in first.names.items():
         others = later.names[told]
@@ -249,7 +250,7 @@ def report_padded_loss(features: PyTree, mode: str) -> None:
 
 
 def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
-    """Refuses a hook that keeps an array of the trace it was made in.
+    """Refuses a hook that keeps an array of the trace in which the hook was created.
 
     Raises:
         ModelFnError: a hook keeps such an array. The message names the hook and its attribute.
@@ -267,13 +268,14 @@ def reject_tracers_in_hooks(spec: EstimatorSpec) -> None:
 def initial_opt_state(
     discovery: Discovery, variables: Mapping[str, jax.Array], shardings: PyTree = None, *, scaled: bool = False
 ) -> PyTree:
-    """The optimizer state of a fresh run, computed on the variables' devices.
+    """Returns the optimizer state of a fresh run, computed on the variables' devices.
 
     Args:
-        discovery: that of the TRAIN mode.
+        discovery: the discovery of the TRAIN mode.
         variables: the values of the variables.
-        shardings: those of the optimizer state: each device computes only its part; None with one device.
-        scaled: whether the scale of the loss belongs to it.
+        shardings: the shardings of the optimizer state, so that each device computes only its part. None with one
+            device.
+        scaled: whether the scale of the loss is part of the optimizer state.
     """
     if discovery.train_op is None:
         return ()

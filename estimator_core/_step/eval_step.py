@@ -33,8 +33,8 @@ from estimator_core.modes import ModeKeys
 _log = logging.getLogger("estimator_core")
 
 
-#: The arrays of the device metrics so far, "loss" among them, see `Together`. Building the metrics anew at every batch
-#: costs the host more than a small batch costs the device.
+#: The arrays of the device metrics so far, including "loss", see `Together`. Building the metrics again for every batch
+#: would cost the host more than a small batch costs the device.
 Accumulated = tuple[jax.Array, ...]
 
 
@@ -77,10 +77,10 @@ class EvalStep:
 
     Args:
         model_fn: the bound model_fn.
-        specs: returns the known variables.
+        specs: a function that returns the known variables.
         example_mean: whether "loss" weights batches by their examples.
-        fetches: names of predictions and tensors returned for hooks.
-        traces: counts the traces of model_fn.
+        fetches: the names of the predictions and tensors that are returned for hooks.
+        traces: the counter of the traces of model_fn.
         placement: the mesh; None with one device.
     """
 
@@ -104,9 +104,9 @@ class EvalStep:
         #: The program of the previous batch, which fits most batches.
         self._quick: Callable[..., EvalOutputs] | None = None
         self._others = 0
-        self._started = jnp.bool_(True)  # on the device: a number of the host is sent there at each call
+        self._started = jnp.bool_(True)  # on the device, because a number of the host is sent there at each call
         self._structure: dict[str, Any] | None = None
-        self._together: Together | None = None  # where the metrics are in what is accumulated
+        self._together: Together | None = None  # where each metric is in the accumulated arrays
         self.hooks: tuple[Hook, ...] = ()
         self.output_kinds: dict[str, str] = {}
 
@@ -121,7 +121,7 @@ class EvalStep:
         if self._quick is not None and accumulated is not None:
             try:
                 return self._quick(accumulated, self._started, state.leaves, features, labels, weights)
-            except (TypeError, ValueError):  # other shapes: raised before anything runs
+            except (TypeError, ValueError):  # other shapes, refused before the program runs
                 self._others += 1
         program = self._program(state.state, features, labels, weights)
         before = program.empty if accumulated is None else accumulated
@@ -142,22 +142,24 @@ class EvalStep:
         )
 
     def totals(self, accumulated: Accumulated | None) -> dict[str, Metric]:
-        """The accumulated metrics by name, from arrays on the device or the host."""
+        """Returns the accumulated metrics by name, from arrays on the device or the host."""
         return {} if accumulated is None or self._together is None else self._together.apart(accumulated)
 
     def metrics(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> dict[str, Any]:
-        """The metrics of a batch without its loss, which is not a metric of examples. It is pure and may be traced."""
+        """Returns the metrics of a batch without its loss, which is not a metric of examples. It is pure and may be
+        traced.
+        """
         on_device, on_host, _ = self._batch(state._replace(opt_state=()), features, labels, weights)
         return {name: metric for name, metric in {**on_device, **on_host}.items() if name != "loss"}
 
     def has_effects(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> bool:
-        """Whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
+        """Returns whether evaluating a batch calls back to the host, as `jax.debug.print` does."""
         return self._program(state, features, labels, weights).has_effects
 
     def _program(
         self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask, *, leading: int = 0
     ) -> _Program:
-        """The program for batches like this one, or like those stacked along `leading` axes."""
+        """Returns the program for batches like this one, or like those stacked along `leading` axes."""
         leaves, treedef = jax.tree_util.tree_flatten((features, labels, weights))
         signature = (treedef, tuple((leaf.shape[leading:], leaf.dtype) for leaf in leaves))
         if signature not in self._programs:
@@ -167,7 +169,7 @@ class EvalStep:
         return self._programs[signature]
 
     def _trace(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> _Program:
-        # Traced once into a jaxpr, which shows the metrics' structure before the accumulating program is compiled
+        # Traced once into a jaxpr. It shows the structure of the metrics before the accumulating program is compiled
         # from it.
         jaxpr, shapes = jax.make_jaxpr(self._joined, return_shape=True)(state, features, labels, weights)
         metrics: dict[str, Metric] = shapes[0]
@@ -203,7 +205,7 @@ class EvalStep:
     def _joined(
         self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask
     ) -> tuple[dict[str, Metric], Accumulated, dict[str, PyTree], Arrays]:
-        """What `_batch` returns. The second is what of it is accumulated."""
+        """Returns the result of `_batch`, and after its metrics the part of them that is accumulated."""
         with noting() as noted:
             on_device, on_host, outputs = self._batch(state, features, labels, weights)
         together = Together.of(on_device, apart=self._placement is not None)
@@ -245,7 +247,7 @@ class EvalStep:
 
 
 def _examples(features: PyTree, labels: PyTree, weights: Mask) -> PyTree:
-    """The number of real examples in a batch, as a float32 scalar."""
+    """Returns the number of real examples in a batch, as a float32 scalar."""
     if weights is not None:
         return jnp.sum(weights)
     leaves = [leaf for leaf in jax.tree_util.tree_leaves((features, labels)) if leaf.ndim]

@@ -42,7 +42,7 @@ class MemberState(NamedTuple):
 def init_opt_state(
     train_op: TrainOp, variables: Mapping[str, jax.Array], tables: Container[str], *, scaled: bool = False
 ) -> PyTree:
-    """The first optimizer state, followed by the scale of the loss if `scaled`.
+    """Returns the first optimizer state, followed by the scale of the loss if `scaled`.
 
     Raises:
         ModelFnError: the optimizer was built from arrays of the trace, or its variables match nothing.
@@ -74,8 +74,8 @@ def _member_state(
 
 
 def _table_state(member: Minimize, name: str, table: jax.Array) -> PyTree:
-    """The first slots of a table. They are in the same memory, which may be that of the host. Scalars are on the
-    device.
+    """Returns the first slots of a table. They are in the same memory, which may be that of the host. Scalars are on
+    the device.
     """
     if not is_in_host_memory(table):
         slots = member.transformation.init(table)
@@ -104,7 +104,7 @@ def _check_row_by_row(name: str, table: jax.Array, slots: PyTree) -> None:
         )
     rows = table.shape[0]
     for slot in jax.tree.leaves(slots):
-        shape = jnp.shape(slot)  # () also of a number of Python
+        shape = jnp.shape(slot)  # () also for a Python number
         if rows > 1 and rows in shape and shape != table.shape and jnp.issubdtype(slot.dtype, jnp.floating):
             raise ModelFnError(_mixes(name, f"a slot for {table.shape} has {shape}"))
 
@@ -132,7 +132,9 @@ def reject_leaks(train_op: TrainOp) -> None:
 
 
 def _carries_tracer(value: object, seen: set[int]) -> bool:
-    """Whether a value, or a function's closure and defaults, hold a traced array. Walks containers and functions."""
+    """Returns whether a value, or a function's closure and defaults, hold a traced array. Walks containers and
+    functions.
+    """
     if isinstance(value, Tracer):
         return True
     if id(value) in seen:
@@ -166,7 +168,7 @@ def apply_member(
     sparse_gradients: Mapping[str, jax.Array],
     loss: jax.Array,
 ) -> tuple[Arrays, MemberState]:
-    """The new values of one member's variables, and its new slots.
+    """Returns the new values of one member's variables, and its new slots.
 
     The transformation is called as `update(gradients, state, variables, value=loss, ...)`, with support for extra
     arguments.

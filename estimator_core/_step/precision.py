@@ -27,7 +27,7 @@ _GROW_AFTER = 2000
 
 
 def compute_dtype(precision: str) -> np.dtype | None:
-    """The dtype of a policy.
+    """Returns the dtype of a policy.
 
     Example:
         >>> compute_dtype("bfloat16"), compute_dtype("float32")
@@ -37,19 +37,21 @@ def compute_dtype(precision: str) -> np.dtype | None:
 
 
 def scales_loss(precision: str) -> bool:
-    """Whether gradients of a policy underflow unless the loss is scaled up."""
+    """Returns whether gradients of a policy underflow unless the loss is scaled up."""
     return precision == "float16"
 
 
 class LossScale(NamedTuple):
-    """The scale, and the steps since it changed or overflowed. It is the last part of the optimizer state."""
+    """The scale of the loss, and the number of steps since it changed or overflowed. It is the last part of the
+    optimizer state.
+    """
 
     scale: jax.Array
     good_steps: jax.Array
 
 
 def initial_loss_scale() -> LossScale:
-    """The scale of a fresh run: 2**15."""
+    """Returns the scale of a fresh run: 2**15."""
     return LossScale(jnp.float32(_FIRST_SCALE), jnp.int32(0))
 
 
@@ -59,13 +61,13 @@ def unscaled(gradients: PyTree, current: LossScale) -> PyTree:
 
 
 def all_finite(tree: PyTree) -> jax.Array:
-    """Whether no gradient has overflowed."""
+    """Returns whether no gradient has overflowed."""
     leaves = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     return jnp.stack(leaves).all() if leaves else jnp.bool_(True)
 
 
 def next_loss_scale(current: LossScale, finite: jax.Array) -> LossScale:
-    """Half the scale after an overflow; twice the scale after 2000 steps without one.
+    """Returns half the scale after an overflow; twice the scale after 2000 steps without one.
 
     Source: Micikevicius et al., "Mixed Precision Training" (2018), section 3.2.
     """
@@ -76,12 +78,12 @@ def next_loss_scale(current: LossScale, finite: jax.Array) -> LossScale:
 
 
 def where_finite(finite: jax.Array, new: PyTree, old: PyTree) -> PyTree:
-    """The new state, or the old one if a gradient has overflowed, so that the step is skipped."""
+    """Returns the new state, or the old one if a gradient has overflowed, so that the step is skipped."""
     return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
 
 
 def rematerialised(forward: Callable[..., Any], remat: str) -> Callable[..., Any]:
-    """The forward pass with less memory for more arithmetic.
+    """Returns the forward pass with less memory for more arithmetic.
 
     Args:
         forward: the function to differentiate.
@@ -117,9 +119,9 @@ def over_micro_batches(
     Args:
         gradients: `(features, labels, weights, model_state, salt) -> (dense gradients, row gradients, losses, aux)`.
         count: the number of parts.
-        features: those of the whole batch.
-        labels: those of the whole batch, or None.
-        weights: its padding mask, or None.
+        features: the features of the whole batch.
+        labels: the labels of the whole batch, or None.
+        weights: the padding mask of the whole batch, or None.
         model_state: the state before the first part; it passes from part to part.
         spread: splits every part over all devices; None with one device.
     """

@@ -46,23 +46,23 @@ class PredictStep:
         self.prediction_transforms: tuple[Any, ...] = ()
 
     def __call__(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
-        """Predictions of one batch."""
+        """Returns the predictions of one batch."""
         return self._run(state._replace(opt_state=()), features, weights)
 
     def several(self, state: TrainState, features: PyTree, weights: Mask = None) -> PyTree:
-        """Predictions of batches that are stacked along a leading axis, each computed separately. For this process
-        only.
+        """Returns the predictions of batches that are stacked along a leading axis, each computed separately. For this
+        process only.
         """
         return self._run_several(state._replace(opt_state=()), features, weights)
 
     def compiled(self, state: TrainState, features: PyTree, weights: Mask = None) -> Callable[..., PyTree]:
-        """The program for a batch of these shapes and a state without slots. It runs without a context. It refuses
-        other shapes with a TypeError or ValueError before it runs.
+        """Returns the program for a batch of these shapes and a state without slots. It runs without a context. It
+        refuses other shapes with a TypeError or ValueError before it runs.
         """
         return self._run.lower(state, features, weights).compile()
 
     def has_effects(self, state: TrainState, features: PyTree, weights: Mask = None) -> bool:
-        """Whether predicting a batch calls back to the host, as `jax.debug.print` does."""
+        """Returns whether predicting a batch calls back to the host, as `jax.debug.print` does."""
         return bool(self._run.trace(state._replace(opt_state=()), features, weights).jaxpr.effects)
 
     def _predict_several(self, state: TrainState, features: PyTree, weights: Mask) -> PyTree:
@@ -87,7 +87,7 @@ def apply_model(
     labels: PyTree,
     mode: str,
 ) -> EstimatorSpec:
-    """The EstimatorSpec of model_fn on the variables of a state. The call may be traced."""
+    """Returns the EstimatorSpec of model_fn on the variables of a state. The call may be traced."""
     with applying(
         state.variables,
         state.model_state,
@@ -101,7 +101,8 @@ def apply_model(
 def serving_fn(
     model_fn: BoundModelFn, specs: Mapping[str, VariableSpec], mode: str = ModeKeys.PREDICT
 ) -> Callable[..., EstimatorSpec]:
-    """A pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one mode.
+    """Returns a pure function for exports: `(variables, model_state, clock, features, labels) -> EstimatorSpec` of one
+    mode.
 
     Call it under a trace. The caller chooses which part of the EstimatorSpec (`export_outputs`, `predictions`, metrics)
     it exports.

@@ -60,8 +60,8 @@ class CarriedForm(Protocol):
 
 
 class RowAccess(Protocol):
-    """How the rows of a table are read and updated. Packages can define their own access, to split tables over devices
-    or to let them grow.
+    """Defines how the rows of a table are read and updated. Packages can define their own access, to split tables over
+    devices or to let them grow.
 
     It is compared by value, because all lookups of a table must have the same access. An access may have a member
     `carried`, a `CarriedForm` or None. In training, `read` and `update` then also accept this form as table and slots.
@@ -108,7 +108,7 @@ class RowAccess(Protocol):
 
 
 def forms_of(tables: Mapping[str, RowAccess]) -> dict[str, CarriedForm]:
-    """The tables that training carries in another form."""
+    """Returns the tables that training carries in another form."""
     forms = {name: getattr(access, "carried", None) for name, access in tables.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
@@ -146,8 +146,8 @@ class WholeTable:
 
 @dataclass
 class Lookups:
-    """The lookups of one trace, in call order: `"<table>#<n>"` to the ids, and the deltas to add (None while they are
-    being discovered).
+    """The lookups of one trace, in call order. `ids` maps `"<table>#<n>"` to the ids of a lookup. `deltas` has the
+    deltas to add (None during discovery).
     """
 
     deltas: Mapping[str, jax.Array] | None = None
@@ -203,7 +203,7 @@ def sparse_lookup(
     ids = jnp.asarray(ids)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
         raise VariableError(f"sparse_lookup({name!r}): ids must be integers, given {ids.dtype}.")
-    if ids.dtype.itemsize < 4:  # the number of rows may not fit in it
+    if ids.dtype.itemsize < 4:  # the number of rows may exceed the range of a smaller dtype
         ids = ids.astype(jnp.int32)
     elif ids.dtype != jnp.int32:
         ids = jnp.where((ids >= 0) & (ids < shape[0]), ids.astype(jnp.int32), -1)
@@ -233,21 +233,23 @@ def _no_summaries(table: PyTree) -> Arrays:
 
 
 def zero_deltas(shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> Arrays:
-    """Zeros for every lookup of a trace."""
+    """Returns zeros for every lookup of a trace."""
     return {key: jnp.zeros(shape, dtype) for key, (shape, dtype) in shapes.items()}
 
 
 def of_table(
     path: str, ids: Mapping[str, jax.Array], gradients: Mapping[str, jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    """All ids that a step looked up in a table, int32[n], and the gradients of their rows, float[n, columns]."""
+    """Returns all ids that a step looked up in a table, int32[n], and the gradients of their rows, float[n,
+    columns].
+    """
     keys = [key for key in ids if key.rpartition("#")[0] == path]
     flat_ids = jnp.concatenate([ids[key].reshape(-1) for key in keys]).astype(jnp.int32)
     return flat_ids, jnp.concatenate([gradients[key].reshape(-1, gradients[key].shape[-1]) for key in keys])
 
 
 def touched_rows(ids: jax.Array, gradients: jax.Array, rows: int) -> tuple[jax.Array, jax.Array]:
-    """The distinct rows among some ids, and their summed gradients.
+    """Returns the distinct rows among some ids, and their summed gradients.
 
     Returns:
         `(indices, gradients)`: int32[n] (unused places hold `rows`, out of range) and float[n, columns]; n is the
@@ -257,7 +259,7 @@ def touched_rows(ids: jax.Array, gradients: jax.Array, rows: int) -> tuple[jax.A
     size = math.prod(ids.shape)
     indices, places = jnp.unique(ids, size=size, fill_value=rows, return_inverse=True)
     sums = jax.ops.segment_sum(gradients, places.reshape(-1), num_segments=size)
-    return indices, jnp.where((indices < rows)[:, None], sums, 0)  # ids out of range do not count in a norm either
+    return indices, jnp.where((indices < rows)[:, None], sums, 0)  # so that ids out of range do not count in a norm
 
 
 def update_rows(

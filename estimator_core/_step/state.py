@@ -48,24 +48,24 @@ class TrainState(NamedTuple):
 
 
 def initial_clock(seed: int) -> np.ndarray:
-    """The clock before the first step, with a seed of up to 64 bits."""
+    """Returns the clock before the first step, with a seed of up to 64 bits."""
     return np.array([0, 0, seed & 0xFFFFFFFF, seed >> 32], np.uint32)
 
 
 def clock_seed(clock: jax.Array) -> int:
-    """The seed in a clock."""
+    """Returns the seed in a clock."""
     words = np.asarray(clock)
     return int(words[SEED_LOW]) | int(words[SEED_HIGH]) << 32
 
 
 def flatten_opt_state(opt_state: PyTree) -> dict[str, Any]:
-    """The leaves of an optimizer state by path, so that a checkpoint can be read without the optimizer code."""
+    """Returns the leaves of an optimizer state by path, so that a checkpoint can be read without the optimizer code."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(opt_state)
     return {_path_name(path): leaf for path, leaf in leaves}
 
 
 def unflatten_opt_state(like: PyTree, leaves: Arrays) -> PyTree:
-    """The inverse of `flatten_opt_state`, for a state of the same structure as `like`."""
+    """Rebuilds an optimizer state with the structure of `like` from the result of `flatten_opt_state`."""
     paths, treedef = jax.tree_util.tree_flatten_with_path(like)
     return jax.tree_util.tree_unflatten(treedef, [leaves[_path_name(path)] for path, _ in paths])
 
@@ -100,7 +100,7 @@ class Packed(NamedTuple):
 
 
 class Packing:
-    """How the leaves of one state structure are carried.
+    """Defines how the leaves of one state structure are carried.
 
     Args:
         state: the state, or its shapes and dtypes.
@@ -124,7 +124,7 @@ class Packing:
         leaves, self._structure = jax.tree.flatten(state._replace(clock=None))
         self._shapes = [(leaf.shape, leaf.dtype) for leaf in leaves]
         small = [index for index, leaf in enumerate(leaves) if together and _is_small(leaf)]
-        small.sort(key=lambda index: (self._shapes[index][0], str(self._shapes[index][1])))  # alike at the same places
+        small.sort(key=lambda index: (self._shapes[index][0], str(self._shapes[index][1])))  # equal shapes together
         self._groups = [small[start : start + _GROUP] for start in range(0, len(small), _GROUP)]
         grouped = set(small)
         self._rest = [index for index in range(len(leaves)) if index not in grouped]
@@ -133,12 +133,14 @@ class Packing:
         self._unpack_groups = jax.jit(self._parts)
 
     def fits(self, state: TrainState) -> bool:
-        """Whether a state has this structure, with these shapes and dtypes. An optimizer may change its own."""
+        """Returns whether a state has this structure, with these shapes and dtypes. An optimizer may change its own
+        state.
+        """
         leaves, structure = jax.tree.flatten(state._replace(clock=None))
         return structure == self._structure and [(leaf.shape, leaf.dtype) for leaf in leaves] == self._shapes
 
     def holds(self, carried: object) -> bool:
-        """Whether a state is packed."""
+        """Returns whether a state is packed."""
         return isinstance(carried, Packed)
 
     def settled(self, carried: Packed) -> Packed:
@@ -154,7 +156,7 @@ class Packing:
         return Packed(state.clock, groups, tuple(leaves[index] for index in self._rest))
 
     def unpack(self, packed: Packed) -> TrainState:
-        """The inverse of `pack`."""
+        """Restores the state from its packed form."""
         leaves: list[jax.Array | None] = [None] * len(self._shapes)
         unpacked = self._unpack_groups(packed.groups) if self._groups else ()
         for group, parts in zip(self._groups, unpacked, strict=True):
@@ -172,13 +174,13 @@ class Packing:
 
 
 def packing_for(state: TrainState, tables: Collection[str]) -> Packing:
-    """How this state is carried on one device, with small leaves together if this is faster.
+    """Returns how this state is carried on one device, with small leaves in shared arrays if this is faster.
 
     It depends only on the shapes, so that a resumed run computes the same bits.
 
     Args:
         state: the state of training.
-        tables: variables of which a step touches only a few rows.
+        tables: the variables of which a step touches only a few rows.
     """
     # Tables, and their slots in the optimizer, do not count, because a step touches only some of their rows.
     shapes = {state.variables[name].shape for name in tables}
@@ -193,7 +195,7 @@ def _bytes(leaf: jax.Array) -> int:
 
 
 def _is_small(leaf: jax.Array) -> bool:
-    # Four bytes per element, so that all kinds fit into one array; keys of jax.random have a dtype of their own.
+    # Four bytes per element, so that all kinds fit into one array. Keys of jax.random have their own dtype.
     of_four_bytes = isinstance(leaf.dtype, np.dtype) and leaf.dtype.itemsize == 4 and leaf.dtype.kind in "fiu"
     return of_four_bytes and 0 < _bytes(leaf) <= SMALL_BYTES
 

@@ -19,7 +19,7 @@ GradFn = Callable[[Arrays], tuple[jax.Array, Arrays]]
 
 @dataclass(frozen=True)
 class Minimize:
-    """One loss, the transformation that reduces it, and the variables it changes."""
+    """One loss, the transformation that reduces it, and the variables that it changes."""
 
     loss: jax.Array
     transformation: optax.GradientTransformation
@@ -45,7 +45,7 @@ TrainOp = Group | CustomTrainOp
 
 
 def minimize(loss: jax.Array, transformation: optax.GradientTransformation, variables: str = ".*") -> Minimize:
-    """A train_op that minimises `loss` by changing only the variables whose whole name matches a regex.
+    """Returns a train_op that minimises `loss` by changing only the variables whose whole name matches a regex.
 
     Only matching variables are differentiated and have optimizer slots. The others do not change.
 
@@ -72,7 +72,7 @@ def minimize(loss: jax.Array, transformation: optax.GradientTransformation, vari
 
 
 def group(*members: Minimize) -> Group:
-    """A train_op of several `minimize` over disjoint variables, for example for the two losses of a GAN, or two
+    """Returns a train_op of several `minimize` over disjoint variables, for example for the two losses of a GAN, or two
     optimizers.
 
     Example:
@@ -88,12 +88,12 @@ def custom_train_op(
     update: Callable[[Arrays, PyTree, GradFn], tuple[Arrays, PyTree]],
     init: Callable[[Arrays], PyTree] = lambda variables: (),
 ) -> CustomTrainOp:
-    """A train_op written by the user.
+    """Returns a train_op written by the user.
 
     Args:
         update: `(variables, opt_state, grad_fn) -> (variables, opt_state)`, traced; `grad_fn(variables)` returns
             `(loss, gradients)` at any point.
-        init: returns the first opt_state from the variables.
+        init: a function that computes the first opt_state from the variables.
 
     Example:
         >>> def descend(variables, opt_state, grad_fn):
@@ -106,7 +106,7 @@ def custom_train_op(
 
 
 def normalize(train_op: Any, loss: Any) -> TrainOp:
-    """Any accepted form of train_op as a `Group` or a `CustomTrainOp`."""
+    """Returns any accepted form of train_op as a `Group` or a `CustomTrainOp`."""
     if isinstance(train_op, (Group, CustomTrainOp)):
         return train_op
     if isinstance(train_op, Minimize):
@@ -122,7 +122,7 @@ def normalize(train_op: Any, loss: Any) -> TrainOp:
 
 
 def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The variable names that each member changes.
+    """Returns the variable names that each member changes.
 
     Raises:
         ModelFnError: a member changes none, or two members change the same one.
@@ -148,15 +148,15 @@ def assign_paths(members: Sequence[Minimize], names: Sequence[str]) -> list[tupl
 
 
 def hyperparameters(opt_state: PyTree) -> dict[str, Any]:
-    """Every scalar that `optax.inject_hyperparams` put into an optimizer state, by name. A later one with the same name
-    gets a number.
+    """Returns every scalar that `optax.inject_hyperparams` put into an optimizer state, by name. A later one with the
+    same name gets a number.
     """
     return {name: value for name, (value, _) in _hyperparameters(opt_state).items()}
 
 
 def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
-    """The kind of each hyperparameter as an output: "scalar", or "constant" if no schedule changes it. Learning rates
-    are always scalars, because users look for their curves.
+    """Returns the kind of each hyperparameter as an output: "scalar", or "constant" if no schedule changes it. Learning
+    rates are always scalars, because users look for their curves.
     """
     return {
         name: "scalar" if scheduled or name.startswith("learning_rate") else "constant"
@@ -165,7 +165,7 @@ def hyperparameter_kinds(opt_state: PyTree) -> dict[str, str]:
 
 
 def _hyperparameters(opt_state: PyTree) -> dict[str, tuple[Any, bool]]:
-    """Values, and whether a schedule changes them."""
+    """Returns the values, and whether a schedule changes each."""
 
     def has_hyperparameters(node: object) -> bool:
         return isinstance(getattr(node, "hyperparams", None), Mapping)
@@ -198,12 +198,14 @@ def _is_transformation(value: object) -> bool:
 
 
 def _plain(value: Any) -> optax.GradientTransformation:
-    """The transformation of `optax.MultiSteps`, which has its functions and is none; any other one as it is."""
+    """Returns the transformation of an `optax.MultiSteps`, which is not a transformation itself. Returns other values
+    unchanged.
+    """
     return value.gradient_transformation() if isinstance(value, optax.MultiSteps) else value
 
 
 def _is_update(value: object) -> bool:
-    """Whether a value is a function of three required arguments. `optax.adam` itself, for example, is not."""
+    """Returns whether a value is a function of three required arguments. `optax.adam` itself, for example, is not."""
     if not callable(value) or isinstance(value, type):
         return False
     parameters = inspect.signature(value).parameters.values()

@@ -46,16 +46,16 @@ class TrainStep:
 
     Args:
         model_fn: the bound model_fn.
-        discovery: that of the TRAIN mode.
+        discovery: the discovery of the TRAIN mode.
         fetches: names of outputs that are computed but not returned by default: predictions, tensors, "gradient_norm".
-        summaries: whether histograms, images and texts are returned; scalars always are.
-        accumulate_steps: micro-batches each batch is split into.
-        traces: counts the traces of model_fn.
+        summaries: whether histograms, images and texts are returned. Scalars are always returned.
+        accumulate_steps: the number of micro-batches into which each batch is split.
+        traces: the counter of the traces of model_fn.
         precision: the policy. "float16" scales the loss and skips steps whose gradients overflow.
         remat: what the backward pass recomputes.
         placement: the mesh; None with one device.
-        state_shardings: those of the new state; None with one device.
-        packing: how programs accept and return the state; None: unchanged.
+        state_shardings: the shardings of the new state. None with one device.
+        packing: how programs accept and return the state. None: the state itself.
 
     `step(state, features, labels, weights)` returns `(state, outputs)` and donates `state`. `scan(k)` returns the same
     function for k stacked batches, whose outputs have a leading axis of steps.
@@ -102,18 +102,18 @@ class TrainStep:
         self._scans: dict[int, Callable[..., Any]] = {}
 
     def direct(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> Callable[..., Any]:
-        """`step`, or a faster function, for batches like this one and others."""
+        """Returns `step`, or a faster function, for batches like this one and others."""
         step = self.step
         given = self.gathered(features)
         step = step.direct(state, given, labels, weights) if isinstance(step, SharedJit) else step
         return self._gathering(step, features)
 
     def single(self, features: PyTree) -> Callable[..., Any]:
-        """`step`, for batches like this one and others."""
+        """Returns `step`, for batches like this one and others."""
         return self._gathering(self.step, features)
 
     def gathered(self, features: PyTree) -> PyTree:
-        """These features in the form in which `single` passes them to `step`."""
+        """Returns these features in the form in which `single` passes them to `step`."""
         gather = self._gather(features)
         return features if gather is None else gather(features)
 
@@ -125,7 +125,7 @@ class TrainStep:
         return step if gather is None else lambda state, features, *rest: step(state, gather(features), *rest)
 
     def scan(self, k: int) -> Callable[..., Any]:
-        """The step over k stacked batches."""
+        """Returns the step over k stacked batches."""
         if k not in self._scans:
 
             def steps(state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
@@ -137,7 +137,7 @@ class TrainStep:
         return self._scans[k]
 
     def _packed(self, steps: Callable[..., tuple[TrainState, Arrays]]) -> Callable[..., tuple[PyTree, Arrays]]:
-        """The same program for the carried form of the state."""
+        """Returns the same program for the carried form of the state."""
         packing = self.packing
         if packing is None:
             return steps
@@ -151,7 +151,7 @@ class TrainStep:
         return packed
 
     def eager(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
-        """The step without compilation, for debugging."""
+        """Returns the step without compilation, for debugging."""
         return self._step(state, features, labels, weights)
 
     def _step(self, state: TrainState, features: PyTree, labels: PyTree, weights: Mask) -> tuple[TrainState, Arrays]:
@@ -279,7 +279,9 @@ class TrainStep:
         return self._where_variables_are(dense), rows, losses, aux
 
     def _where_variables_are(self, gradients: PyTree) -> PyTree:
-        """The gradients, split like their variables, so that a device never has the gradients of the whole model."""
+        """Returns the gradients, split like their variables, so that a device never has the gradients of the whole
+        model.
+        """
         if self._shardings is None:
             return gradients
         where: PyTree = self._shardings.variables
@@ -338,8 +340,8 @@ class TrainStep:
         return outputs
 
     def _lookups(self, features: PyTree, labels: PyTree, weights: Mask) -> Mapping[str, Any]:
-        """Shapes of the row-sparse lookups for these batch shapes. A shape that differs from that of the discovery
-        costs one more abstract trace.
+        """Returns the shapes of the row-sparse lookups for these batch shapes. A shape that differs from that of the
+        discovery costs one more abstract trace.
         """
         form = form_of((features, labels, weights))
         if form not in self._lookup_shapes:
@@ -378,5 +380,5 @@ def _aval(value: Any) -> tuple[Any, Any]:
 
 
 def _global_norm(tree: PyTree) -> jax.Array:
-    """The root of the sum of all squares."""
+    """Returns the root of the sum of all squares."""
     return jnp.sqrt(sum((jnp.sum(jnp.square(jnp.abs(leaf))) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))
