@@ -1,4 +1,4 @@
-"""Devices: the Backend contract, the CPU backend, and where arrays are placed."""
+"""Devices: the Backend contract, the CPU backend, and the placement of arrays."""
 
 from estimator_core._backends.contract import Available as Available
 from estimator_core._backends.contract import Backend as Backend

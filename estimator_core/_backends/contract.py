@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-#: Mesh axes that batches are split over. Parameters may be split over them too.
+#: The mesh axes over which batches are split. Parameters may be split over them too.
 BATCH_AXES = ("data", "fsdp")
 #: The mesh axis of the stages of layers.
 STAGES = "stage"
@@ -18,7 +18,7 @@ class Available:
 
     Args:
         priority: "auto" chooses the backend with the highest priority.
-        summary: what was found, for the log.
+        summary: a description of the devices, for the log.
     """
 
     priority: int
@@ -42,7 +42,7 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> Available | Unavailable:
-        """Whether the backend can be used on this machine. It never raises an error."""
+        """Returns whether the backend can be used on this machine. It never raises an error."""
         ...
 
     def initialize(self) -> None:
@@ -50,7 +50,7 @@ class Backend(Protocol):
         ...
 
     def devices(self) -> Sequence[Any]:
-        """The jax devices to run on, over all processes."""
+        """Returns the jax devices to run on, over all processes."""
         ...
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
@@ -75,22 +75,22 @@ class CPUBackend:
     name = "cpu"
 
     def probe(self) -> Available | Unavailable:
-        """Always available, with the lowest priority."""
+        """Returns `Available` with the lowest priority."""
         return Available(priority=0, summary="CPU")
 
     def initialize(self) -> None:
         """Does nothing."""
 
     def devices(self) -> Sequence[Any]:
-        """The CPU devices of jax. `XLA_FLAGS=--xla_force_host_platform_device_count=N` creates several."""
+        """Returns the CPU devices of jax. `XLA_FLAGS=--xla_force_host_platform_device_count=N` creates several."""
         import jax
 
         return jax.devices("cpu")
 
     def peak_flops(self, device_kind: str, dtype: str) -> float | None:
-        """None, because the peak is unknown."""
+        """Returns None, because the peak is unknown."""
         return None
 
     def memory_bytes(self, device_kind: str) -> int | None:
-        """None, because the memory is unknown."""
+        """Returns None, because the memory is unknown."""
         return None

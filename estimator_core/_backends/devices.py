@@ -1,4 +1,4 @@
-"""What a run computes on: backend, placement, processes; where compiled programs are kept, and compilers' memory."""
+"""The resources of a run: backend, placement and processes, the cache of compiled programs, and compilers' memory."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ MIN_COMPILE_SECS = 0.1
 
 
 def use_compile_cache(where: str | Literal["auto"] | None) -> None:
-    """Points jax at the directory of compiled programs. A cache the process has configured itself stays.
+    """Sets the directory in which jax caches compiled programs. If the process has configured a cache itself, that
+    cache stays.
 
     Args:
-        where: a directory; "auto", the one of this user and this kind of processor; None, no cache.
+        where: a directory. "auto": the directory of this user and this kind of processor. None: no cache.
 
     Example:
         >>> use_compile_cache(None)
 
-    A directory that others can write to lets them run code here, so the one of "auto" belongs to the user alone.
+    Others who can write to the directory can run code in this process, so the directory of "auto" belongs to the user
+    alone.
     """
     current = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     if where is None or (where == "auto" and current is not None):
@@ -54,20 +56,20 @@ def use_compile_cache(where: str | Literal["auto"] | None) -> None:
     jax.config.update("jax_compilation_cache_dir", str(directory))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_SECS)
-    compilation_cache.reset_cache()  # jax looks at the setting only when it first compiles
+    compilation_cache.reset_cache()  # jax reads the setting only when it first compiles
     _log.debug("compiled programs are cached in %s", directory)
 
 
-#: Shorter compilations leave little, and returning it would take a visible part of their time.
+#: Shorter compilations leave little memory, and returning it would take a visible part of their time.
 _LONG_COMPILE_SECS = 0.25
 
 
 @functools.cache
 def return_memory_of_compilers() -> None:
-    """From now on, what a long compilation has used and freed returns to the system before the program runs.
+    """Returns the memory that a long compilation has freed to the system, before the program runs, from now on.
 
-    XLA leaves hundreds of megabytes with the allocator, where the arrays of a step do not fit. Other allocators than
-    that of glibc are left alone.
+    XLA leaves hundreds of megabytes in the allocator, in pieces that do not fit the arrays of a step. Only the
+    allocator of glibc is affected.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is None:
@@ -81,7 +83,8 @@ def return_memory_of_compilers() -> None:
 
 
 def default_directory() -> Path:
-    """The directory of "auto": one for each kind of processor, since compiled programs use what it can do.
+    """Returns the directory of "auto". Each kind of processor has its own, since compiled programs use its
+    instructions.
 
     Example:
         >>> default_directory().parent.name
@@ -92,7 +95,7 @@ def default_directory() -> Path:
 
 
 def _processor() -> str:
-    """A name for what the processor can do; homes are shared between machines."""
+    """Returns a name for the capabilities of the processor, because several machines may share a home directory."""
     described = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -107,7 +110,7 @@ def select_backend(name: str, get: Callable[[str], Callable[[], Backend]], names
 
     Args:
         name: as in `RunConfig(backend=...)`.
-        get: returns the backend component of a name: a class, or a function that makes a backend.
+        get: a function that returns the backend component of a name: a class, or a function that makes a backend.
         names: the backends to choose from if the name is "auto".
 
     Raises:
@@ -161,9 +164,11 @@ class Devices:
     Args:
         config: the RunConfig of the Estimator. It never changes: if the processes are found later, `config` of this
             object becomes another RunConfig.
-        select: returns the backend that a config requests.
-        connect: connects this process with the others of its run; None: with those that jax knows already.
-        whole: all devices, of which this is the first one of this process; None: these are all.
+        select: a function that returns the backend that a config requests.
+        connect: a function that connects this process with the others of its run. Its argument None means those that
+            jax already knows.
+        whole: the `Devices` of all processes, of which this object has those of this process. None: this object has all
+            devices.
 
     Example:
         >>> from estimator_core._backends.contract import CPUBackend
@@ -184,17 +189,19 @@ class Devices:
 
     @property
     def config(self) -> RunConfig:
-        """The RunConfig. Once `processes` is resolved, it says which of the processes this one is."""
+        """The RunConfig. After `processes` is resolved, it contains the index of this process."""
         return self._config if self._whole is None else self._whole.config
 
     @property
     def apart(self) -> bool:
-        """Whether this is one process of several that works without the others."""
+        """Whether this is one of several processes and works without the others."""
         return self._whole is not None
 
     @cached_property
     def processes(self) -> Coordinator:
-        """The connected processes of the run. If none are announced, a pod's are known once the backend is ready."""
+        """The connected processes of the run. If none are configured, the processes of a pod are known after the
+        backend starts.
+        """
         if self.apart:
             return ALONE
         group = self._config.process_group
@@ -215,7 +222,7 @@ class Devices:
         if self._whole is not None:
             return self._whole.backend
         if self._config.process_group is not None:
-            _ = self.processes  # before jax looks at a device
+            _ = self.processes  # before jax reads the devices
         backend = self._select(self._config)
         backend.initialize()
         use_compile_cache(self._config.compile_cache)
@@ -224,23 +231,23 @@ class Devices:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where arrays live: spread as the config says, or on this process's own devices."""
+        """Where arrays are placed: over the mesh of the config, or on this process's own devices."""
         devices = self.backend.devices()
         if self._whole is None:
             _ = self.processes
             config = self._config
             return place(devices, config.mesh, config.partition_rules, config.logical_axis_rules)
         index = self._whole.processes.index
-        # One device, and the axes of the whole: what a model names is there.
+        # One device, with all axes of the whole mesh, so that the axes that a model names exist.
         one_each = dict.fromkeys(self.config.mesh or {"data": 1}, 1)
         return place([device for device in devices if device.process_index == index], one_each, ())
 
     def alone(self) -> Devices:
-        """This process's own devices, the same object each time. Work on them does not involve other processes."""
+        """Returns this process's own devices, the same object each time. They work without the other processes."""
         return self._own if self.processes.count > 1 else self
 
     def single(self) -> Devices:
-        """One device of this process, the same object each time, for programs that leave this machine."""
+        """Returns one device of this process, the same object each time, for programs that run on other machines."""
         return self if self.placement.single else self._own
 
     @cached_property

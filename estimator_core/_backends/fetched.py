@@ -1,4 +1,4 @@
-"""Results of a program, in host memory."""
+"""Copies the results of a program to host memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from estimator_core._types import PyTree
 
 
 def fetched(tree: PyTree) -> PyTree:
-    """As `jax.device_get`: the tree with numpy arrays. It waits for them.
+    """Returns the tree with numpy arrays, like `jax.device_get`. It waits for them.
 
-    `jax.device_get` starts a copy of every array first, which hides the way from an accelerator. On a CPU it takes
-    tens of microseconds for nothing, more than a small model needs.
+    `jax.device_get` first starts a copy of every array, which hides the transfer time of an accelerator. On a CPU this
+    has no effect and takes tens of microseconds, more than a small model needs.
 
     Example:
         >>> import jax.numpy as jnp
@@ -30,7 +30,7 @@ def fetched(tree: PyTree) -> PyTree:
 
 
 def fetcher(like: PyTree) -> Callable[[PyTree], PyTree]:
-    """The quickest function that does what `fetched` does, for the results of the program that returned these."""
+    """Returns the fastest function with the effect of `fetched`, for results like these of the same program."""
     if type(like) is dict and all(isinstance(leaf, jax.Array) and _is_plain(leaf) for leaf in like.values()):
         return _fetched_dict
     return fetched
@@ -41,7 +41,7 @@ def _fetched_dict(arrays: Any) -> Any:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether an array is in the memory of the host, and no typed random key."""
+    """Returns whether an array is in host memory and is not a typed random key."""
     return isinstance(array.dtype, np.dtype) and _is_of_the_host(array.sharding)
 
 

@@ -21,15 +21,15 @@ from estimator_core._types import PyTree
 from estimator_core.config import FullySharded
 from estimator_core.errors import ArgumentError
 
-#: What splits one axis of an array: an axis of the mesh, several, or None.
+#: The mesh axes that split one axis of an array: one, several, or None.
 AxisEntry: TypeAlias = "str | Sequence[str] | None"
 
-#: The mesh axes that an axis of an array is split over, by the name of that axis.
+#: The mesh axes over which a named axis of an array is split, by that name.
 LogicalAxisRules: TypeAlias = Mapping[str, AxisEntry]
 
 
 def mesh_axes(name: str | None, rules: LogicalAxisRules) -> tuple[str, ...]:
-    """The mesh axes that a name stands for. A name without a rule is the name of a mesh axis.
+    """Returns the mesh axes that a name stands for. A name without a rule is the name of a mesh axis.
 
     Example:
         >>> mesh_axes("mlp", {"mlp": "model"}), mesh_axes("model", {}), mesh_axes(None, {})
@@ -41,13 +41,13 @@ def mesh_axes(name: str | None, rules: LogicalAxisRules) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionRules:
-    """Rules over the names of variables, for one mesh.
+    """The rules that split variables by their names, for one mesh.
 
     Attributes:
-        sizes: the sizes of the mesh's axes, by name.
-        rules: `(regex, spec)`; the first that matches a variable's whole name decides.
-        axis_rules: what the names in specs stand for, besides the mesh's own axes.
-        notes: what could not be done as requested, once each.
+        sizes: the sizes of the mesh axes, by name.
+        rules: pairs `(regex, spec)`. The first regex that matches the whole name of a variable decides.
+        axis_rules: the meanings of the names in specs, in addition to the axes of the mesh.
+        notes: the requests that could not be fulfilled, each once.
 
     Example:
         >>> import numpy as np
@@ -62,11 +62,12 @@ class PartitionRules:
     notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def spec_of(self, variable: VariableSpec, *, slot: bool = False) -> PartitionSpec:
-        """How a variable is split: by the first rule that matches, otherwise as its module says, otherwise not at all.
+        """Returns how a variable is split: by the first rule that matches, otherwise by its module, otherwise not at
+        all.
 
         Args:
-            variable: its record.
-            slot: for an array of the optimizer that has the variable's shape.
+            variable: the record of the variable.
+            slot: whether the array is an optimizer slot with the shape of the variable.
         """
         rule = next((spec for pattern, spec in self.rules if re.fullmatch(pattern, variable.name)), None)
         if isinstance(rule, FullySharded):
@@ -81,7 +82,9 @@ class PartitionRules:
         return PartitionSpec()
 
     def check_used(self, variables: Mapping[str, VariableSpec]) -> None:
-        """Notes the rules that match no variable: a misspelt regex would silently leave its variables whole."""
+        """Adds a note for each rule that matches no variable, because a misspelt regex would silently leave its
+        variables whole.
+        """
         for pattern, _ in self.rules:
             if not any(re.fullmatch(pattern, name) for name in variables):
                 self.notes.setdefault(f"partition_rules: {pattern!r} matches no variable.")
@@ -204,7 +207,7 @@ def gathered(tree: PyTree) -> PyTree:
 def split_axes(
     shape: Sequence[int], axes: Sequence[str | None], sizes: Mapping[str, int], rules: LogicalAxisRules
 ) -> list[AxisEntry]:
-    """For each axis of an array, the mesh axes that split it; each mesh axis is used once.
+    """Returns the mesh axes that split each axis of an array. Each mesh axis is used once.
 
     Example:
         >>> split_axes((8, 6), ("batch", "embed"), {"data": 2, "model": 3}, {"batch": ("data",), "embed": "model"})
@@ -223,7 +226,7 @@ def split_axes(
 
 @contextlib.contextmanager
 def logical_axis_rules(rules: LogicalAxisRules) -> Generator[None]:
-    """These rules hold for what is traced inside, besides that of "batch"."""
+    """Applies these rules to everything that is traced inside the block, in addition to the rule of "batch"."""
     token = _RULES.set({**_DEFAULT, **rules})
     try:
         yield
@@ -232,15 +235,15 @@ def logical_axis_rules(rules: LogicalAxisRules) -> Generator[None]:
 
 
 def arranged(devices: Sequence[object], sizes: Mapping[str, int]) -> Mesh:
-    """The mesh of these axes over all of the devices.
+    """Returns the mesh of these axes over all of the devices.
 
-    Neighbours along an axis are neighbours in the hardware where jax knows the topology. Several slices are joined by a
-    network only: one axis crosses it, stages or a batch axis where the slices divide one. Every other axis stays in a
-    slice.
+    Neighbours along an axis are neighbours in the hardware if jax knows the topology. Several slices are connected only
+    by a network. One axis crosses it: the stages or a batch axis, if the number of slices divides one. Every other axis
+    stays within a slice.
 
     Args:
-        devices: as many as the product of the sizes.
-        sizes: of the axes, by name.
+        devices: the devices. Their number is the product of the sizes.
+        sizes: the sizes of the axes, by name.
 
     Example:
         >>> dict(arranged(jax.devices()[:1], {"data": 1, "model": 1}).shape)
@@ -261,7 +264,8 @@ def arranged(devices: Sequence[object], sizes: Mapping[str, int]) -> Mesh:
 
 
 def slice_count(devices: Sequence[object]) -> int:
-    """How many groups of devices there are that only a network joins; 1 where they cannot be told apart or are uneven.
+    """Returns the number of groups of devices that are connected only by a network; 1 if the groups are unknown or
+    unequal.
 
     Example:
         >>> slice_count(jax.devices()[:1])
@@ -273,9 +277,10 @@ def slice_count(devices: Sequence[object]) -> int:
 
 
 def network_axes(sizes: Mapping[str, int], slices: int) -> dict[str, int]:
-    """The part of each axis that crosses the network: all slices, on the first axis that they divide.
+    """Returns the part of each axis that crosses the network: all slices, on the first axis whose size is a multiple of
+    them.
 
-    Stages of a pipeline come first, since they send least, then batch axes.
+    Stages of a pipeline are first, since they send least, then batch axes.
 
     Example:
         >>> network_axes({"model": 4, "data": 8}, 2)
@@ -291,7 +296,7 @@ def network_axes(sizes: Mapping[str, int], slices: int) -> dict[str, int]:
 
 
 def crossing_axes(mesh: Mesh) -> tuple[str, ...]:
-    """The axes along which neighbours sit in different slices.
+    """Returns the axes along which neighbours are in different slices.
 
     Example:
         >>> crossing_axes(arranged(jax.devices()[:1], {"data": 1}))
@@ -307,11 +312,11 @@ def _within_a_slice(devices: Sequence[Any], shape: tuple[int, ...]) -> np.ndarra
         return plain
     try:
         return mesh_utils.create_device_mesh(shape, list(devices), allow_split_physical_axes=True)
-    except NotImplementedError:  # jax knows no arrangement of this shape
+    except NotImplementedError:  # jax has no arrangement of this shape
         return plain
 
 
 def _fill_a_box(devices: Sequence[Any]) -> bool:
-    """Whether the chips are a whole part of their slice, which jax requires: a mesh may use only some of the chips."""
+    """Returns whether the chips fill a box of their slice, as jax requires. A mesh may use only some of the chips."""
     places = np.array([(*device.coords, device.core_on_chip) for device in devices])
     return len(devices) == np.prod(np.ptp(places, axis=0) + 1)

@@ -1,4 +1,4 @@
-"""Where arrays live: a mesh of devices, and partition rules over the names of variables."""
+"""Places arrays: a mesh of devices, and partition rules over the names of variables."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Placement:
-    """A mesh and its rules. With one device every method leaves arrays where they are, and costs nothing.
+    """A mesh and its rules. With one device, every method leaves arrays where they are, at no cost.
 
     Attributes:
-        mesh: the devices, by named axes.
-        rules: how variables are split.
+        mesh: the devices, arranged along named axes.
+        rules: the rules that split variables.
     """
 
     mesh: Mesh
@@ -60,17 +60,17 @@ class Placement:
 
     @functools.cached_property
     def batch_parts(self) -> int:
-        """Into how many parts a batch is split."""
+        """The number of parts into which a batch is split."""
         return math.prod(self.mesh.shape[axis] for axis in self.batch_axes)
 
     @functools.cached_property
     def replicated(self) -> NamedSharding:
-        """The whole array on every device."""
+        """The sharding with the whole array on every device."""
         return NamedSharding(self.mesh, PartitionSpec())
 
     @functools.cached_property
     def parts(self) -> dict[int, tuple[int, ...]]:
-        """Which of the `batch_parts` parts of a batch the devices of each process hold, by process."""
+        """The parts of a batch, out of `batch_parts`, that the devices of each process hold, by process."""
         held: dict[int, set[int]] = {
             process: set() for process in sorted(d.process_index for d in self.mesh.devices.flat)
         }
@@ -81,9 +81,9 @@ class Placement:
 
     @functools.cached_property
     def pipelines(self) -> tuple[tuple[int, ...], ...]:
-        """The shares of the input, ordered by their first part of the batch: for each, the processes that hold it.
+        """The processes that hold each share of the input, ordered by the first part of the batch in the share.
 
-        Processes between which no batch axis is split hold the same share.
+        Processes hold the same share if no batch axis is split between them.
 
         Raises:
             ArgumentError: two processes hold overlapping, but different parts.
@@ -100,15 +100,15 @@ class Placement:
         return tuple(tuple(groups[parts]) for parts in sorted(groups))
 
     def input_part(self, process: int) -> tuple[int, int]:
-        """Which part of the input a process reads, and how many there are."""
+        """Returns the part of the input that a process reads, and the number of parts."""
         return next(i for i, members in enumerate(self.pipelines) if process in members), len(self.pipelines)
 
     def global_batch(self, part: np.ndarray, total: int | None = None) -> jax.Array:
-        """This process's rows of a batch as a part of the whole.
+        """Makes a global batch from this process's rows.
 
         Args:
-            part: the rows; all of them where the whole does not divide by its parts.
-            total: rows of the whole; None: all processes have equally many.
+            part: the rows of this process. All rows, if the global batch does not divide evenly into its parts.
+            total: the number of rows of the global batch. None: all processes have equally many.
         """
         if not part.ndim:
             return self.put(part, self.replicated)
@@ -117,7 +117,7 @@ class Placement:
         return jax.make_array_from_process_local_data(self.batch_sharding(shape), part, shape)
 
     def whole(self, array: Mask) -> Mask:
-        """An array that every process can read; all of them must ask."""
+        """Returns an array that every process can read. All processes must call it."""
         return array if array is None or not self.spans_processes else self._gather(array)
 
     @functools.cached_property
@@ -129,7 +129,9 @@ class Placement:
         return _Current(self)
 
     def batch(self, batch: PyTree) -> PyTree:
-        """A batch on the devices: split over the batch axes where its size divides, else whole on every device."""
+        """Returns a batch on the devices: split over the batch axes if its size divides evenly, else whole on every
+        device.
+        """
         if self.single:
             return batch
         features, labels, weights = (
@@ -139,25 +141,23 @@ class Placement:
         return batch._replace(features=features, labels=labels, weights=weights)
 
     def batch_sharding(self, shape: Sequence[int], leading: int = 0) -> NamedSharding:
-        """The sharding of an array whose axis `leading` is the example."""
+        """Returns the sharding of an array whose axis `leading` is the example."""
         divides = len(shape) > leading and shape[leading] % self.batch_parts == 0 and shape[leading] > 0
         if self.batch_parts == 1 or not divides:
             return self.replicated
         return NamedSharding(self.mesh, PartitionSpec(*[None] * leading, self.batch_axes))
 
     def stack(self, arrays: Sequence[PyTree]) -> PyTree:
-        """Arrays of one shape, of one place in several batches, stacked along a leading axis of steps; each is split
-        like a batch.
-        """
+        """Stacks arrays of one shape from several batches along a leading axis of steps, each split like a batch."""
         shape = (len(arrays), *arrays[0].shape)
         if not self.single:
             out = self.batch_sharding(shape, leading=1)
             return jax.jit(lambda *parts: jnp.stack(parts), out_shardings=out)(*arrays)
-        # Joining takes half the time of np.stack, which adds the axis to every array first.
+        # Concatenation takes half the time of np.stack, which first adds the axis to every array.
         return np.concatenate(arrays).reshape(shape) if len(shape) > 1 else np.stack(arrays)
 
     def micro_batches(self, tree: PyTree) -> PyTree:
-        """Inside a trace: the parts of a batch, stacked along a leading axis, each split over all devices again."""
+        """Returns the parts of a batch in a trace, stacked along a leading axis, each split over all devices again."""
         if self.batch_parts == 1:
             return tree
         return jax.tree.map(
@@ -165,16 +165,16 @@ class Placement:
         )
 
     def plain(self, specs: Mapping[str, VariableSpec]) -> bool:
-        """Whether all variables are in the memory of one device, so that none needs a sharding."""
+        """Returns whether all variables are in the memory of one device, so that none needs a sharding."""
         return self.single and not any(spec.memory for spec in specs.values())
 
     def variables(self, specs: Mapping[str, VariableSpec]) -> dict[str, NamedSharding] | None:
-        """The sharding of every variable; None where none needs one."""
+        """Returns the sharding of every variable; None if no variable needs one."""
         return None if self.plain(specs) else {name: self._sharding_of(spec) for name, spec in specs.items()}
 
     def like_variables(self, tree: PyTree, specs: Mapping[str, VariableSpec]) -> PyTree:
-        """Shardings for an optimizer state: a leaf of a variable's shape below its name is placed like the variable,
-        the rest is replicated.
+        """Returns the shardings of an optimizer state. A leaf below the name of a variable and with its shape is placed
+        like the variable. The rest is replicated.
         """
 
         def of(path: tuple[object, ...], leaf: jax.Array) -> NamedSharding:
@@ -187,19 +187,19 @@ class Placement:
         return jax.tree_util.tree_map_with_path(of, tree)
 
     def put(self, value: object, sharding: NamedSharding) -> jax.Array:
-        """A host array on the devices; each device gets a copy of its own part, never the whole.
+        """Copies a host array to the devices. Each device receives only its own part.
 
-        In several processes, every one must give the same array.
+        With several processes, each must pass the same array.
         """
         host = np.asarray(value)
         return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index], copy=True))
 
     def replicate(self, tree: PyTree) -> PyTree:
-        """Host arrays, whole on every device."""
+        """Copies host arrays to every device, whole."""
         return tree if self.single else jax.tree.map(lambda leaf: self.put(leaf, self.replicated), tree)
 
     def describe(self, specs: Mapping[str, VariableSpec]) -> str:
-        """What the mesh is and how much of the variables each device holds, for the log; then what was not possible."""
+        """Describes the mesh and the share of the variables on each device, for the log. Failed requests follow."""
         self.rules.check_used(specs)
         whole = sum(spec.size * spec.dtype.itemsize for spec in specs.values())
         held = sum(
@@ -219,7 +219,7 @@ class Placement:
 
 
 class _Current(contextlib.AbstractContextManager[None]):
-    """The mesh and the rules of a placement are the current ones. A `Predictor` enters it for every row."""
+    """Makes the mesh and the rules of a placement current. A `Predictor` enters it for every row."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -241,17 +241,17 @@ def place(
     rules: Sequence[tuple[str, Any]],
     axis_rules: LogicalAxisRules = types.MappingProxyType({}),
 ) -> Placement:
-    """The placement a RunConfig asks for.
+    """Returns the placement that a RunConfig requests.
 
     Args:
-        devices: of the backend.
-        mesh: axis sizes, -1 for the rest; None: this process's first device alone, or batches split over all devices
-            where they belong to several processes.
-        rules: `(regex, spec)`, spec a PartitionSpec, a tuple of axis names, or a `FullySharded`.
-        axis_rules: what names of axes stand for.
+        devices: the devices of the backend.
+        mesh: the sizes of the axes, with -1 for the remaining devices. None: this process's first device, or batches
+            split over all devices if these belong to several processes.
+        rules: pairs `(regex, spec)`. A spec is a PartitionSpec, a tuple of axis names, or a `FullySharded`.
+        axis_rules: the mesh axes that names of axes stand for.
 
     Raises:
-        ArgumentError: when the devices do not fill the mesh, or it leaves out a process.
+        ArgumentError: the devices do not fill the mesh, or the mesh omits a process.
     """
     processes = {device.process_index for device in devices}
     sizes = dict(mesh) if mesh is not None else {"data": -1 if len(processes) > 1 else 1}

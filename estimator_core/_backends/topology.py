@@ -1,4 +1,4 @@
-"""Devices that are not there: what a backend knows of them, and the contract by which it lends them to a compiler."""
+"""Devices that are not present: their figures, and the contract of a backend that provides them to a compiler."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Protocol, runtime_checkable
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceFigures:
-    """Published figures of one device, as jax counts devices.
+    """The published figures of one device, in jax's definition of a device.
 
     Attributes:
-        kind: what `jax.Device.device_kind` says.
-        memory_bytes: memory that programs can use.
-        peak_flops: floating point operations a second by dtype name; "float32" is a float32 matrix product at jax's
-            default precision.
-        memory_bandwidth: bytes a second between the device and its memory.
-        link_bandwidth: bytes a second that a device sends to the others of its group, all its links together.
-        group_size: devices that those links join; None: all of a topology.
-        network_bandwidth: bytes a second that a device sends beyond its group; None where groups cover a topology.
-        source: where the figures come from.
+        kind: the value of `jax.Device.device_kind`.
+        memory_bytes: the memory in bytes that programs can use.
+        peak_flops: the floating point operations per second, by dtype name. "float32" is a float32 matrix product at
+            the default precision of jax.
+        memory_bandwidth: the bytes per second between the device and its memory.
+        link_bandwidth: the bytes per second that a device sends to the others of its group, over all its links.
+        group_size: the number of devices that those links connect. None: all devices of a topology.
+        network_bandwidth: the bytes per second that a device sends beyond its group. None: a group covers a topology.
+        source: the source of the figures.
     """
 
     kind: str
@@ -35,14 +35,14 @@ class DeviceFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """So many devices of one kind, present or not.
+    """A number of devices of one kind, present or not.
 
     Attributes:
-        name: as users write it, for example "v5e:4x4".
-        device_count: as jax counts devices.
-        host_count: machines they sit in.
-        figures: of one device.
-        slice_count: equal groups of devices that only a network joins.
+        name: the name that users write, for example "v5e:4x4".
+        device_count: the number of devices, in jax's definition.
+        host_count: the number of machines that contain them.
+        figures: the figures of one device.
+        slice_count: the number of equal groups of devices that only a network connects.
     """
 
     name: str
@@ -54,27 +54,28 @@ class Topology:
 
 @runtime_checkable
 class TopologyBackend(Protocol):
-    """What a backend offers besides `Backend` when programs can be compiled for its devices on a machine without them.
+    """The further methods of a `Backend` whose programs can be compiled on a machine without its devices.
 
-    `estimator plan` asks every installed backend that has these methods.
+    `estimator plan` queries every installed backend that has these methods.
     """
 
     def topology_families(self) -> Sequence[str]:
-        """The names that may stand before the shape: "v5e", "h100", ..."""
+        """Returns the names that may precede the shape: "v5e", "h100", ..."""
         ...
 
     def topology(self, family: str, shape: tuple[int, ...]) -> Topology:
-        """The topology of a family and shape.
+        """Returns the topology of a family and shape.
 
         Raises:
-            ArgumentError: there is no such shape; says which there are.
+            ArgumentError: the shape does not exist. The message lists the shapes.
         """
         ...
 
     def topology_devices(self, topology: Topology) -> Sequence[Any]:
-        """Devices to compile for. Nothing can run on them.
+        """Returns devices to compile for. They cannot run programs.
 
         Raises:
-            BackendUnavailableError: the compiler for them is not installed; says what to install.
+            BackendUnavailableError: the compiler for the devices is not installed. The message names the package to
+                install.
         """
         ...

@@ -1,11 +1,10 @@
-"""Whether lower or higher values of a metric are better, by the words of its name."""
+"""Decides whether lower or higher values of a metric are better, by the words of its name."""
 
 from __future__ import annotations
 
 import re
 
-#: Words in the names of metrics whose lower values are better. For all other metrics, higher values are assumed to be
-#: better.
+#: Words in the names of metrics whose lower values are better. For all other metrics, higher values are better.
 _LESS = re.compile(
     "brier|cer|cosh|crossentropy|deviance|divergence|ece|entropy|errors?|hinge|logloss|loss|losses|mae|mape|mse|msle|"
     "nll|perplexity|rmse|rmsle|smape|wer"
@@ -14,7 +13,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def less_is_better(metric: str) -> bool:
-    """Whether lower values of a metric are better, as for a loss, by its name.
+    """Returns whether lower values of a metric are better, as for a loss, by its name.
 
     Example:
         >>> [less_is_better(name) for name in ("average_loss", "val/rmse", "MeanSquaredError", "accuracy", "glossary")]

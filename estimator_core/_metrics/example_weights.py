@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class _Applied:
-    """The mask, and whether the model has asked for it."""
+    """The mask, and whether the model has requested it."""
 
     def __init__(self, mask: Mask) -> None:
-        # Inside a trace, where this is made, an array of numpy is a constant like any of jax.
+        # Inside a trace, where this object is created, an array of numpy is a constant like one of jax.
         self.mask, self.asked = cast("Array | None", mask), False
 
 
@@ -26,7 +26,7 @@ _active: ContextVar[_Applied | None] = ContextVar("estimator_core_example_weight
 
 
 def example_weights() -> Array | None:
-    """The mask of the current batch; None if it is not padded.
+    """Returns the mask of the current batch; None if it is not padded.
 
     float32 [batch], 1 for an example, 0 for padding.
 
@@ -50,7 +50,7 @@ def example_weights() -> Array | None:
 
 
 def mask_for_metrics() -> Array | None:
-    """The same mask for the functions in `ec.metrics`. Reading it here does not count as use by the loss."""
+    """Returns the same mask for the functions in `ec.metrics`. Reading it here does not count as use by the loss."""
     applied = _active.get()
     return None if applied is None else applied.mask
 

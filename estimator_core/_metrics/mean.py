@@ -32,7 +32,7 @@ class Mean(TotalsMetric):
     weight: Array
 
     def compute(self) -> float:
-        """The mean: 0.0 if the total weight is 0, NaN if it is infinite, as in tf.estimator."""
+        """Returns the mean: 0.0 if the total weight is 0, NaN if it is infinite, as in tf.estimator."""
         weight = float(total_value(self.weight))
         value = float(total_value(self.total))
         if math.isinf(weight):
@@ -41,7 +41,7 @@ class Mean(TotalsMetric):
 
 
 def mean(values: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The mean of all values of the evaluation: `sum(weights * values) / sum(weights)`.
+    """Returns the mean of all values of the evaluation: `sum(weights * values) / sum(weights)`.
 
     Args:
         values: an array of any shape; [batch, ...] if batches may be padded. A scalar counts once per batch.
@@ -67,7 +67,7 @@ def mean(values: ArrayLike, weights: ArrayLike | None = None) -> Mean:
 
 
 def accuracy(labels: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None = None) -> Mean:
-    """The fraction of predictions that equal their label.
+    """Returns the fraction of predictions that equal their label.
 
     Args:
         labels: an array of any shape and dtype; [batch, ...] if batches may be padded.

@@ -1,4 +1,4 @@
-"""How the evaluation step handles metrics: it merges them, or passes their arrays to the host."""
+"""The handling of metrics in the evaluation step: it merges them, or passes their arrays to the host."""
 
 from __future__ import annotations
 
@@ -74,15 +74,16 @@ class HostMetric:
 
 
 def on_host(fn: Callable[..., Any], **arrays: ArrayLike) -> HostMetric:
-    """A metric that `fn` computes on the host from the whole evaluation.
+    """Returns a metric that `fn` computes on the host from the whole evaluation.
 
     Args:
-        fn: called once, with one numpy array per keyword: all batches in order, without padded rows. Returns a number
+        fn: the function that is called once, with one numpy array per keyword: all batches in order, without padded
+            rows. It returns a number or an array.
             or an array.
-        **arrays: [batch, ...] each. The trailing axes must be the same in all batches.
+        **arrays: the arrays, each [batch, ...]. The trailing axes must be the same in all batches.
 
     Raises:
-        ArgumentError: there is no array, an array has no batch axis, or the batch axes differ in size.
+        ArgumentError: there are no arrays, an array has no batch axis, or the batch axes differ in size.
 
     Example:
         >>> import numpy as np
@@ -145,7 +146,7 @@ def split_host_metrics(metrics: Mapping[str, Metric]) -> tuple[dict[str, Metric]
 
 
 def compute_metrics(metrics: Mapping[str, Metric]) -> dict[str, Any]:
-    """The value of each metric. All states are copied from the device at once."""
+    """Returns the value of each metric. All states are copied from the device at once."""
     fetched: dict[str, Metric] = jax.device_get(dict(metrics))
     return {name: metric.compute() for name, metric in fetched.items()}
 

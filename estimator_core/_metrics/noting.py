@@ -1,4 +1,4 @@
-"""Notes the terms of totals while a step is traced, so that totals of many metrics can be computed together."""
+"""Records the terms of totals while a step is traced, so that totals of many metrics can be computed together."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Noted(NamedTuple):
-    """A total over all of an array.
+    """A total over all elements of an array.
 
     Attributes:
-        result: [2], what `total` returned.
-        terms: what it sums.
+        result: float32 or uint32 [2], the result of `total`.
+        terms: the terms of the sum.
     """
 
     result: Array
     terms: Array
 
 
-#: Of more terms than this a sum takes longer than starting it does.
+#: For more terms than this, a sum takes longer than its start.
 _MOST_TERMS = 4096
 _open: ContextVar[list[Noted] | None] = ContextVar("estimator_core_noted_totals", default=None)
 
@@ -34,7 +34,7 @@ _open: ContextVar[list[Noted] | None] = ContextVar("estimator_core_noted_totals"
 def noting() -> Generator[list[Noted]]:
     """Yields a list, to which the small totals that are computed inside the block are added."""
     found: list[Noted] = []
-    # Terms of a function within the model may be among them, and are left alone. A search for leaks would name them.
+    # Terms inside a function of the model may be among them, and stay unused. A search for leaks would report them.
     token = _open.set(None if cast(Any, jax.config).jax_check_tracer_leaks else found)
     try:
         yield found
@@ -43,7 +43,7 @@ def noting() -> Generator[list[Noted]]:
 
 
 def note(result: Array, terms: Array) -> Array:
-    """Notes a total, and returns it."""
+    """Records a total, and returns it."""
     found = _open.get()
     if found is not None and result.shape == (2,) and terms.size <= _MOST_TERMS:
         found.append(Noted(result, terms))

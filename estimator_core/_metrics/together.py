@@ -1,8 +1,8 @@
-"""Totals of several metrics in few arrays.
+"""Computes totals of several metrics in few arrays.
 
 Each total of a batch takes several kernels, and each array of a program takes the host a microsecond or more. For a
 small model that is more than the model itself. So the terms of totals are stacked, summed together and merged together.
-The arithmetic of a total is the same there, so its bits are those that it has alone.
+The arithmetic of a total does not change, so its bits are those of a separate total.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _KINDS = (jnp.float32, jnp.uint32)
 
 
 class Together(NamedTuple):
-    """Where the arrays of some metrics are.
+    """The places of the arrays of some metrics.
 
     Attributes:
-        structure: of the metrics.
+        structure: the tree structure of the metrics.
         joint: for each joint array [2, n], the places of its totals among the arrays of the metrics.
         alone: the places of all other arrays.
-        names: the metrics that those belong to.
+        names: the names of the metrics that have arrays in `alone`.
 
     Example:
         >>> import numpy as np
@@ -53,17 +53,17 @@ class Together(NamedTuple):
 
     @classmethod
     def of(cls, metrics: Mapping[str, Metric], *, apart: bool = False) -> Together:
-        """The places for metrics of these types, shapes and dtypes.
+        """Returns the places for metrics of these types, shapes and dtypes.
 
         Args:
-            metrics: by name.
-            apart: whether every array stays alone.
+            metrics: the metrics, by name.
+            apart: whether every array stays separate.
         """
         by_kind: dict[Any, list[int]] = {kind: [] for kind in _KINDS}
         owners: list[str] = []
         for name in sorted(metrics):
             metric: Any = metrics[name]
-            # A class with a `merge` of its own may do more than add totals.
+            # A class with its own `merge` may do more than add totals.
             totals = not apart and getattr(type(metric), "merge", None) is TotalsMetric.merge
             for leaf in jax.tree.leaves(metric):
                 kind = next((kind for kind in _KINDS if totals and leaf.shape == (2,) and leaf.dtype == kind), None)
@@ -75,11 +75,11 @@ class Together(NamedTuple):
         return cls(jax.tree.structure(dict(metrics)), joint, alone, tuple(sorted({owners[place] for place in alone})))
 
     def joined(self, metrics: Mapping[str, Metric], noted: Sequence[Noted]) -> tuple[Array, ...]:
-        """The arrays of metrics; the joint ones come first.
+        """Returns the arrays of metrics, with the joint ones first.
 
         Args:
-            metrics: of one batch.
-            noted: totals among their arrays whose terms are known. These are summed together.
+            metrics: the metrics of one batch.
+            noted: the totals among their arrays whose terms are known. These are summed together.
         """
         leaves = jax.tree.leaves(dict(metrics))
         terms = {id(total.result): total.terms for total in noted}
@@ -87,7 +87,7 @@ class Together(NamedTuple):
         return (*joint, *(leaves[place] for place in self.alone))
 
     def merged(self, old: Sequence[Array], new: Sequence[Array]) -> tuple[Array, ...]:
-        """The arrays of both."""
+        """Merges the arrays of both."""
         count = len(self.joint)
         joint = [merge_totals(*pair) for pair in zip(old[:count], new[:count], strict=True)]
         if not self.alone:
@@ -98,7 +98,7 @@ class Together(NamedTuple):
         return (*joint, *(of_names[owned.index(place)] for place in self.alone))
 
     def apart(self, arrays: Sequence[Any]) -> dict[str, Metric]:
-        """The metrics of these arrays, of jax or of numpy."""
+        """Returns the metrics of these arrays, which may be of jax or of numpy."""
         leaves: list[Any] = [None] * self.structure.num_leaves
         for places, array in zip(self.joint, arrays, strict=False):
             for column, place in enumerate(places):
@@ -108,13 +108,13 @@ class Together(NamedTuple):
         return jax.tree.unflatten(self.structure, leaves)
 
     def _owners(self) -> list[str]:
-        """The metric of each place."""
+        """Returns the name of the metric of each place."""
         metrics = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
         return [name for name in sorted(metrics) for _ in jax.tree.leaves(metrics[name])]
 
 
 def _joint(totals: Sequence[Array], terms: Mapping[int, Array]) -> Array:
-    """Totals side by side, [2, n]. Those whose terms are known and of one shape are summed together."""
+    """Returns totals as columns, [2, n]. Totals with known terms of the same shape are summed together."""
     alike: dict[Any, list[int]] = defaultdict(list)
     for column, total in enumerate(totals):
         if id(total) in terms:
@@ -129,7 +129,7 @@ def _joint(totals: Sequence[Array], terms: Mapping[int, Array]) -> Array:
 
 
 def _sums(terms: Sequence[Array], kind: Any) -> Array:
-    """The totals of arrays of one shape, side by side; see `total`."""
+    """Returns the totals of arrays of one shape as columns [2, n]. See `total`."""
     axes = tuple(range(1, terms[0].ndim + 1))
     stacked = jnp.stack([one.astype(kind) for one in terms])
     if kind == jnp.uint32:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from jax.typing import ArrayLike
 
 _BITS = 44  # bits below the largest term that every term keeps
-_MOST_BITS = 22  # bits of one integer: float32 converts them exactly, with room for rounding
+_MOST_BITS = 22  # bits of one integer, which float32 converts exactly, with room for rounding
 _MOST_TERMS = 2**24  # in a program for any batch size
 
 
@@ -95,12 +95,12 @@ def add_two_floats(high_a: Any, low_a: Any, high_b: Any, low_b: Any) -> tuple[An
 
 
 def _exponent(value: Array) -> Array:
-    """The least e with value < 2**e, as int32; about -126 for 0."""
+    """Returns the least e with value < 2**e, as int32; about -126 for 0."""
     return ((jax.lax.bitcast_convert_type(value, jnp.int32) >> 23) & 0xFF) - 126
 
 
 def _scale(values: Array, exponent: Array) -> Array:
-    """Values * 2**exponent, in two steps so that neither factor leaves the range of float32."""
+    """Returns the values * 2**exponent, in two steps so that neither factor leaves the range of float32."""
     half = exponent >> 1
     return values * _power_of_two(half) * _power_of_two(exponent - half)
 
@@ -132,7 +132,7 @@ def total(values: ArrayLike, weights: ArrayLike | None = None, axis: int | Seque
         >>> float(total_value(total(jnp.array([1e8, 1.0, -1e8]), jnp.array([1.0, 0.5, 1.0]))))
         0.5
     """
-    # A total has no derivative, because terms are rounded to integers. Nothing traces it for one.
+    # A total has no derivative, because terms are rounded to integers. No code differentiates it.
     array = jax.lax.stop_gradient(jnp.asarray(values))
     axes = _axes(axis, array.ndim)
     if weights is None and not jnp.issubdtype(array.dtype, jnp.floating):
@@ -207,7 +207,7 @@ def merge_totals(left: Array, right: Array) -> Array:
 
 
 def total_value(state: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The value of a total, on the host in float64 (counts are exact up to 2**53).
+    """Returns the value of a total, on the host in float64 (counts are exact up to 2**53).
 
     Example:
         >>> import numpy as np

@@ -49,7 +49,8 @@ def fit_weights(weights: ArrayLike, shape: tuple[int, ...], *, metric: str) -> A
 
 
 def padding_mask(shape: tuple[int, ...], *, metric: str) -> Array | None:
-    """The mask of a padded batch, as booleans that broadcast against `shape`; None without padding or for shape ().
+    """Returns the mask of a padded batch, as booleans that broadcast against `shape`; None without padding or for shape
+    ().
 
     Raises:
         ArgumentError: the leading axis is not the batch.
@@ -70,7 +71,7 @@ def _fitted_mask(mask: Array | None, shape: tuple[int, ...], metric: str) -> Arr
 
 
 def weigh(shape: tuple[int, ...], weights: ArrayLike | None, *, metric: str) -> tuple[Array, bool]:
-    """The effective weight of every value of a metric: user weights and padding together.
+    """Returns the effective weight of every value of a metric, from user weights and padding together.
 
     Whether counts are exact integers depends only on `weights`, never on padding, so the structure of a metric stays
     the same.

@@ -60,11 +60,11 @@ class ModuleAdapter(Protocol):
 
     @property
     def library(self) -> str:
-        """The Python module that all modules of the library need. The adapter is not queried before it is imported."""
+        """The Python module that all modules of the library need. The adapter is queried only after it is imported."""
         ...
 
     def handles(self, module: Any) -> bool:
-        """Whether an object is a module of this library."""
+        """Returns whether an object is a module of this library."""
         ...
 
     def bind(self, binding: Binding) -> Any:
@@ -85,16 +85,17 @@ class ModuleAdapter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """One module in one trace, as an adapter sees it.
+    """One module in one trace, in the form that an adapter receives.
 
     Args:
         scope: the variable scope.
-        path: the module's path.
+        path: the path of the module.
         module: the instance, from the user or from the factory.
-        make: makes the module from a random key, if the user passed a factory; None for an instance. A factory with
-            `rngs` or `key` has made `module` in this trace. A factory without arguments has made it on the host.
+        make: a function that makes the module from a random key, if the user passed a factory; None for an instance. A
+            factory with `rngs` or `key` has made `module` in this trace. A factory without arguments has made it on the
+            host.
         made_in_trace: whether `module` was made in this trace.
-        trainable: whether a parameter is trained, by its name within the module.
+        trainable: a function that returns whether a parameter is trained, from its name within the module.
     """
 
     scope: Scope
@@ -110,10 +111,10 @@ class Binding:
         """Returns the value of a variable of the module, and declares the variable if it is new.
 
         Args:
-            name: its name within the module.
-            shape: its shape.
-            dtype: its dtype.
-            initial: a function of `(key, shape, dtype)`, or the first value as a concrete array.
+            name: the name within the module.
+            shape: the shape of the variable.
+            dtype: the dtype of the variable.
+            initial: the initial value: a function of `(key, shape, dtype)`, or a concrete array.
             trainable: False for model state. True: the user's `trainable=` decides.
             sharding: the partition annotation of the library; None without one.
         """
@@ -149,7 +150,7 @@ class Binding:
 
 
 def trainable_rule(trainable: Trainable) -> Callable[[str], bool]:
-    """The `trainable=` argument of `ec.module` as a function of the name.
+    """Returns the `trainable=` argument of `ec.module` as a function of the name.
 
     Example:
         >>> rule = trainable_rule(r"head/.*")
@@ -157,7 +158,7 @@ def trainable_rule(trainable: Trainable) -> Callable[[str], bool]:
         (True, False)
 
     Raises:
-        ArgumentTypeError: it is not a bool, a regular expression or a function.
+        ArgumentTypeError: the argument is not a bool, a regular expression or a function.
     """
     if trainable is None or isinstance(trainable, bool):
         return lambda name: trainable is not False

@@ -1,4 +1,4 @@
-"""Variables whose first values one program computes. They may differ in their rows alone."""
+"""Finds variables whose first values one program can compute. Their shapes may differ only in the number of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANY_SHAPE = [
     getattr(make(), "__code__", None)
     for make in (jax.nn.initializers.normal, jax.nn.initializers.truncated_normal, jax.nn.initializers.uniform)
 ]
-#: Above this many numbers, drawing rows in vain takes longer than compiling.
+#: Above this many numbers, drawing unused rows takes longer than compiling.
 _MOST_DRAWN = 2**20
 
 
@@ -29,11 +29,11 @@ def repeated(
 
     Args:
         specs: variables with initialisers of `(key, shape, dtype)`.
-        places: their shardings by path, if there are any.
-        fewest: variables in a group.
+        places: the shardings by path. None without shardings.
+        fewest: the smallest number of variables in a group.
 
     Returns:
-        The shape to draw and the paths of each group. A variable is the first rows of what is drawn.
+        The shape to draw and the paths of each group. A variable consists of the first rows of the drawn array.
 
     Example:
         >>> from estimator_core._model.variables import make_spec
@@ -50,12 +50,12 @@ def repeated(
             place = None if places is None else places[path]
             shape = spec.shape if places is not None else _rounded(spec)
             groups.setdefault((meaning, shape, str(spec.dtype), place), []).append(path)
-    # Shapes of a group differ in their rows alone, so the largest one has the most of them.
+    # The shapes of a group differ only in the number of rows, so the largest shape has the most rows.
     return [(max(specs[path].shape for path in paths), paths) for paths in groups.values() if len(paths) >= fewest]
 
 
 def _rounded(spec: VariableSpec) -> tuple[int, ...]:
-    """The shape, with its rows rounded up to a power of four where further rows do not change the first ones."""
+    """Returns the shape. Its rows are rounded up to a power of four if further rows do not change the first ones."""
     code = getattr(spec.initializer, "__code__", None)
     partitionable: bool = cast(Any, jax.config).jax_threefry_partitionable
     if code not in _ANY_SHAPE or not partitionable or 0 in (spec.shape or (0,)):
@@ -65,18 +65,18 @@ def _rounded(spec: VariableSpec) -> tuple[int, ...]:
 
 
 def _meaning(initializer: object) -> Hashable:
-    """Equal for two initialisers that jax has made alike. Others may depend on more than their arguments: on a counter,
-    say, or on a file.
+    """Returns a value that is equal for two initialisers only if jax made them with equal arguments; None for others.
+    Others may depend on more than their arguments, for example on a counter or a file.
     """
     if not isinstance(initializer, types.FunctionType) or initializer.__globals__ is not _OF_JAX:
         return None
     around = [_number(cell.cell_contents) for cell in initializer.__closure__ or ()]
-    # Nothing around: zeros and ones, which cost nothing.
+    # Without arguments they are zeros and ones, which cost nothing.
     return (initializer.__code__, *around) if around and None not in around else None
 
 
 def _number(value: object) -> Hashable:
-    """What two values have in common only if they are the same, to the bit; None for what cannot be compared so."""
+    """Returns a value that is equal for two values only if they are the same bits; None if that cannot be decided."""
     if isinstance(value, tuple):
         parts = [_number(part) for part in value]
         return None if None in parts else (tuple, *parts)

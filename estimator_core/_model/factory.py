@@ -1,4 +1,4 @@
-"""Factories of modules: which arguments they take, and where they are run."""
+"""Factories of modules: the arguments that they accept, and the place where they run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Randomness = Literal["rngs", "key", None]
 
 @dataclass(frozen=True, kw_only=True)
 class Factory:
-    """Something that makes a module.
+    """A class or function that makes a module.
 
     Args:
         call: the class or function.
-        randomness: the name of its argument that carries random keys; None without one.
+        randomness: the name of the argument that receives random keys. None without one.
     """
 
     call: Callable[..., Any]
@@ -30,12 +30,14 @@ class Factory:
 
     @property
     def in_trace(self) -> bool:
-        """Whether it runs inside the trace. A factory without random keys returns values, so it runs on the host."""
+        """Whether the factory runs inside the trace. A factory without random keys returns values, so it runs on the
+        host.
+        """
         return self.randomness is not None
 
     @property
     def description(self) -> str:
-        """Its name, for messages."""
+        """The name of the factory, for messages."""
         return str(getattr(self.call, "__qualname__", self.call))
 
     def make(self, key: jax.Array) -> Any:
@@ -51,7 +53,7 @@ class Factory:
             return self.call(rngs=nnx.Rngs(key))
 
     def make_here(self) -> Any:
-        """Makes the module for this trace. Its own values are replaced, so any key will do."""
+        """Makes the module for this trace. Its own values are replaced, so any key is valid."""
         if self.in_trace:
             return self.make(jax.random.key(0))
         # Keras draws seeds from Python's generator. The number of traces of model_fn must not affect what the user
@@ -65,10 +67,12 @@ class Factory:
 
 
 def factory_of(thing: object) -> Factory | None:
-    """How to make a module from the argument of `ec.module`; None for a function of inputs or something not callable.
+    """Returns the factory in the argument of `ec.module`; None for a function of inputs or an object that is not
+    callable.
 
     Raises:
-        ArgumentTypeError: it is a class that needs other arguments, or a function that may be either.
+        ArgumentTypeError: the argument is a class that requires other arguments, or a function that may be a factory or
+            a function of inputs.
 
     Example:
         >>> factory_of(lambda rngs: None).randomness
@@ -117,9 +121,9 @@ def factory_of(thing: object) -> Factory | None:
 
 
 def _class_of(thing: Any) -> tuple[type | None, functools.partial[Any]]:
-    """The class of a factory, without bound arguments and wrappers, and the arguments bound to it."""
+    """Returns the class of a factory, without bound arguments and wrappers, and the arguments bound to it."""
     bound = thing if isinstance(thing, functools.partial) else functools.partial(thing)
-    inner = inspect.unwrap(bound.func)  # what functools.wraps has covered
+    inner = inspect.unwrap(bound.func)  # without the wrappers of functools.wraps
     return (inner if inspect.isclass(inner) else None), bound
 
 
@@ -127,5 +131,5 @@ def _parameters(thing: Any) -> Mapping[str, inspect.Parameter]:
     class_, bound = _class_of(thing)
     if class_ is None:
         return inspect.signature(thing).parameters
-    # The signature of a class may be that of its metaclass, which is of no use here.
+    # The signature of a class may be that of its metaclass, which does not list these parameters.
     return inspect.signature(functools.partial(class_.__init__, None, *bound.args, **bound.keywords)).parameters

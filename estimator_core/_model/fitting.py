@@ -1,4 +1,4 @@
-"""Whether values from elsewhere fit a variable, or the instance they are to be loaded into."""
+"""Checks whether values from another source fit a variable, or the instance into which they are loaded."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from estimator_core.errors import VariableError
 
 
 def check_value(spec: VariableSpec, value: np.ndarray, named: str, where: str) -> None:
-    """Refuses a value of another shape or of another kind of number.
+    """Refuses a value with another shape or another kind of number.
 
     Args:
-        spec: the variable.
-        value: would be its value.
-        named: how the error calls the value, such as `tensor 'kernel'`.
-        where: where it was found, such as `in the checkpoint runs/old`.
+        spec: the record of the variable.
+        value: the value for the variable.
+        named: the name of the value in the error, such as `tensor 'kernel'`.
+        where: the place of the value, such as `in the checkpoint runs/old`.
 
     Raises:
-        VariableError: naming both.
+        VariableError: the value does not fit. The message names both.
 
     Example:
         >>> from estimator_core._model.variables import make_spec
@@ -51,7 +51,7 @@ def check_names(kind: str, expected: Mapping[str, tuple[int, ...]], values: Mapp
     """Refuses values that do not fit an instance.
 
     Raises:
-        VariableError: with a line for each name or shape that differs.
+        VariableError: a name or shape differs. The message has a line for each.
     """
     lines = [f"  - {name}: not given" for name in expected if name not in values]
     lines += [f"  + {name}: not in the instance" for name in values if name not in expected]

@@ -26,10 +26,10 @@ class Declared:
 
 
 def declared_variables(called: str = "ec.model.declared_variables") -> Declared:
-    """The variables that model_fn has requested so far.
+    """Returns the variables that model_fn has requested so far.
 
     Args:
-        called: the name in errors of the function that needs them.
+        called: the name of the function that needs them, for errors.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -50,7 +50,7 @@ def request_initial_values(source: InitialValues) -> None:
     overrides them.
 
     Args:
-        source: provides the values. It is called after model_fn has returned, with all its variables.
+        source: the source of the values. It is called after model_fn has returned, with all its variables.
 
     Raises:
         ModelFnError: called outside model_fn.

@@ -19,7 +19,7 @@ class InitialValue:
     Args:
         value: an array with the shape and kind of number of the variable. Its precision is converted.
         origin: its origin, as text for the log.
-        remark: how it was changed, as text. May be empty.
+        remark: a description of the change to the value, as text. It may be empty.
     """
 
     value: np.ndarray
@@ -52,7 +52,7 @@ class InitialValues(Protocol):
 
         Args:
             specs: every variable of the model, by path.
-            key: returns the random key of a path, which is the same in every run with the same seed.
+            key: a function that returns the random key of a path, which is the same in every run with the same seed.
 
         Raises:
             VariableError: the requested values do not fit the variables.
@@ -75,5 +75,5 @@ class ReadsCheckpoints(Protocol):
     conversion: str
 
     def load(self, path: str, /) -> Mapping[str, np.ndarray]:
-        """Returns its arrays, by name."""
+        """Returns the arrays of a checkpoint, by name."""
         ...

@@ -17,12 +17,12 @@ from estimator_core._model.shared import SharedJit
 from estimator_core._model.variables import VariableSpec
 from estimator_core.errors import VariableError
 
-# The generator is fixed and not taken from the configuration, because a resumed run must draw the same numbers.
+# The generator is fixed and does not depend on the configuration, because a resumed run must draw the same numbers.
 _IMPLEMENTATION = "threefry2x32"
 
 
 def path_hash(path: str) -> int:
-    """A 32-bit number that depends on the text alone, in every process and version of Python.
+    """Returns a 32-bit number that depends on the text alone, in every process and version of Python.
 
     Example:
         >>> path_hash("encoder/kernel")
@@ -32,7 +32,7 @@ def path_hash(path: str) -> int:
 
 
 def seed_words(seed: int) -> tuple[int, int]:
-    """The low and high 32 bits of a seed.
+    """Returns the low and high 32 bits of a seed.
 
     Example:
         >>> seed_words(2**32 + 7)
@@ -42,11 +42,11 @@ def seed_words(seed: int) -> tuple[int, int]:
 
 
 def variable_key(words: object, path: str) -> jax.Array:
-    """The key of a variable's first value: a function of the seed and the path, not of what else is declared.
+    """Returns the key of a variable's first value: a function of the seed and the path, not of what else is declared.
 
     Args:
         words: uint32[2], the low and high 32 bits of the seed.
-        path: the variable's path.
+        path: the path of the variable.
 
     Example:
         >>> import numpy as np
@@ -62,17 +62,18 @@ def _numbered_key(words: object, number: Any) -> jax.Array:
 
 
 def step_key(words: Any, step: Any) -> jax.Array:
-    """The key of a training step: a function of the seed and the step, so that a resumed run draws the same numbers.
+    """Returns the key of a training step: a function of the seed and the step, so that a resumed run draws the same
+    numbers.
 
     Args:
         words: uint32[2], the low and high 32 bits of the seed.
-        step: a scalar, the global step before it.
+        step: the global step before the training step, a scalar.
     """
     return jax.random.fold_in(_seed_key(words, "steps"), step)
 
 
 def named_key(key: jax.Array, name: str, count: int = 0) -> jax.Array:
-    """The `count`-th key of a name within a step."""
+    """Returns the `count`-th key of a name within a step."""
     return jax.random.fold_in(jax.random.fold_in(key, path_hash(name)), count)
 
 
@@ -87,9 +88,9 @@ class ModuleValues:
     """Computes the first values of all variables of one module together.
 
     Args:
-        path: the module's path; its key is derived from it.
-        compute: returns the values by name within the module, from a key.
-        on_host: whether `compute` must not be traced.
+        path: the path of the module, from which its key is derived.
+        compute: a function that computes the values from a key, by name within the module.
+        on_host: whether `compute` must not be traced, and runs on the host.
     """
 
     path: str
@@ -97,7 +98,7 @@ class ModuleValues:
     on_host: bool = False
 
     def of(self, name: str) -> ModuleInitializer:
-        """The initialiser of one variable."""
+        """Returns the initialiser of one variable."""
         return ModuleInitializer(self, name)
 
 
@@ -107,18 +108,18 @@ class ModuleInitializer:
 
     Args:
         module: the values of the whole module.
-        name: the variable's name within the module.
+        name: the name of the variable within the module.
     """
 
     module: ModuleValues
     name: str
 
     def __call__(self, key: jax.Array, shape: tuple[int, ...], dtype: object) -> Any:
-        """The first value, from the module's key."""
+        """Computes the first value from the key of the module."""
         return self.module.compute(key)[self.name]
 
 
-# The program runs once: on CPU, compiling it in full takes three times as long and returns the same bits.
+# The program runs once. On CPU, compiling it in full takes three times as long and returns the same bits.
 _QUICK = {"xla_backend_optimization_level": 1}
 #: Smaller groups of equal variables are computed with all others, because a separate program takes longer to compile.
 FEWEST_ALIKE = 4
@@ -224,7 +225,7 @@ def _drawn(spec: VariableSpec, words: object, number: Any) -> Any:
 
 
 def _first_rows(drawn: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Cut on the host: XLA would compile a program for each shape."""
+    """Cuts the rows on the host, because XLA would compile a program for each shape."""
     return drawn if drawn.shape == shape else jnp.array(np.asarray(drawn)[: shape[0]], copy=True)
 
 
@@ -239,14 +240,14 @@ def _checked(spec: VariableSpec, value: Any) -> Any:
 
 
 def _placed(path: str, value: object, out_shardings: Mapping[str, object] | None) -> jax.Array:
-    # A separate copy: on CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
+    # A separate copy. On CPU, JAX may use a numpy array's memory in place, and the caller's array must never change.
     return (
         jnp.array(value, copy=True) if out_shardings is None else jax.device_put(np.array(value), out_shardings[path])
     )
 
 
 def _leak(computed: Mapping[str, VariableSpec], words: object) -> VariableError:
-    """Names the variable whose initialiser carries a traced value, by trying them one at a time."""
+    """Finds the variable whose initialiser carries a traced value, by trying each one, and returns the error."""
     for path, spec in computed.items():
         try:
             jax.jit(functools.partial(_first_values, {path: spec}))(words)

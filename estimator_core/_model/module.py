@@ -30,11 +30,11 @@ class FunctionAdapter:
     library = "builtins"
 
     def handles(self, module: object) -> bool:
-        """Whether it is a function, not a class."""
+        """Returns whether the module is a function, not a class."""
         return callable(module) and not inspect.isclass(module)
 
     def bind(self, binding: Binding) -> Any:
-        """The function, in its scope."""
+        """Returns the function, running in its scope."""
         function, scope, path = binding.module, binding.scope, binding.path
 
         @functools.wraps(function)
@@ -45,7 +45,7 @@ class FunctionAdapter:
         return in_scope
 
     def write_back(self, module: object, values: Mapping[str, object]) -> None:
-        """Refused, because a function has no values.
+        """Refuses the call, because a function has no values.
 
         Raises:
             ArgumentTypeError: always.
@@ -74,7 +74,7 @@ def refuse_without_package(thing: object) -> None:
 
 
 def unknown_module(made: object, factory: Factory | None, adapters: Sequence[str]) -> ArgumentTypeError:
-    """The error for an object that no adapter handles. `adapters` are the names of the queried adapters."""
+    """Returns the error for an object that no adapter handles. `adapters` are the names of the queried adapters."""
     from estimator_core._plugins import plugins_in_use
     from estimator_core._plugins.explain import known_distribution
 
@@ -101,7 +101,7 @@ def _type_name(thing: object) -> str:
 
 
 def _types_of(made: object) -> Iterator[type]:
-    """The classes of a module. Some libraries return a module and its state as a tuple."""
+    """Yields the classes of a module. Some libraries return a module and its state as a tuple."""
     for one in made if isinstance(made, tuple) else (made,):
         yield from type(one).__mro__
 
@@ -133,7 +133,7 @@ def module(
         trainable: the parameters to train: all (default) or none, a regular expression that matches the whole name
             within the module, or a function of that name.
         reuse: whether to return an existing module with this name.
-        adapters: returns the adapters to query. Default: those of the installed plugins.
+        adapters: a function that returns the adapters to query. Default: the adapters of the installed plugins.
 
     Returns:
         Flax NNX and Equinox: the module. Equinox with state: an object with `module`, `state` and a call that threads
@@ -200,7 +200,7 @@ def write_back(
     Args:
         instance: a module with the structure of the one passed to `ec.module(..., name=name)`. It is changed in place.
         values: variables and model state, by path; those not under `name` are ignored.
-        name: the module's path.
+        name: the path of the module.
         adapters: see `module`.
 
     Raises:
@@ -220,7 +220,8 @@ def write_back(
 
 
 def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
-    """The adapter that handles a module. If a plugin handles a plain function instead of the core, this is logged.
+    """Returns the adapter that handles a module. If a plugin handles a plain function instead of the core, this is
+    logged.
 
     Raises:
         VariableError: several plugins handle the module, and nothing decides between them.
@@ -247,7 +248,7 @@ def _adapter_of(thing: object, lookup: AdapterLookup) -> ModuleAdapter | None:
 
 
 def _first_ones() -> Iterator[ModuleAdapter]:
-    """The adapters of plugins that declare "priority", and those that the policy overrides."""
+    """Yields the adapters of plugins that declare "priority", and those that the policy overrides."""
     from estimator_core._plugins import plugins_in_use
 
     plugins = plugins_in_use()

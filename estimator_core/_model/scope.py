@@ -43,18 +43,18 @@ class Output:
 
 
 class Scope:
-    """One call of model_fn, seen from inside it. Made by `declaring` and `applying`.
+    """The scope of one call of model_fn. `declaring` and `applying` create it.
 
     Attributes:
-        mode: the mode model_fn was called in.
+        mode: the mode in which model_fn was called.
         padded: whether rows of the batch are padding.
-        specs: every variable known or met, by path.
-        met: the variables met in this trace, in order.
+        specs: every known or requested variable, by path.
+        met: the variables requested in this trace, in order.
         summaries: summaries by name.
-        tensors: named tensors by name; complete once the scope is closed.
+        tensors: the named tensors by name. Complete after the scope is closed.
         requests: initial values that model_fn requested.
-        modules: what `ec.module` has returned, by path.
-        notes: what module adapters remember within one trace, by adapter.
+        modules: the results of `ec.module`, by path.
+        notes: the data that module adapters keep within one trace, by adapter.
         fresh: whether first values will be computed for the variables.
     """
 
@@ -78,7 +78,7 @@ class Scope:
 
     @property
     def new_model_state(self) -> dict[str, Any]:
-        """The model state after the trace, once the scope is closed, with unchanged paths, shapes and dtypes."""
+        """The model state after the trace and after the scope is closed. Paths, shapes and dtypes do not change."""
         raise NotImplementedError
 
     @property
@@ -87,17 +87,17 @@ class Scope:
         return self._trace == jax_values.trace_state()
 
     def path(self, name: str) -> str:
-        """The path of a name in the current part of the model."""
+        """Returns the path of a name in the current part of the model."""
         check_path(name)
         return f"{self._prefix}/{name}" if self._prefix else name
 
     def inside(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """Prefixes the names used within."""
+        """Prefixes the names that are used inside the block."""
         return self.at(self.path(name))
 
     @contextlib.contextmanager
     def at(self, path: str) -> Generator[None]:
-        """Puts the names used within under a path, wherever it is called."""
+        """Puts the names that are used inside the block below a path, from anywhere in the model."""
         outside, self._prefix = self._prefix, path
         try:
             with jax_values.separate_traces(self._cache_key, path):
@@ -109,7 +109,8 @@ class Scope:
         """Declares a variable and returns its value.
 
         Raises:
-            VariableError: it was declared with another shape, dtype or trainable, or does not exist in this state.
+            VariableError: the variable was declared with another shape, dtype or trainable, or does not exist in this
+                state.
         """
         if self._cache_key is None and jax_values.is_staged():
             raise VariableError(
@@ -123,7 +124,7 @@ class Scope:
             raise wrong
         if known is not None and (known.sharding is not None or spec.sharding is None):
             spec = known
-        elif known is not None:  # a checkpoint knows no sharding
+        elif known is not None:  # a checkpoint has no sharding
             spec = replace(known, sharding=spec.sharding, memory=spec.memory)
         self._meet(spec)
         if spec.name in self._written:
@@ -134,7 +135,7 @@ class Scope:
         """Sets the next value of a variable of the model state.
 
         Raises:
-            VariableError: there is no such variable, it is trainable, or the value has another shape or dtype.
+            VariableError: the variable does not exist or is trainable, or the value has another shape or dtype.
         """
         spec = self.met.get(path)
         if spec is None:
@@ -158,7 +159,7 @@ class Scope:
         self._written[path] = given
 
     def key(self, path: str) -> jax.Array:
-        """A random key of this step. The n-th call with a path always returns the same key."""
+        """Returns a random key of this step. The n-th call with a path always returns the same key."""
         self.require_outermost(
             "next_rng_key()",
             "every iteration or example would get the same key: take one key outside, and split it or fold the "
@@ -172,11 +173,12 @@ class Scope:
         """Makes a value an output of the step.
 
         Raises:
-            ModelFnError: the name is taken, or the value belongs to an inner trace. Summaries of predictions may.
+            ModelFnError: the name is taken, or the value belongs to an inner trace. This does not apply to summaries of
+                predictions.
         """
         nobody_writes = self.mode == ModeKeys.PREDICT and output.kind != "tensor"
         if nobody_writes and (path in self.summaries or not self.is_outermost):
-            return  # a prediction may call the model several times, and inside a gradient
+            return  # a prediction may call the model several times, also inside a gradient
         called = f"ec.tensor({path!r})" if output.kind == "tensor" else f"ec.summary.{output.kind}({path!r})"
         self.require_outermost(called, "return the value from the inner function and name it outside", ModelFnError)
         if path in self.summaries or path in self.tensors:
@@ -187,11 +189,11 @@ class Scope:
         (self.tensors if output.kind == "tensor" else self.summaries)[path] = output
 
     def at_close(self, collect: Callable[[], None]) -> None:
-        """Registers a function to call once when the scope closes. It writes what a module has changed."""
+        """Registers a function that is called once when the scope closes. It writes the changes of a module."""
         self._collectors.append(collect)
 
     def close(self) -> None:
-        """Collects what modules have changed. Called if the scope ends without an error."""
+        """Collects the changes of modules. It is called if the scope ends without an error."""
         collectors, self._collectors = self._collectors, []
         for collect in collectors:
             collect()
@@ -213,11 +215,11 @@ class Scope:
         self.specs[spec.name] = spec
 
     def first_value(self, spec: VariableSpec) -> Any:
-        """The value of a variable before this trace writes it."""
+        """Returns the value of a variable before this trace writes it."""
         raise NotImplementedError
 
     def step_key(self) -> jax.Array:
-        """The random key of the step."""
+        """Returns the random key of the step."""
         raise NotImplementedError
 
 
@@ -231,7 +233,7 @@ class _DeclaringScope(Scope):
         }
 
     def first_value(self, spec: VariableSpec) -> Any:
-        # Made in the trace that asks, so that it cannot leak out of a scan or checkpoint.
+        # Created in the trace that requests it, so that it cannot leak from a scan or checkpoint.
         return jnp.zeros(spec.shape, spec.dtype)
 
     def step_key(self) -> jax.Array:
@@ -285,8 +287,8 @@ def declaring(
     """Opens the scope of a discovery trace. Use it inside the function passed to `jax.eval_shape`.
 
     Args:
-        known: variables declared before, by path: in other modes, or in an existing state.
-        mode: the mode model_fn is called in.
+        known: the variables declared before, by path: in other modes, or in an existing state.
+        mode: the mode in which model_fn is called.
         padded: whether rows of the batch are padding.
         fresh: whether first values will be computed for the variables.
 
@@ -319,11 +321,11 @@ def applying(
     """Opens the scope of a real trace, in the trace of the given values.
 
     Args:
-        variables: values of the trainable variables, by path.
-        model_state: values of the other variables, by path.
-        mode: the mode model_fn is called in.
-        key: the step's random key, or a function that makes it when first needed.
-        specs: the variables as discovered.
+        variables: the values of the trainable variables, by path.
+        model_state: the values of the other variables, by path.
+        mode: the mode in which model_fn is called.
+        key: the random key of the step, or a function that makes it when it is first needed.
+        specs: the variables that discovery has found.
     """
     with _activated(_ApplyingScope(variables, model_state, mode=mode, key=key, specs=specs)) as scope:
         yield scope
@@ -331,7 +333,7 @@ def applying(
 
 @contextlib.contextmanager
 def nested_scope() -> Generator[None]:
-    """Inside the block, model_fn may call its model again, also inside `jax.grad` and `jax.lax.scan`.
+    """Allows model_fn to call its model again inside the block, also inside `jax.grad` and `jax.lax.scan`.
 
     The calls use the variables that the model has declared so far. Their writes, named tensors and summaries are
     dropped.
@@ -358,7 +360,7 @@ def nested_scope() -> Generator[None]:
 
 
 def active_scope(called: str) -> Scope:
-    """The current scope.
+    """Returns the current scope.
 
     Raises:
         ModelFnError: called outside model_fn.
@@ -373,7 +375,7 @@ def active_scope(called: str) -> Scope:
 
 
 def in_model_fn() -> bool:
-    """Whether a model_fn is being called, so that variables and summaries can be declared."""
+    """Returns whether a model_fn is being called, so that variables and summaries can be declared."""
     return _active.get() is not None
 
 
@@ -381,7 +383,7 @@ def check_model_state(before: Mapping[str, object], after: Mapping[str, object])
     """Refuses a model state that has changed its form.
 
     Raises:
-        VariableError: it has. The message has a line for each path, shape or dtype that differs.
+        VariableError: the form has changed. The message has a line for each path, shape or dtype that differs.
     """
     lines = [f"  - {path}: {_kind_of(before[path])} is gone" for path in before if path not in after]
     lines += [f"  + {path}: {_kind_of(after[path])} is new" for path in after if path not in before]

@@ -23,7 +23,7 @@ _Part: TypeAlias = Any
 
 #: The largest numbers of equations and of bytes of constants of a program that is compared.
 _MOST_EQUATIONS, _MOST_BYTES = 4000, 1 << 22
-#: Their derivative rules are functions, which a compiled program no longer uses.
+#: The derivative rules of these are functions, which a compiled program no longer uses.
 _DERIVED = ("custom_jvp_call", "custom_vjp_call", "custom_lin")
 
 
@@ -89,7 +89,7 @@ class _Digest:
         elif isinstance(value, jax.sharding.Mesh):
             self._text(repr(value), repr(value.devices.tolist()))
         elif isinstance(value, FunctionType) and value.__module__.startswith("jax.") and "<" not in value.__qualname__:
-            self._text(value.__module__, value.__qualname__)  # a user's function may be defined again, with this name
+            self._text(value.__module__, value.__qualname__)  # a user's function may be redefined with the same name
         else:
             text = repr(value)
             if " at 0x" in text or (callable(value) and not isinstance(value, type | jax.sharding.AbstractMesh)):
@@ -108,7 +108,7 @@ class _Digest:
 
 
 def _needed(jaxpr: _Part) -> list[_Part]:
-    """The equations that the results need. A number that no result needs does not make programs different."""
+    """Returns the equations that the results need. A number that no result needs does not make programs different."""
     wanted = {variable for variable in jaxpr.outvars if not isinstance(variable, Literal)}
     found: list[_Part] = []
     for equation in reversed(jaxpr.eqns):
@@ -119,7 +119,8 @@ def _needed(jaxpr: _Part) -> list[_Part]:
 
 
 def program_key(traced: _Part) -> bytes | None:
-    """A digest that is equal only if two traced programs compute the same; None if the program cannot be compared.
+    """Returns a digest that is equal only if two traced programs compute the same; None if the program cannot be
+    compared.
 
     Programs with thousands of equations or large constants, and those that call the host or contain functions, cannot
     be compared.
@@ -157,7 +158,7 @@ class SharedJit:
 
     Args:
         function: a function of positional arrays.
-        options: of `jax.jit`.
+        options: the options of `jax.jit`.
 
     Example:
         >>> first, second = (SharedJit(lambda x: x + 1) for _ in range(2))
@@ -176,7 +177,7 @@ class SharedJit:
         if self.compiled is not None:
             try:
                 return self.compiled(*args)
-            except (TypeError, ValueError):  # other shapes or devices: raised before anything runs
+            except (TypeError, ValueError):  # other shapes or devices, refused before the program runs
                 self._others += 1
                 if self._others > _PATIENCE:
                     self.compiled = None
@@ -188,8 +189,8 @@ class SharedJit:
         return self._jit(*args)
 
     def direct(self, *args: PyTree) -> Callable[..., PyTree]:
-        """The function to call in a long loop, without running it. It is `jax.jit` itself, which is fastest, if no
-        other function with this program has been compiled before. Others may then share the program.
+        """Returns the function to call in a long loop, without running it. It is `jax.jit` itself, which is fastest, if
+        no other function with this program has been compiled before. Others may then share the program.
         """
         if not self._asked:
             self._asked = True
@@ -205,7 +206,9 @@ class SharedJit:
         return self._jit.lower(*args)
 
     def _found(self, args: tuple[PyTree, ...], *, alone: bool = False) -> PyTree:
-        """The compiled program for these arguments; None if it is not shared, or the first of its kind is `alone`."""
+        """Returns the compiled program for these arguments; None if it is not shared, or the first of its kind is
+        `alone`.
+        """
         config: PyTree = jax.config
         leaves, structure = jax.tree.flatten(args)
         if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
@@ -217,7 +220,7 @@ class SharedJit:
         if digest is None:
             return None
         where = tuple(getattr(leaf, "sharding", None) for leaf in leaves)
-        # The traced program holds its mesh without the devices.
+        # The traced program has its mesh without the devices.
         given = config.jax_default_device, _mesh(), config.jax_enable_x64, self._options
         key = digest, structure, jax.tree.structure(traced.out_info), where, given
         with _lock:
@@ -231,15 +234,15 @@ class SharedJit:
 
 
 def _keep(key: object, compiled: PyTree) -> None:
-    """Stores a program, or the note that it was requested, as the newest entry."""
+    """Stores a program, or the record that it was requested, as the newest entry."""
     _known[key] = compiled
     _known.move_to_end(key)
     while len(_known) > _MOST:
         _known.popitem(last=False)
 
 
-#: Bytes of an array of one number up to which `computed_once` writes it: each such result takes a program three
-#: milliseconds to compile.
+#: The largest size in bytes of an array of one number that `computed_once` writes itself. Each such result in a program
+#: takes three milliseconds to compile.
 _MOST_WRITTEN = 1 << 20
 
 
@@ -258,7 +261,7 @@ def computed_once(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     traced = jax.jit(function).trace(*args)
     leaves = jax.tree.leaves(args)
     if _leaks(traced, len(leaves)):
-        return jax.jit(function)(*args)  # raises what jax says of it
+        return jax.jit(function)(*args)  # raises the error of jax
     results, structure = traced.jaxpr.jaxpr.outvars, jax.tree.structure(traced.out_info)
     filled = {
         equation.outvars[0]: equation.invars[0].val
@@ -285,19 +288,21 @@ def _is_number(operand: object) -> bool:
 
 
 def _is_plain(aval: Any) -> bool:
-    """Whether numpy can create such an array. Results with a weak type would lose it."""
+    """Returns whether numpy can create such an array. Results with a weak type would lose it."""
     return isinstance(aval.dtype, np.dtype) and not aval.weak_type and aval.size * aval.dtype.itemsize <= _MOST_WRITTEN
 
 
 def _whole(array: jax.Array) -> Sharding:
-    """The place of results of `jax.jit` that do not depend on an array: on its devices, not in host memory."""
+    """Returns the place of results of `jax.jit` that do not depend on an array: on its devices, not in host memory."""
     if isinstance(array.sharding, NamedSharding):
         return NamedSharding(array.sharding.mesh, PartitionSpec())
     return _of_the_mesh() or SingleDeviceSharding(*array.devices())
 
 
 def _mesh() -> Mesh | None:
-    """The current mesh with its devices; None without a mesh, and inside a trace, which does not know the devices."""
+    """Returns the current mesh with its devices; None without a mesh, and inside a trace, which does not know the
+    devices.
+    """
     try:
         mesh = jax.sharding.get_mesh()
     except ValueError:
@@ -315,10 +320,10 @@ def _full(aval: Any, value: object, place: Sharding | None) -> jax.Array:
 
 
 def _leaks(traced: PyTree, arguments: int) -> bool:
-    """Whether a function uses a value of another trace. jax makes it a further input of the program."""
+    """Returns whether a function uses a value of another trace. jax makes it a further input of the program."""
     return len(traced.jaxpr.jaxpr.invars) != arguments
 
 
 def forget_shared() -> None:
-    """Forgets all programs, for tests that count compilations."""
+    """Removes all programs, for tests that count compilations."""
     _known.clear()

@@ -13,7 +13,7 @@ def tensor(name: str, value: object) -> jax.Array:
     """Names an array, so that hooks can request it.
 
     Args:
-        name: its name; the current variable scope is its prefix.
+        name: the name of the array. The current variable scope is its prefix.
         value: an array.
 
     Returns:
@@ -35,7 +35,7 @@ def scalar(name: str, value: object) -> None:
     """Adds a number to the outputs of the step and to the event file.
 
     Args:
-        name: its tag; the current variable scope is its prefix.
+        name: the tag of the number. The current variable scope is its prefix.
         value: a number, an array of one element.
 
     Raises:
@@ -61,7 +61,7 @@ def histogram(name: str, values: object) -> None:
     """Adds an array to the outputs of the step, and its distribution to the event file.
 
     Args:
-        name: its tag; the current variable scope is its prefix.
+        name: the tag of the array. The current variable scope is its prefix.
         values: an array of numbers, of any shape.
 
     Raises:
@@ -76,7 +76,7 @@ def image(name: str, images: object, max_outputs: int = 3) -> None:
     """Adds images to the outputs of the step and to the event file.
 
     Args:
-        name: its tag; the current variable scope is its prefix.
+        name: the tag of the images. The current variable scope is its prefix.
         images: `[height, width, channels]` or `[batch, height, width, channels]`, uint8 or floats in [0, 1]; 1, 3 or 4
             channels.
         max_outputs: the largest number of images per batch.
@@ -100,7 +100,7 @@ def text(name: str, value: str) -> None:
     """Adds a text to the event file. It cannot depend on the batch, because model_fn does not receive strings.
 
     Args:
-        name: its tag; the current variable scope is its prefix.
+        name: the tag of the text. The current variable scope is its prefix.
         value: the text.
 
     Raises:

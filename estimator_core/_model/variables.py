@@ -24,17 +24,17 @@ _PATH_PART = re.compile(r"[A-Za-z0-9_.\-]+")
 
 @dataclass(frozen=True, eq=False)
 class VariableSpec:
-    """A variable as declared: everything but its value.
+    """A variable as it was declared, without its value.
 
     Args:
-        name: its path, such as `"encoder/layer_0/kernel"`.
-        shape: its shape.
-        dtype: its dtype, as JAX stores it.
+        name: the path of the variable, such as `"encoder/layer_0/kernel"`.
+        shape: the shape of the variable.
+        dtype: the dtype of the variable, as JAX stores it.
         initializer: a function of `(key, shape, dtype)` that returns the first value, or that value as a host array.
-        trainable: whether it is differentiated. Other variables are model state, which `set_variable` writes.
+        trainable: whether the variable is differentiated. Other variables are model state, which `set_variable` writes.
         sharding: the partition spec from the author of the module (one entry per axis); None without one.
-        memory: the kind of memory for it and its optimizer slots, as named by JAX. None: the default memory of the
-            device.
+        memory: the kind of memory for the variable and its optimizer slots, as named by JAX. None: the default memory
+            of the device.
 
     Example:
         >>> import jax
@@ -56,7 +56,7 @@ class VariableSpec:
         return f"{self.name}: {self.dtype.name}[{shape}], {'trainable' if self.trainable else 'model state'}"
 
     def same_kind(self, other: VariableSpec) -> bool:
-        """Whether both describe interchangeable arrays."""
+        """Returns whether both describe interchangeable arrays."""
         return (self.shape, self.dtype, self.trainable) == (other.shape, other.dtype, other.trainable)
 
     @property
@@ -106,7 +106,7 @@ def check_path(name: object) -> None:
     """Refuses an invalid variable path.
 
     Raises:
-        VariableError: it is not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
+        VariableError: the name is not a string of parts joined by `/`, each of letters, digits, `_`, `.` and `-`.
     """
     if not isinstance(name, str) or not name or not all(_PATH_PART.fullmatch(part) for part in name.split("/")):
         raise VariableError(
@@ -117,7 +117,7 @@ def check_path(name: object) -> None:
 
 
 def conflict(known: VariableSpec, asked: VariableSpec) -> VariableError | None:
-    """The error of declaring a path twice with different properties; None if both agree."""
+    """Returns the error of declaring a path twice with different properties; None if both agree."""
     if known.same_kind(asked):
         return None
     return VariableError(
@@ -184,14 +184,14 @@ def _default_initializer(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Initia
 
 
 def _tracer_behind(initializer: object) -> str | None:
-    """The name of a traced value that a function carries in its closure, defaults or bound arguments."""
+    """Returns the name of a traced value that a function carries in its closure, defaults or bound arguments."""
     function = getattr(initializer, "func", initializer)
     carried: dict[str, Any] = {}
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
         try:
             carried[name] = cell.cell_contents
-        except ValueError:  # not filled yet
+        except ValueError:  # the cell is not filled yet
             continue
     carried.update(getattr(function, "__kwdefaults__", None) or {})
     carried.update(getattr(initializer, "keywords", None) or {})
@@ -206,7 +206,7 @@ _active: ContextVar[np.dtype[Any] | None] = ContextVar("estimator_core_compute_d
 
 @contextlib.contextmanager
 def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
-    """Returns trainable float32 variables in another dtype. None leaves them unchanged.
+    """Makes trainable float32 variables appear in another dtype inside the block. None leaves them unchanged.
 
     Differentiation includes the conversion, so gradients have the original dtype of the variables.
     """
@@ -218,26 +218,26 @@ def computing_in(dtype: np.dtype[Any] | None) -> Generator[None]:
 
 
 def as_computed(spec: VariableSpec, value: Any) -> Any:
-    """The value of a variable for model_fn. Model state, such as running statistics, and variables outside the device
-    memory keep their precision.
+    """Returns the value of a variable for model_fn. Model state, such as running statistics, and variables outside the
+    device memory keep their precision.
     """
     kept = not spec.trainable or spec.memory is not None
     return value if kept else reduced(value, _active.get())
 
 
 def as_stored(spec: VariableSpec, value: Any) -> Any:
-    """A value that model_fn computed in the reduced dtype, for a variable of the model state."""
+    """Returns a value that model_fn computed in the reduced dtype, for a variable of the model state."""
     dtype = _active.get()
     return value.astype(spec.dtype) if dtype is not None and value.dtype == dtype else value
 
 
 def reduced(tree: object, dtype: np.dtype[Any] | None) -> Any:
-    """The float32 arrays of a tree in the dtype to compute in."""
+    """Returns the float32 arrays of a tree in the dtype of the computation."""
     return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, _FULL, dtype), tree)
 
 
 def restored(tree: object, dtype: np.dtype[Any] | None) -> Any:
-    """The arrays of a tree that were computed in the reduced dtype, as float32."""
+    """Returns the arrays of a tree that were computed in the reduced dtype, as float32."""
     return tree if dtype is None else jax.tree.map(lambda leaf: _converted(leaf, dtype, _FULL), tree)
 
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def read_eval_metrics(eval_dir: str | os.PathLike[str], *, with_checkpoint: bool = False) -> dict[int, dict[str, Any]]:
     """Returns the recorded evaluations of a directory, by global step, in the order of the steps.
 
-    Of several evaluations of one step, the newest counts. A torn line is skipped with a warning.
+    If a step has several evaluations, the newest counts. A torn line is skipped with a warning.
 
     Args:
         eval_dir: the result of `Estimator.eval_dir(name)`.
@@ -110,12 +110,14 @@ def append_eval_metrics(
 
 
 def plain_metrics(metrics: Mapping[str, object]) -> dict[str, Any]:
-    """The values of an evaluation as JSON can hold them."""
+    """Returns the values of an evaluation as JSON values."""
     return {name: _plain(value) for name, value in metrics.items()}
 
 
 def append_line(eval_dir: str | os.PathLike[str], text: str) -> None:
-    """Adds a line to the results of a directory, by one call, in a line of its own whatever the last one lacks."""
+    """Adds a line to the results of a directory, with one call. If the last line is incomplete, the new one is still
+    separate.
+    """
     path = Path(eval_dir) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     line = text.encode()

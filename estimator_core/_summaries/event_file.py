@@ -8,13 +8,13 @@ record. The code that records how many bytes count waits for the disk
 
 A run that is killed at step 130 and resumed from its checkpoint of step 100 writes the points 101 ... 130 a second
 time. `open_summary_writer(directory, resume_step=100)` therefore begins its file with `SessionLog.START` events of step
-101. TensorBoard's Python readers drop what earlier files of the directory hold from that step on. Its fast data server
-(Rust) ignores these events. It drops a tag's later points when an earlier step of that tag comes again. The result is
-the same for every tag that the resumed run writes again. Points up to step 100 are complete, because summaries are
+101. TensorBoard's Python readers drop the points from that step on in earlier files of the directory. Its fast data
+server (Rust) ignores these events. It drops a tag's later points when an earlier step of that tag follows. The result
+is the same for every tag that the resumed run writes again. Points up to step 100 are complete, because summaries are
 flushed before a checkpoint is committed.
 
-Readers take the files of a directory in the order of their names. A name holds a number, one more than those that
-exist, and the epoch of the run (`estimator_core._journal`), so the order does not depend on a clock.
+Readers process the files of a directory in the order of their names. A name contains a number, one more than the
+largest existing number, and the epoch of the run (`estimator_core._journal`), so the order does not depend on a clock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERED: Final = re.compile(r"events\.out\.tfevents\.(\d{10})")
-#: How many numbers training collects before it encodes them, and how long the first one may wait.
+#: The largest number of values that training collects before it encodes them, and the seconds that the first may wait.
 _MOST_WAITING, _MOST_WAITING_SECS = 32, 0.5
 _open_files: WeakValueDictionary[Path, EventFile] = WeakValueDictionary()
 _open_files_lock = threading.Lock()
@@ -52,14 +52,14 @@ _log = logging.getLogger("estimator_core")
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """An event file, up to the byte that was flushed last."""
+    """An event file, up to the last flushed byte."""
 
     path: Path
     size: int
 
 
 def event_files_below(root: Path) -> list[EventFile]:
-    """The writers of this process whose directory is `root` or below it."""
+    """Returns the writers of this process whose directory is `root` or below it."""
     root = root.resolve()
     with _open_files_lock:
         return [file for path, file in _open_files.items() if path == root or root in path.parents]
@@ -73,13 +73,14 @@ def open_summary_writer(
     Nothing is created before the first point is written.
 
     Args:
-        directory: where the event file goes; created when needed.
-        resume_step: the global step that a run starts from. Points of later steps, left by a run that was killed,
-            disappear from TensorBoard. None (the default) keeps everything.
-        epoch: returns the epoch of the run that writes, when the file is made; None: the function given last.
+        directory: the directory of the event file. It is created when needed.
+        resume_step: the global step from which a run starts. Points of later steps from a killed run disappear from
+            TensorBoard. None (the default) keeps everything.
+        epoch: a function that returns the epoch of the writing run when the file is created. None: the function of the
+            last call.
 
     Raises:
-        ArgumentError: the directory's path is taken by a file.
+        ArgumentError: a file occupies the path of the directory.
 
     Example:
         >>> import tempfile
@@ -106,15 +107,15 @@ def open_summary_writer(
 
 @final
 class EventFile:
-    """A TensorBoard event file, an `estimator_core.hooks.SummaryWriter`; see `open_summary_writer`.
+    """A TensorBoard event file, which is an `estimator_core.hooks.SummaryWriter`; see `open_summary_writer`.
 
-    Safe to use from several threads.
+    It is safe to use from several threads.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory: Final = directory
         self.epoch: Callable[[], int] = lambda: 0
-        #: Whether new files are locked while they are open, so that nobody takes them for left behind.
+        #: Whether new files are locked while they are open, so that no other process treats them as abandoned.
         self.held = False
         self._existed = directory.is_dir()
         self._lock = threading.RLock()
@@ -127,7 +128,7 @@ class EventFile:
         self._collecting = self._dirty = False
 
     def scalar(self, tag: str, value: float, step: int) -> None:
-        """Writes one number (anything `float()` takes)."""
+        """Writes one number (any value that `float()` accepts)."""
         with self._lock:
             self._waiting.append((tag, float(value), step, time.time()))
             if not self._collecting:
@@ -135,16 +136,17 @@ class EventFile:
 
     @contextmanager
     def collecting(self) -> Generator[None]:
-        """Within, numbers wait for `encode_if_due`, `flush`, `close` or another kind of point.
+        """Makes numbers wait inside the block for `encode_if_due`, `flush`, `close` or another kind of point.
 
-        A training run encodes them while the device is busy again. Otherwise each would delay it by 40 microseconds.
+        A training run encodes them while the device computes the next step. Otherwise each would delay it by 40
+        microseconds.
         """
         self._collecting = True
         try:
             yield
         except BaseException:
             self._collecting = False
-            with suppress(OSError):  # must not hide the earlier error
+            with suppress(OSError):  # this must not hide the earlier error
                 self.encode()
             raise
         self._collecting = False
@@ -152,9 +154,10 @@ class EventFile:
 
     def encode_if_due(self) -> bool:
         """Writes the waiting numbers if there are many, or if the first has waited for half a second. Returns whether
-        none is waiting any longer.
+        all numbers are written.
 
-        For fast training, one at a time costs ten times as much as many at once, because the cache is cold.
+        For fast training, encoding one number at a time costs ten times as much as encoding many, because the cache is
+        cold.
         """
         waiting = self._waiting
         if len(waiting) >= _MOST_WAITING or (waiting and time.time() - waiting[0][3] > _MOST_WAITING_SECS):
@@ -173,7 +176,7 @@ class EventFile:
     def histogram(self, tag: str, values: ArrayLike, step: int) -> None:
         """Writes the distribution of an array of any shape.
 
-        Values that are not finite are left out. Nothing is written if no value remains.
+        Values that are not finite are skipped. Nothing is written if no values remain.
         """
         flat = np.asarray(values, np.float64).ravel()
         flat = flat[np.isfinite(flat)]
@@ -184,8 +187,8 @@ class EventFile:
         """Writes one image.
 
         Args:
-            tag: its name.
-            image: height x width x channels (1, 3 or 4), uint8, or float in [0, 1] (clipped).
+            tag: the tag of the image.
+            image: an image of height x width x channels (1, 3 or 4), uint8, or float in [0, 1] (clipped).
             step: the global step.
         """
         pixels = np.asarray(image)
@@ -205,7 +208,7 @@ class EventFile:
         """Writes an event of TensorBoard's own protocol, for its plugins: a graph, hyperparameters, data of curves.
 
         Args:
-            event: a `tensorboardX.proto.event_pb2.Event`; its step and wall time are set here.
+            event: a `tensorboardX.proto.event_pb2.Event`. This method sets its step and wall time.
             step: the global step.
         """
         event.step, event.wall_time = int(step), time.time()
@@ -220,7 +223,7 @@ class EventFile:
             self._resume_step = step
 
     def flush(self) -> None:
-        """Passes everything so far to the operating system, so that readers see it."""
+        """Passes all points so far to the operating system, so that readers see them."""
         with self._lock:
             self.encode()
             if self._file is not None and self._dirty:
@@ -237,7 +240,7 @@ class EventFile:
                 self._file = None
 
     def take_written(self) -> list[Written]:
-        """Flushes, and returns what was written since the last call."""
+        """Flushes the files, and returns those that were written since the last call."""
         with self._lock:
             self.flush()
             written, self._written = self._written, {}
@@ -268,7 +271,7 @@ class EventFile:
         events, file = _events(), self._opened()
         if self._resume_step is not None:
             start = events.SessionLog(status=events.SessionLog.START)
-            # TensorBoard's web server takes the first START for the beginning of the run, so two are written.
+            # TensorBoard's web server treats the first START as the beginning of the run, so two are written.
             for _ in range(2):
                 self._record(file, events.Event(wall_time=time.time(), step=self._resume_step + 1, session_log=start))
             self._resume_step = None
@@ -283,7 +286,7 @@ class EventFile:
     def _opened(self) -> Any:
         if self._file is None:
             if self._existed and not self.directory.is_dir():
-                return _NOWHERE  # removed while the run used it: it is not made again
+                return _NOWHERE  # removed while the run used it, so it is not created again
             self.directory.mkdir(parents=True, exist_ok=True)
             self._existed = True
             self._path, self._file = _new_file(self.directory, self.epoch(), held=self.held)
@@ -294,14 +297,14 @@ class EventFile:
 
 class _Nowhere:
     def write(self, data: bytes) -> None:
-        """Keeps nothing."""
+        """Discards the data."""
 
 
 _NOWHERE: Final = _Nowhere()
 
 
 def _new_file(directory: Path, epoch: int, *, held: bool) -> tuple[Path, Any]:
-    """Makes the file that readers read last, and opens it."""
+    """Creates and opens the file that readers read last."""
     found = (_NUMBERED.match(name) for name in os.listdir(directory))
     number = max((int(match[1]) for match in found if match), default=0)
     while True:
@@ -311,14 +314,14 @@ def _new_file(directory: Path, epoch: int, *, held: bool) -> tuple[Path, Any]:
             file = open(path, "xb")  # noqa: SIM115 - the writer closes it
             if not held or try_lock(file) is not False:
                 return path, file
-            file.close()  # it was taken for left behind, before it was locked
+            file.close()  # another process treated it as abandoned before it was locked
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Locks an open file until it is closed; a kill closes it too.
+    """Locks an open file until it is closed. A kill also closes it.
 
     Returns:
-        Whether nobody else had locked it. None if this file system or machine has no such locks.
+        Whether no other process had locked it. None if this file system or machine has no such locks.
     """
     try:
         _lock(file)
@@ -360,13 +363,13 @@ def _protocol() -> Any:
 
 @lru_cache(maxsize=4096)
 def _clean_tag(tag: str) -> str:
-    """The tag as tensorboardX writes it. It is cached, because the same few tags come thousands of times."""
+    """Returns the tag as tensorboardX writes it. It is cached, because the same few tags occur thousands of times."""
     return _summaries().scalar(tag, 0.0).value[0].tag
 
 
 @cache
 def _histogram_bins() -> tuple[float, ...]:
-    """The bin limits of TensorFlow: powers of 1.1 on both sides of zero, so that steps can be compared."""
+    """Returns the bin limits of TensorFlow: powers of 1.1 on both sides of zero, so that steps can be compared."""
     positive = [1e-12]
     while positive[-1] < 1e20:
         positive.append(positive[-1] * 1.1)
