@@ -1,1 +1,1 @@
-"""The hooks a run without plugins needs. estimator-hooks re-exports them beside its own."""
+"""The hooks that a run without plugins needs. estimator-hooks re-exports them with its own."""

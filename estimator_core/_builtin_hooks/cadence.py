@@ -1,4 +1,4 @@
-"""Decides when a training run is saved and evaluated: the checkpoint policy, and evaluations between checkpoints."""
+"""Decides when a training run saves and evaluates: the checkpoint policy, and evaluations between checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
 
     Args:
         save_steps, save_secs: the interval in steps or seconds. Set exactly one of them.
-        listeners: called around each save, in order, before those of the call.
+        listeners: the listeners that are called around each save, in order, before those of the call.
 
     The cadence counts from the step at which training started. A save on interruption does not shift it. The class is
     the component `cadence` of kind `checkpoint_policy`. In `hooks=` it replaces the policy of the config.
@@ -71,7 +71,7 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         return True
 
     def next_step(self, step: int) -> int | Wake:
-        """The next step of the cadence, or the time at which its seconds have passed."""
+        """Returns the next step of the cadence, or the time at which its seconds have passed."""
         if self._save_steps is None:
             assert self._save_secs is not None
             return Wake(time=self._base_time + self._save_secs)
@@ -79,16 +79,16 @@ class CheckpointSaverHook(CheckpointPolicy, Hook):
         return base + ((step - base) // self._save_steps + 1) * self._save_steps
 
     def saved(self, run: Run, step: int) -> None:
-        """Restarts the cadence from here."""
+        """Restarts the cadence at this step."""
         self._base_step, self._base_time = step, time.monotonic()
 
     def at_end(self, run: Run) -> bool:
-        """Restarts the cadence from here."""
+        """Restarts the cadence at this step."""
         self._base_step = run.step
         return True
 
     def state(self) -> Mapping[str, Any]:
-        """The base of the cadence."""
+        """Returns the base of the cadence."""
         return {} if self._base_step is None else {"base_step": self._base_step}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -120,7 +120,7 @@ class RunEvaluations(Protocol):
         ...
 
     def next_step(self, step: int) -> int | None:
-        """The next step with an evaluation but without a checkpoint."""
+        """Returns the next step with an evaluation but without a checkpoint."""
         ...
 
     def finish(self) -> None:
@@ -132,8 +132,8 @@ class EvaluationHook(Hook):
     """Runs the evaluations that belong to a step and not to a checkpoint.
 
     Args:
-        next_step: returns the step of the next evaluation.
-        evaluate: runs the evaluations of the current step.
+        next_step: a function that returns the step of the next evaluation.
+        evaluate: a function that runs the evaluations of the current step.
 
     Example:
         >>> EvaluationHook(lambda step: (step // 100 + 1) * 100, lambda run: None).next_step(250)
@@ -147,7 +147,7 @@ class EvaluationHook(Hook):
         self._evaluate = evaluate
 
     def next_step(self, step: int) -> int | None:
-        """The step of the next evaluation."""
+        """Returns the step of the next evaluation."""
         return self._next_step(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

@@ -15,7 +15,7 @@ from estimator_core.hooks import Run, StepOutputs, SummaryWriter, Wake
 
 _log = logging.getLogger("estimator_core")
 
-#: A step later than any hook would wait for, so that only the clock triggers.
+#: A number of steps larger than any wait of a hook, so that only the clock triggers.
 _NO_TRIGGER = 1_000_000
 
 
@@ -23,8 +23,8 @@ class SecondOrStepTimer:
     """Triggers at the first step, then at intervals of steps or seconds, and never twice for one step.
 
     Args:
-        every_secs: seconds between triggers.
-        every_steps: steps between triggers. Set exactly one of the two.
+        every_secs: the seconds between triggers.
+        every_steps: the steps between triggers. Set exactly one of the two.
 
     Raises:
         ArgumentError: neither or both are set, or the interval is not positive.
@@ -57,11 +57,11 @@ class SecondOrStepTimer:
         self._last_time: float | None = None
 
     def reset(self) -> None:
-        """Forgets all triggers, so the next step triggers."""
+        """Removes the record of all triggers, so the next step triggers."""
         self._last_step = self._last_time = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether the timer is due at a step."""
+        """Returns whether the timer is due at a step."""
         if self._last_step is None or self._last_time is None:
             return True
         if step == self._last_step:
@@ -80,24 +80,24 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
-        """The step of the last trigger."""
+        """Returns the step of the last trigger."""
         return self._last_step
 
     def next_step(self, step: int) -> int | None:
-        """The next step at which a hook with this timer wants control; None if it depends only on the clock."""
+        """Returns the next step at which a hook with this timer needs control; None if it depends only on the clock."""
         if self._last_step is None:
             return step + 1
         return None if self._every_steps is None else max(self._last_step + self._every_steps, step + 1)
 
     def next_time(self) -> float | None:
-        """The `time.monotonic()` of the next trigger, if it depends on the clock."""
+        """Returns the `time.monotonic()` of the next trigger, if it depends on the clock."""
         if self._every_secs is None or self._last_time is None:
             return None
         return self._last_time + self._every_secs
 
     def wake(self, step: int) -> Wake:
-        """The `Wake` of a hook with this timer that only reads outputs: at the next trigger, or at latest at the one
-        after that.
+        """Returns the `Wake` of a hook with this timer that only reads outputs: at the next trigger, or at latest at
+        the following one.
 
         Example:
             >>> SecondOrStepTimer(every_steps=100).wake(0)
@@ -107,7 +107,7 @@ class SecondOrStepTimer:
         return Wake(step=self.next_step(step), time=self.next_time(), within=within)
 
     def state(self) -> Mapping[str, Any]:
-        """The base of the cadence, as JSON, so that it survives a resume."""
+        """Returns the base of the cadence, as JSON, so that it survives a resume."""
         if self._last_step is None or self._last_time is None:
             return {}
         if self._every_steps is not None:
@@ -115,7 +115,7 @@ class SecondOrStepTimer:
         return {"last_step": self._last_step, "elapsed_secs": time.monotonic() - self._last_time}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` returned. The time between the two calls does not count."""
+        """Restores the result of `state`. The time between the two calls does not count."""
         self.reset()
         if state:
             self._last_step = int(state["last_step"])
@@ -123,7 +123,7 @@ class SecondOrStepTimer:
 
 
 def at_most(due: int | None, last_step: int | None, step: int) -> int | None:
-    """The due step, or the last step if it is still ahead and comes first.
+    """Returns the due step, or the last step if that is still ahead and comes first.
 
     Example:
         >>> at_most(101, 90, 1), at_most(101, None, 1), at_most(101, 90, 90)
@@ -177,7 +177,7 @@ class PresentNames:
         self._warned: set[str] = set()
 
     def of(self, names: Iterable[str], out: StepOutputs, step: int) -> list[str]:
-        """The names that this dispatch has, in the given order."""
+        """Returns the names that this dispatch has, in the given order."""
         here = set(iter(out))
         present: list[str] = []
         for name in names:
@@ -198,7 +198,7 @@ class HookWriter:
 
     Args:
         output_dir: the hook's own directory.
-        given: a writer, which takes precedence.
+        given: a writer, which takes precedence over `output_dir`.
     """
 
     def __init__(self, output_dir: str | os.PathLike[str] | None, given: SummaryWriter | None) -> None:

@@ -24,10 +24,10 @@ class StepCounterHook(Hook):
     The first step of a call, which compiles, is not counted.
 
     Args:
-        every_n_steps: steps between two points.
-        every_n_secs: seconds between two points, instead of steps.
-        output_dir: directory of the event file. Default: that of the run.
-        summary_writer: writes the points, instead of `output_dir`.
+        every_n_steps: the steps between two points.
+        every_n_secs: the seconds between two points, instead of steps.
+        output_dir: the directory of the event file. Default: the directory of the run.
+        summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:
         ArgumentError: both intervals are set (`every_n_steps=None` selects seconds).
@@ -61,8 +61,8 @@ class StepCounterHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake:
-        """The first step, where the measurement starts, then the steps of the timer. The hook reads only outputs and
-        the clock.
+        """Returns the first step, at which the measurement starts, then the steps of the timer. The hook reads only
+        outputs and the clock.
         """
         wake = self._timer.wake(step)
         return wake if self._base is not None else replace(wake, step=step + 1, within=0)
@@ -73,7 +73,7 @@ class StepCounterHook(Hook):
         if not due and self._base is not None:
             return
         if "loss" in run.output_names:
-            _ = out["loss"]  # waits until the step is done: a dispatch returns before it
+            _ = out["loss"]  # waits until the step is done, because a dispatch returns before it
         if due:
             steps, secs = self._measured(step)
             self._timer.update_last_triggered_step(step)
@@ -84,11 +84,11 @@ class StepCounterHook(Hook):
         self._base = (step, time.monotonic())
 
     def end(self, run: Run) -> None:
-        """Closes its own event file."""
+        """Closes the hook's own event file."""
         self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence and the measurement since the last point. The event file is complete up to here."""
+        """Returns the cadence and the measurement since the last point, with a complete event file."""
         self._writer.flush()
         steps, secs = self._measured(0 if self._run is None else self._run.step)
         return {"timer": dict(self._timer.state()), "steps": steps, "secs": secs}
@@ -99,8 +99,8 @@ class StepCounterHook(Hook):
         self._carried = (int(state["steps"]), float(state["secs"]))
 
     def _measured(self, step: int) -> tuple[int, float]:
-        """Steps and seconds since the last point, including those of an interrupted call, without the time between the
-        calls.
+        """Returns the steps and seconds since the last point, including those of an interrupted call, without the time
+        between the calls.
         """
         steps, secs = self._carried
         if self._base is None:
@@ -115,10 +115,10 @@ class SummarySaverHook(Hook):
     """Writes the loss, hyperparameters, training metrics and the model's summaries, at the first step and at intervals.
 
     Args:
-        save_steps: steps between two points.
-        save_secs: seconds between two points. Set exactly one of the two.
-        output_dir: directory of the event file. Default: that of the run.
-        summary_writer: writes the points, instead of `output_dir`.
+        save_steps: the steps between two points.
+        save_secs: the seconds between two points. Set exactly one of the two.
+        output_dir: the directory of the event file. Default: the directory of the run.
+        summary_writer: the writer of the points, instead of `output_dir`.
 
     Raises:
         ArgumentError: neither or both of the intervals are set.
@@ -144,7 +144,7 @@ class SummarySaverHook(Hook):
         self._present = PresentNames("SummarySaverHook")
 
     def after_create(self, run: Run) -> None:
-        """Learns which outputs are summaries."""
+        """Determines which outputs are summaries."""
         if not run.resumed:
             self._timer.reset()
             self._texts = {}
@@ -152,7 +152,7 @@ class SummarySaverHook(Hook):
         self._writer.open(run)
 
     def next_step(self, step: int) -> Wake:
-        """The timer's next step. The hook only reads outputs."""
+        """Returns the timer's next step. The hook only reads outputs."""
         return self._timer.wake(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -163,16 +163,16 @@ class SummarySaverHook(Hook):
         for name in self._present.of(self._kinds, out, step):
             _write(self._writer, self._kinds[name], name, out[name], step)
         for name, text in run.texts.items():
-            if self._texts.get(name) != text:  # a text does not depend on the batch: once is enough
+            if self._texts.get(name) != text:  # a text does not depend on the batch, so it is written once
                 self._writer.text(name, text, step)
                 self._texts[name] = text
 
     def end(self, run: Run) -> None:
-        """Closes its own event file."""
+        """Closes the hook's own event file."""
         self._writer.close()
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence. The event file is complete up to here."""
+        """Returns the cadence, with a complete event file."""
         self._writer.flush()
         return {"timer": dict(self._timer.state()), "texts": dict(self._texts)}
 
@@ -189,7 +189,7 @@ def _write(writer: SummaryWriter, kind: str, name: str, value: Any, step: int) -
         images = np.asarray(value)
         for index, image in enumerate(images):
             writer.image(f"{name}/image" if len(images) == 1 else f"{name}/image/{index}", image, step)
-    elif np.size(value) == 1:  # a training metric may be an array, which TensorBoard has no curve for
+    elif np.size(value) == 1:  # TensorBoard has no curve for an array, which a training metric may be
         writer.scalar(name, float(np.asarray(value).reshape(())), step)
 
 
@@ -200,7 +200,7 @@ class History:
     Attributes:
         train: `{"step", "loss", ...}` at every `log_step_count_steps`, and at the last step.
         evaluations: `{"name", "global_step", metric: value, ...}` for every evaluation.
-        stop_reason: why the last `train` call ended.
+        stop_reason: the reason why the last `train` call ended.
 
     Example:
         >>> history = History()
@@ -225,7 +225,7 @@ class HistoryRecorderHook(Hook):
 
     Args:
         history: the history that receives the rows.
-        every_n_steps: steps between rows.
+        every_n_steps: the steps between two rows.
     """
 
     def __init__(self, history: History, every_n_steps: int) -> None:
@@ -235,14 +235,16 @@ class HistoryRecorderHook(Hook):
         self._scalars: list[str] = []
 
     def after_create(self, run: Run) -> None:
-        """Learns the names of the scalars."""
+        """Determines the names of the scalars."""
         if not run.resumed:
             self._timer.reset()
         self._last_step = run.last_step
         self._scalars = [name for name, kind in run.output_kinds.items() if kind in ("scalar", "metric")]
 
     def next_step(self, step: int) -> Wake:
-        """The timer's next step, or the last step. The hook only reads outputs, so it may wait for the next trigger."""
+        """Returns the timer's next step, or the last step. The hook only reads outputs, so it may wait for the next
+        trigger.
+        """
         wake = self._timer.wake(step)
         return replace(wake, step=at_most(wake.step, self._last_step, step))
 
@@ -258,7 +260,7 @@ class HistoryRecorderHook(Hook):
         )
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return self._timer.state()
 
     def restore(self, state: Mapping[str, object]) -> None:

@@ -13,9 +13,9 @@ class StopAtStepHook(Hook):
     """Requests a stop at a global step.
 
     Args:
-        num_steps: steps to run, counted from the global step at which the call starts. A call that resumes an
+        num_steps: the steps to run, counted from the global step at which the call starts. A call that resumes an
             interrupted one runs the rest of them. tf.estimator counts only from the first call of the object.
-        last_step: the global step to stop at. Set exactly one of the two.
+        last_step: the global step at which to stop. Set exactly one of the two.
 
     Raises:
         ArgumentError: neither or both are set.
@@ -37,13 +37,13 @@ class StopAtStepHook(Hook):
         self._last_step = last_step
 
     def after_create(self, run: Run) -> None:
-        """Fixes the step to stop at."""
+        """Determines the step at which to stop."""
         if self._num_steps is not None and not (run.resumed and self._last_step is not None):
             self._last_step = run.step + self._num_steps
         self._stop_if_reached(run)
 
     def next_step(self, step: int) -> int | None:
-        """The last step."""
+        """Returns the last step."""
         assert self._last_step is not None
         return max(self._last_step, step + 1)
 
@@ -52,11 +52,11 @@ class StopAtStepHook(Hook):
         self._stop_if_reached(run)
 
     def state(self) -> Mapping[str, Any]:
-        """The step to stop at."""
+        """Returns the step at which to stop."""
         return {"last_step": self._last_step}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores the step to stop at, if it was counted from the start of the interrupted call."""
+        """Restores the step at which to stop, if it was counted from the start of the interrupted call."""
         if self._num_steps is not None:
             self._last_step = state["last_step"]
 

@@ -26,17 +26,17 @@ class LoggingTensorHook(Hook):
     """Logs a line such as `accuracy = 0.98, loss = 0.12, step = 101 (0.532 sec)`.
 
     Args:
-        tensors: names of outputs: "loss", summaries, tensors named in model_fn, predictions or hyperparameters. "step"
-            is the number of completed steps. A dict `{label: name}` sets labels. Its lines are ordered by label.
-        every_n_iter: steps between two lines. The first step is logged.
-        every_n_secs: seconds between two lines, instead of steps.
+        tensors: the names of outputs: "loss", summaries, tensors named in model_fn, predictions or hyperparameters.
+            "step" is the number of completed steps. A dict `{label: name}` sets labels. Its lines are ordered by label.
+        every_n_iter: the steps between two lines. The first step is logged.
+        every_n_secs: the seconds between two lines, instead of steps.
         at_end: whether to log the values of the last step when the run ends, with or without an interval. The outputs
             must be scalars.
         formatter: a function that formats the line from the values by label.
 
     Raises:
         ArgumentError: neither an interval nor `at_end` is set, or both intervals are.
-        HookError: there is no output with a name; raised in the run.
+        HookError: a name is not that of an output. Raised in the run.
 
     Example:
         >>> LoggingTensorHook(["loss"], every_n_iter=10).next_step(0)
@@ -92,7 +92,7 @@ class LoggingTensorHook(Hook):
         check_known("LoggingTensorHook", self._names, run.output_names)
 
     def next_step(self, step: int) -> Wake | None:
-        """The next step of the timer. The hook only reads outputs."""
+        """Returns the next step of the timer. The hook only reads outputs."""
         return None if self._timer is None else self._timer.wake(step)
 
     def on_values(self, run: Run, steps: range, values: Mapping[str, np.ndarray]) -> None:
@@ -115,14 +115,14 @@ class LoggingTensorHook(Hook):
             self._line(*self._last, None)
 
     def state(self) -> Mapping[str, Any]:
-        """The cadence."""
+        """Returns the cadence."""
         return {} if self._timer is None else self._timer.state()
 
     def restore(self, state: Mapping[str, object]) -> None:
         """Continues the cadence."""
         if self._timer is not None:
             self._timer.restore(state)
-            self._restored = True  # the pause of the process does not count as time between two lines
+            self._restored = True  # so that the pause of the process does not count as time between two lines
 
     def _line(self, step: int, values: Mapping[str, object], elapsed: float | None) -> None:
         self._logged_step = step
@@ -142,7 +142,7 @@ _LOSS, _EVERY = "loss", 100
 
 
 class NanTensorHook(Hook):
-    """Watches an output of every step without delaying the loop, because values of past steps are delivered in bulk.
+    """Checks an output of every step without delaying the loop, because values of past steps are delivered in bulk.
 
     The error names the first bad step, although it is detected some steps later. Checkpoints are safe meanwhile,
     because a state that is not finite is never saved.
@@ -154,7 +154,7 @@ class NanTensorHook(Hook):
             `RunConfig(components={"nan_tensor": None})` disables it. Saving variables with NaN raises an error too.
 
     Raises:
-        NanLossDuringTrainingError: a value is NaN or infinite; raised in the run.
+        NanLossDuringTrainingError: a value is NaN or infinite. Raised in the run.
 
     Example:
         >>> NanTensorHook("activation").next_step(0) is None  # it follows the values of every step

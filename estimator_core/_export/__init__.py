@@ -1,1 +1,1 @@
-"""Exports: what is served, and the contracts of those who write it. estimator-exporters writes the formats."""
+"""Exports: their contents, and the contracts of their writers. estimator-exporters writes the formats."""

@@ -12,7 +12,7 @@ import numpy as np
 from estimator_core._export.receivers import Feature
 from estimator_core._metrics.base import Metric
 
-#: Methods of signatures that clients call, with host transforms and class names applied.
+#: The methods of signatures that clients call, with host transforms and class names applied.
 SERVING_METHODS = ("predict", "classify", "regress")
 
 
@@ -36,7 +36,7 @@ class Exporter(Protocol):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> str | None:
-        """Exports, or decides not to. Returns the path of the export, or None.
+        """Writes an export, or decides against it. Returns the path of the export, or None.
 
         It may be called twice for one step, the second time with `is_the_final_export`. An exporter that has already
         exported the step should do nothing in the second call.
@@ -45,7 +45,7 @@ class Exporter(Protocol):
             estimator: the Estimator that has been evaluated.
             export_path: the directory of this exporter, `<model_dir>/export/<name>`.
             checkpoint_path: the checkpoint that has been evaluated.
-            eval_result: metrics by name, with "loss" and "global_step". Values may be NaN.
+            eval_result: the metrics by name, with "loss" and "global_step". Values may be NaN.
             is_the_final_export: whether training has ended.
 
         Raises:
@@ -191,11 +191,13 @@ class HoldsHostPart(Protocol):
 
 @runtime_checkable
 class ExportCheck(Protocol):
-    """Compares an output of an export with the estimator's; a plugin component of kind "export_check"."""
+    """Compares an output of an export with the output of the estimator. It is a plugin component of kind
+    "export_check".
+    """
 
     def difference(self, expected: np.ndarray, found: np.ndarray) -> str | None:
-        """The fault of an output, as the end of a sentence that begins with the name of the output; None if it is
-        accepted.
+        """Returns the fault of an output, as the end of a sentence that begins with the name of the output; None if it
+        is accepted.
 
         Args:
             expected: the output of the estimator for random inputs.
@@ -206,7 +208,7 @@ class ExportCheck(Protocol):
 
 @runtime_checkable
 class ExportFormat(Protocol):
-    """How an export is stored on disk; a plugin component of kind "format".
+    """Defines how an export is stored on disk. It is a plugin component of kind "format".
 
     Only the core calls `write`, once per export. Before the core publishes the directory, it reads the export with
     `load` and compares the outputs. A format does not need to check its own result.
@@ -222,7 +224,7 @@ class ExportFormat(Protocol):
         export.
 
         Args:
-            request: signatures, variables and everything else in the export.
+            request: the signatures, the variables and everything else in the export.
             directory: the empty directory.
 
         Raises:
@@ -239,7 +241,7 @@ class ExportFormat(Protocol):
         ...
 
     def recognizes(self, directory: Path) -> bool:
-        """Whether a directory contains an export of this format. Only file names are examined."""
+        """Returns whether a directory contains an export of this format. Only file names are examined."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Time-stamped export directories, which appear whole or not at all, and the destination of an export."""
+"""Time-stamped export directories, which appear complete or not at all, and the destination of an export."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from estimator_core.errors import ArgumentError
 
 
 def destination(base: str, plugins: Plugins) -> Callable[[Callable[[Path], Path]], str]:
-    """A function that calls a writer of an export with a base directory, and returns the final path or URL of the
-    export.
+    """Returns a function that calls a writer of an export with a base directory, and returns the final path or URL of
+    the export.
 
     Args:
         base: a path or a URL, below which the export gets its time-stamped name.
@@ -43,7 +43,7 @@ _TEMPORARY = "temp-"
 
 
 def exports_in(base: str | os.PathLike[str]) -> list[Path]:
-    """The complete exports of a directory, oldest first, with `~` expanded.
+    """Returns the complete exports of a directory, oldest first, with `~` expanded.
 
     The name of an export is ten digits: seconds since the epoch.
     """
@@ -56,7 +56,7 @@ def exports_in(base: str | os.PathLike[str]) -> list[Path]:
 
 
 def latest_export(base: str | os.PathLike[str]) -> str | None:
-    """The newest export in a directory, or in the directories of exporters below it.
+    """Returns the newest export in a directory, or in the directories of exporters below it.
 
     Example:
         >>> latest_export("no/such/directory") is None
@@ -111,7 +111,7 @@ def collect_garbage(base: str | os.PathLike[str], keep: int | None) -> list[Path
 
 
 def remove_export(path: Path) -> None:
-    """Deletes an export. It is renamed first, so that no reader opens half of it."""
+    """Deletes an export. It is renamed first, so that readers do not open a part of it."""
     doomed = path.with_name(draft_name(_TEMPORARY))
     with contextlib.suppress(FileNotFoundError):
         path.rename(doomed)
@@ -125,7 +125,7 @@ def _commit(root: Path, temporary: Path) -> Path:
         stamp = max([stamp, *(int(path.name) + 1 for path in exports_in(root)[-1:])])
         target = root / str(stamp)
         try:
-            temporary.rename(target)  # fails where another writer was faster, since exports are not empty
+            temporary.rename(target)  # fails if another writer was faster, since exports are not empty
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise

@@ -223,7 +223,7 @@ class DescribesOperations(Protocol):
     """
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """The operations of `apply` on a batch of these features.
+        """Returns the operations of `apply` on a batch of these features.
 
         Args:
             features: the arrays of a batch, by name.
@@ -235,7 +235,7 @@ class DescribesOperations(Protocol):
 
 
 def host_programs(transforms: Sequence[Any], features: Mapping[str, Feature]) -> tuple[HostProgram, ...]:
-    """The program of each host transform, in order.
+    """Returns the program of each host transform, in order.
 
     Args:
         transforms: `HostTransform`s in order.

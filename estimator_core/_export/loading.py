@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
     Args:
         path: an export directory, or a directory that contains exports (the newest is used). Or the URL of an export,
             which is copied to this machine until the process ends.
-        plugins: the plugin registry; default: the installed plugins.
+        plugins: the plugin registry. Default: the installed plugins.
 
     Returns:
         An object whose `signatures[name](**arrays)` returns numpy arrays by name.
@@ -61,8 +61,8 @@ def load(path: str | os.PathLike[str], *, plugins: Plugins | None = None) -> Loa
 
 
 def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Plugins) -> Any:
-    """The format that reads an export. If several can, the one whose plugin declares "priority" or that the policy
-    names.
+    """Returns the format that reads an export. If several can, the one whose plugin declares "priority" or that the
+    policy names.
 
     Raises:
         ExportError: several formats can read it, and nothing decides between them.
@@ -78,8 +78,8 @@ def _one_of(found: Mapping[str, Any], path: str | os.PathLike[str], registry: Pl
 
 
 def _formats(registry: Plugins) -> tuple[dict[str, Any], list[str]]:
-    """The formats that work here, and why others do not. A broken format does not prevent other exports from being
-    read.
+    """Returns the formats that work here, and the reasons why others do not. A broken format does not prevent other
+    exports from being read.
     """
     found: dict[str, Any] = {}
     broken: list[str] = []

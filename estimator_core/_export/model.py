@@ -1,4 +1,4 @@
-"""A model with its values, from which exports are made."""
+"""A model with its values, as the source of exports."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class ModelToExport:
 
     Attributes:
         owner: an object that lives as long as the functions of the model are used. It can be referenced weakly.
-        placement: the one device that signatures are traced for.
-        on_device: enters that placement.
+        placement: the device for which signatures are traced.
+        on_device: a function that returns a context with that placement.
         variables: the trainable variables, by path. Signatures use only their shapes.
         model_state: all other variables, by path.
         step: the global step.
-        serve: returns the model in a mode, `(variables, model_state, features, labels) -> EstimatorSpec`. It is pure,
-            may be traced, and is the same at every step.
-        values: copies a variable to a host array.
+        serve: a function that returns the model in a mode, `(variables, model_state, features, labels) ->
+            EstimatorSpec`. It is pure, may be traced, and is the same at every step.
+        values: a function that copies a variable to a host array.
     """
 
     owner: object

@@ -24,7 +24,7 @@ class PredictOutput:
             "all_classes".
 
     Raises:
-        ArgumentError: there is no output, a name is not a string, or a value is not an array.
+        ArgumentError: there are no outputs, a name is not a string, or a value is not an array.
 
     Example:
         >>> import numpy as np
@@ -96,7 +96,7 @@ class RegressionOutput:
     """One number (or several) per example.
 
     Args:
-        value: float [batch, ...].
+        value: the values, float [batch, ...].
 
     Raises:
         ArgumentError: the value is not a float array.
@@ -143,7 +143,7 @@ ExportOutput = PredictOutput | ClassificationOutput | RegressionOutput | EvalOut
 
 def _check_array(value: object, what: str, kinds: str | None = None, expected: str = "an array") -> None:
     dtype = getattr(value, "dtype", None)
-    # numpy assigns kind "V" to bfloat16 and the float8 types; here they are floats.
+    # numpy assigns kind "V" to bfloat16 and the float8 types, but they are floats.
     fits = dtype is not None and (kinds is None or dtype.kind in kinds or ("f" in kinds and "float" in str(dtype)))
     if not fits:
         raise ArgumentError(f"{what} must be {expected}; got {value!r}.")

@@ -11,7 +11,7 @@ class PendingExport:
     """An export that is written in a thread, from values that were copied at the start.
 
     Args:
-        write: writes the export and returns its path.
+        write: a function that writes the export and returns its path.
 
     Example:
         >>> PendingExport(lambda: "exports/1700000000").wait()
@@ -22,8 +22,8 @@ class PendingExport:
         self._write = write
         self._path: str | None = None
         self._error: BaseException | None = None
-        # Not a daemon: a process finishes its export before it ends, and jax never runs while the interpreter shuts
-        # down.
+        # It is not a daemon, so that a process finishes its export before it ends, and jax never runs while the
+        # interpreter shuts down.
         self._thread = threading.Thread(target=contextvars.Context().run, args=(self._run,), name="export")
         self._thread.start()
 
@@ -36,7 +36,7 @@ class PendingExport:
         return self._path
 
     def done(self) -> bool:
-        """Whether the export is complete or has failed."""
+        """Returns whether the export is complete or has failed."""
         return not self._thread.is_alive()
 
     def _run(self) -> None:

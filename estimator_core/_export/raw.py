@@ -15,7 +15,7 @@ from estimator_core._export.receivers import Feature
 from estimator_core._inputs.transforms import HostTransform, apply_transforms
 from estimator_core.errors import ArgumentError, InputError
 
-_CLASSES = ("classes", "all_classes")  # outputs that hold class ids
+_CLASSES = ("classes", "all_classes")  # the outputs that contain class ids
 
 
 class Rename:
@@ -35,7 +35,7 @@ class Rename:
         self._names = dict(names)
 
     def config(self) -> dict[str, Any]:
-        """The arguments."""
+        """Returns the arguments of the transform."""
         return {"names": self._names}
 
     @property
@@ -48,7 +48,7 @@ class Rename:
         return {self._names.get(name, name): array for name, array in batch.items()}
 
     def program(self, features: Mapping[str, Feature]) -> HostProgram:
-        """A program without operations, because only names change."""
+        """Returns a program without operations, because only names change."""
         outputs = {self._names.get(name, name): name for name in features}
         return HostProgram(outputs=outputs, features={new: features[old] for new, old in outputs.items()})
 
@@ -62,7 +62,7 @@ class RawSignature:
         inputs: the inputs that a client sends.
         before: transforms from these inputs to the inputs of `signature`.
         after: transforms from the outputs of `signature` to the answer that a client receives.
-        class_names: names of the ids in the outputs "classes" and "all_classes".
+        class_names: the names of the ids in the outputs "classes" and "all_classes".
     """
 
     signature: LoadedSignature

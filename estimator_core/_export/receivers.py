@@ -45,7 +45,7 @@ class Feature:
         object.__setattr__(self, "dtype", _dtype_name(self.dtype))
 
     def misfit(self, shape: Sequence[int]) -> str | None:
-        """The remedy for an array of another shape; None if the shape fits.
+        """Returns the remedy for an array of another shape; None if the shape fits.
 
         Example:
             >>> Feature((None, 16)).misfit((16,))
@@ -63,7 +63,7 @@ class Feature:
 
 
 def feature_of(value: Any) -> Feature:
-    """The Feature of an array whose first axis is the batch, or the given Feature."""
+    """Returns the Feature of an array whose first axis is the batch, or the given Feature."""
     if isinstance(value, Feature):
         return value
     if hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -94,8 +94,8 @@ class ServingInputReceiver:
         features: `Feature`s or example arrays that model_fn receives, by name. A single one is named "feature".
         receiver_tensors: the inputs that the client sends, by name. Default: the features. A single one is named
             "input". Without transforms, it contains the same `Feature` objects under the names that the client uses.
-        receiver_tensors_alternatives: checked but otherwise unused, because array signatures always accept the features
-            themselves.
+        receiver_tensors_alternatives: the alternative inputs. They are checked but not used, because array signatures
+            always accept the features themselves.
         transforms: `HostTransform`s from the client's inputs to the features (for raw signatures).
 
     Raises:
@@ -144,7 +144,7 @@ class FitsTraining(Protocol):
     """
 
     def fitted(self, places: Mapping[str, int]) -> ServingInputReceiver:
-        """The receiver for a model whose training examples had these numbers of values, by feature."""
+        """Returns the receiver for a model whose training examples had these numbers of values, by feature."""
         ...
 
 
@@ -171,11 +171,11 @@ class TensorServingInputReceiver(ServingInputReceiver):
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, object], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A serving_input_receiver_fn for requests that contain the features themselves.
+    """Returns a serving_input_receiver_fn for requests that contain the features themselves.
 
     Args:
         features: `Feature`s, or example arrays whose first axis is the batch, by name.
-        default_batch_size: a fixed batch size. None: any size.
+        default_batch_size: the fixed batch size. None: any size.
 
     Example:
         >>> build_raw_serving_input_receiver_fn({"x": Feature((None, 2))})().features
@@ -195,7 +195,7 @@ def build_raw_serving_input_receiver_fn(
 
 
 def with_batch_size(feature: Feature, batch_size: int | None) -> Feature:
-    """The feature with a fixed batch size, if one is given."""
+    """Returns the feature with a fixed batch size, if one is given."""
     return (
         feature if batch_size is None or not feature.shape else Feature((batch_size, *feature.shape[1:]), feature.dtype)
     )
@@ -208,7 +208,7 @@ def check_batch_size(batch_size: object) -> None:
 
 
 def named_features(value: object, single: str, what: str, *, integers: bool) -> dict[Any, Feature]:
-    """Features by name. A feature without a name is named `single`."""
+    """Returns the features by name. A feature without a name is named `single`."""
     named = dict(value) if isinstance(value, Mapping) else {single: value}
     if not named:
         raise ArgumentError(f"{what} must not be empty.")

@@ -1,4 +1,4 @@
-"""Boxes: parts of arrays as (start, stop) along each axis."""
+"""Boxes: parts of arrays, as (start, stop) along each axis."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ CHUNK_BYTES = 8 << 20
 
 
 def shape_of(box: Box) -> tuple[int, ...]:
-    """The number of elements of a box along each axis."""
+    """Returns the number of elements of a box along each axis."""
     return tuple(stop - start for start, stop in box)
 
 
 def whole(shape: Sequence[int]) -> Box:
-    """The box of a whole array."""
+    """Returns the box of a whole array."""
     return tuple((0, size) for size in shape)
 
 
 def common(a: Box, b: Box) -> Box | None:
-    """The part that two boxes of one array share.
+    """Returns the part that two boxes of one array share.
 
     Example:
         >>> common(((0, 4), (2, 6)), ((3, 9), (0, 3)))
@@ -36,12 +36,12 @@ def common(a: Box, b: Box) -> Box | None:
 
 
 def slices(box: Box, of: Box) -> tuple[slice, ...]:
-    """The slices of a box in the array of the box `of`."""
+    """Returns the slices of a box in the array of the box `of`."""
     return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in zip(box, of, strict=True))
 
 
 def chunks(shape: Sequence[int], itemsize: int) -> Iterator[Box]:
-    """The boxes of an array that each have a checksum, in the order of its bytes.
+    """Yields the boxes of an array that each have a checksum, in the order of its bytes.
 
     Each is contiguous in C order: some rows, or parts of rows that are too large.
 
@@ -64,9 +64,9 @@ def chunks(shape: Sequence[int], itemsize: int) -> Iterator[Box]:
 
 
 def tile(shape: Sequence[int], boxes: Sequence[Box]) -> bool:
-    """Whether boxes cover an array, each element once, in slabs: along every axis in turn they are next to each other.
+    """Returns whether boxes cover an array, each element once, in slabs: along every axis in turn they are adjacent.
 
-    Shardings of a mesh always are.
+    The shards of a mesh always satisfy this.
 
     Example:
         >>> tile((4, 2), [((0, 2), (0, 2)), ((2, 4), (0, 1)), ((2, 4), (1, 2))])

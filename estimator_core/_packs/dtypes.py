@@ -1,4 +1,4 @@
-"""The dtypes that a checkpoint holds, by name."""
+"""The dtypes that a checkpoint can hold, by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = "biufc"
 
 @functools.cache
 def dtype_named(name: str) -> np.dtype:
-    """The dtype of a name: numpy's, or one of ml_dtypes such as bfloat16 or int4.
+    """Returns the dtype of a name, which is one of numpy, or one of ml_dtypes such as bfloat16 or int4.
 
     Raises:
         CheckpointError: no numeric dtype has this name.
@@ -26,7 +26,7 @@ def dtype_named(name: str) -> np.dtype:
     found = _numpys(name)
     if found is not None:
         return found
-    import ml_dtypes  # knows bfloat16, the 8-bit floats, the 4-bit integers
+    import ml_dtypes  # has bfloat16, the 8-bit floats, the 4-bit integers
 
     scalar = getattr(ml_dtypes, name, None)
     if isinstance(scalar, type) and issubclass(scalar, np.generic) and np.dtype(scalar).name == name:
@@ -46,7 +46,7 @@ def _numpys(name: str) -> np.dtype | None:
 
 
 def little_endian(array: np.ndarray) -> np.ndarray:
-    """An array with the lowest byte of each number first; the same object if it has this order already."""
+    """Returns an array with the lowest byte of each number first; the same object if it already has this order."""
     if array.dtype.kind not in _KINDS:
         return array
     return array.astype(array.dtype.newbyteorder("<"), copy=False)

@@ -9,9 +9,9 @@ from typing import Any
 
 #: The end of the name of a pack.
 PACK_SUFFIX = ".pack"
-#: Bytes at the end of a pack that locate its index.
+#: The number of bytes at the end of a pack that locate its index.
 FOOTER_BYTES = 32
-#: Largest index that is read, footer included.
+#: The largest index in bytes that is read, including the footer.
 MAX_INDEX_BYTES = 64 << 20
 _NAME = re.compile(r"(arrays|base)-(0|[1-9][0-9]{0,8})\.pack")
 _MAX_SIZE = 1 << 62
@@ -23,7 +23,7 @@ class PackEntry:
 
     Args:
         name: the name of the object, next to the manifest.
-        bytes: its size.
+        bytes: the size in bytes.
         index: the number of bytes of index and footer, at the end.
         sha256: the digest of the index and the footer, whose checksums cover all other bytes.
     """
@@ -34,15 +34,15 @@ class PackEntry:
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as a JSON object."""
+        """Returns the entry as a JSON object."""
         return {"name": self.name, "bytes": self.bytes, "index": self.index, "sha256": self.sha256}
 
     @staticmethod
     def from_json(entry: Mapping[str, Any]) -> PackEntry:
-        """The inverse of `to_json`.
+        """Reads an entry that `to_json` returned.
 
         Raises:
-            ValueError: it is not a valid entry.
+            ValueError: the entry is not valid.
         """
         found = PackEntry(**entry)
         if not (_NAME.fullmatch(found.name) and is_size(found.bytes) and is_size(found.index)):
@@ -53,20 +53,20 @@ class PackEntry:
 
 
 def pack_name(process: int) -> str:
-    """The name of the pack that a process writes."""
+    """Returns the name of the pack that a process writes."""
     return f"arrays-{process}{PACK_SUFFIX}"
 
 
 def base_name(process: int) -> str:
-    """The name of the pack of a full save, to which later incremental saves of a process apply."""
+    """Returns the name of the pack of a full save, to which later incremental saves of a process apply."""
     return f"base-{process}{PACK_SUFFIX}"
 
 
 def is_base(name: str) -> bool:
-    """Whether a pack is the base of others."""
+    """Returns whether a pack is the base of others."""
     return name.startswith("base-")
 
 
 def is_size(value: object) -> bool:
-    """Whether something read from JSON can be a number of bytes or elements."""
+    """Returns whether a value from JSON can be a number of bytes or elements."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_SIZE

@@ -26,9 +26,9 @@ _GAP = 64 << 10
 
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
-#: How far into a block of memory an array begins.
+#: The offset in bytes of an array in a block of memory.
 _OFF = 16
-#: Receives the elements of a chunk.
+#: A function that receives the elements of a chunk.
 _Taker = Callable[[np.ndarray], None]
 
 
@@ -47,12 +47,12 @@ class InPacks(Protocol):
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of its elements."""
+        """The dtype of the elements."""
         ...
 
     @property
     def parts(self) -> Sequence[tuple[str, Piece]]:
-        """Names of packs, and its pieces in them."""
+        """The names of packs, and the pieces of the array in them."""
         ...
 
     @property
@@ -71,12 +71,12 @@ class LaidOver(Protocol):
 
     @property
     def rows(self) -> InPacks:
-        """Their numbers in the whole array, ascending."""
+        """The row numbers in the whole array, ascending."""
         ...
 
     @property
     def values(self) -> InPacks:
-        """The rows."""
+        """The values of the rows."""
         ...
 
 
@@ -100,8 +100,8 @@ def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
     It needs host memory for the result, and for about one chunk in each of four threads.
 
     Raises:
-        CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
-        StorageError: it cannot be read.
+        CheckpointCorruptError: a chunk is not what was saved. The message names item, path and place.
+        StorageError: an array cannot be read.
     """
     found = [_empty(shape_of(box), array.dtype) for array, box in wanted]
     needed: dict[tuple[int, str, int], _Chunk] = {}
@@ -119,16 +119,16 @@ def read_boxes(wanted: Sequence[tuple[InPacks, Box]]) -> list[np.ndarray]:
 
 
 def verify(arrays: Sequence[InPacks], *, part: int = 0, parts: int = 1) -> None:
-    """Reads and verifies every byte of the arrays, or one of several shares of about the same size.
+    """Reads and verifies every byte of the arrays, or of one of several shares of about the same size.
 
     Args:
-        arrays: what to verify.
-        part: which share.
-        parts: of how many.
+        arrays: the arrays to verify.
+        part: the index of the share.
+        parts: the number of shares.
 
     Raises:
-        CheckpointCorruptError: a chunk is not what was saved; names item, path and place.
-        StorageError: it cannot be read.
+        CheckpointCorruptError: a chunk is not what was saved. The message names item, path and place.
+        StorageError: an array cannot be read.
     """
     laid_over = [one for array in arrays for delta in array.deltas for one in (delta.rows, delta.values)]
     everything = _by_place(itertools.chain.from_iterable(map(_chunks, [*arrays, *laid_over])))
@@ -160,7 +160,7 @@ def _whole(array: InPacks) -> np.ndarray:
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Memory that begins where no device of the CPU takes it for its own: it could not donate that."""
+    """Returns memory at an address that no CPU device adopts as its buffer, since it could not donate such memory."""
     count = math.prod(shape)
     return np.frombuffer(block(count * dtype.itemsize + _OFF), dtype, count, _OFF).reshape(shape)
 
@@ -193,7 +193,7 @@ def _read(chunks: Iterable[_Chunk]) -> None:
 
 
 def _runs(chunks: Sequence[_Chunk]) -> list[list[_Chunk]]:
-    """Chunks that lie next to each other, to be read at once, up to the size of a large one."""
+    """Groups adjacent chunks that are read at once, up to the size of a large one."""
     runs: list[list[_Chunk]] = []
     for chunk in chunks:
         if runs and _joins(runs[-1], chunk):

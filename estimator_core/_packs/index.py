@@ -21,7 +21,7 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError
 
 #: Pieces begin at multiples of this many bytes.
 ALIGNMENT = 64
-#: Version of a pack's layout.
+#: The version of the layout of a pack.
 PACK_FORMAT = 1
 #: Limits for pieces, line length, axes and names. Larger values are refused before they use memory.
 MAX_PIECES, MAX_LINE, MAX_AXES, MAX_NAME = 1 << 18, 1 << 20, 32, 4096
@@ -36,12 +36,12 @@ class Piece:
     """A part of an array in a pack.
 
     Args:
-        item, path: those of the array.
-        dtype: name of the stored dtype.
+        item, path: the item and the path of the array.
+        dtype: the name of the stored dtype.
         shape: the shape of the whole array.
         place: the part of the array.
-        offset: the offset of its first byte in the pack.
-        crc32: the checksum of each of its `chunks`, in eight hexadecimal digits. The last one covers the zeros up to
+        offset: the offset of the first byte in the pack.
+        crc32: the checksum of each of the `chunks`, in eight hexadecimal digits. The last one covers the zeros up to
             the next piece.
     """
 
@@ -55,12 +55,12 @@ class Piece:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """The number of bytes of an element."""
         return dtype_named(self.dtype).itemsize
 
     @property
     def bytes(self) -> int:
-        """Bytes of the elements."""
+        """The number of bytes of the elements."""
         return math.prod(shape_of(self.place)) * self.itemsize
 
     @property
@@ -69,7 +69,9 @@ class Piece:
         return aligned(self.offset + self.bytes)
 
     def chunks(self) -> Iterator[tuple[Box, int, int, str]]:
-        """Box in the whole array, first byte, byte after the last with the zeros, and checksum of each chunk."""
+        """Yields the box in the whole array, first byte, byte after the last with the zeros, and checksum of each
+        chunk.
+        """
         boxes = chunks(shape_of(self.place), self.itemsize)
         last = len(self.crc32) - 1
         for number, (inner, (begin, end), crc) in enumerate(zip(boxes, self.extents(), self.crc32, strict=True)):
@@ -77,7 +79,7 @@ class Piece:
             yield box, begin, self.end if number == last else end, crc
 
     def extents(self) -> Iterator[tuple[int, int]]:
-        """First byte of each chunk, and the byte after the last of its elements."""
+        """Yields the first byte of each chunk, and the byte after the last of its elements."""
         at, itemsize = self.offset, self.itemsize
         for inner in chunks(shape_of(self.place), itemsize):
             begin, at = at, at + math.prod(shape_of(inner)) * itemsize
@@ -85,12 +87,12 @@ class Piece:
 
 
 def aligned(offset: int) -> int:
-    """The next place where a piece may begin."""
+    """Returns the next offset at which a piece may begin."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
 def write_index(pieces: Sequence[Piece]) -> bytes:
-    """The index and footer of a pack with these pieces.
+    """Returns the index and footer of a pack with these pieces.
 
     Raises:
         CheckpointError: the index is larger than readers accept.
@@ -112,15 +114,15 @@ def write_index(pieces: Sequence[Piece]) -> bytes:
 
 
 def read_index(where: str, entry: PackEntry, tail: bytes) -> list[Piece]:
-    """The pieces of a pack, from its last bytes.
+    """Reads the pieces of a pack from its last bytes.
 
     Args:
         where: the pack, for messages.
-        entry: what the manifest says about it.
-        tail: index and footer.
+        entry: the entry of the pack in the manifest.
+        tail: the bytes of index and footer.
 
     Raises:
-        CheckpointCorruptError: index or footer were altered, or are invalid.
+        CheckpointCorruptError: the index or the footer was altered or is invalid.
     """
     try:
         if hashlib.sha256(tail).hexdigest() != entry.sha256:

@@ -25,17 +25,17 @@ _away: dict[Path, Ranges] = {}  # by checkpoint of a working copy, which belongs
 
 
 def leave_away(directory: Path, source: Ranges) -> None:
-    """Records the storage of the packs that a directory lacks. The keys there are their names."""
+    """Records the storage of the packs that a directory lacks. The keys in the storage are the names of the packs."""
     _away[directory.absolute()] = source
 
 
 def is_complete(directory: Path) -> bool:
-    """Whether all packs are in the directory itself."""
+    """Returns whether all packs are in the directory itself."""
     return directory.absolute() not in _away
 
 
 def packs_of(directory: Path) -> Ranges:
-    """The storage from which the packs of a checkpoint are read, by name."""
+    """Returns the storage from which the packs of a checkpoint are read, by name."""
     here, there = LocalStorage(directory), _away.get(directory.absolute())
     return here if there is None else _Either(directory, here, there)
 
@@ -69,11 +69,11 @@ class Packs:
     entries: tuple[PackEntry, ...]
 
     def pieces(self) -> list[tuple[str, Piece]]:
-        """Name of the pack and piece, for every piece.
+        """Returns the name of the pack and the piece, for every piece.
 
         Raises:
             CheckpointCorruptError: an index is not what was written.
-            StorageError: it cannot be read.
+            StorageError: an index cannot be read.
         """
         found: list[tuple[str, Piece]] = []
         for entry in self.entries:

@@ -16,7 +16,7 @@ from estimator_core._packs.boxes import Box, shape_of, whole
 from estimator_core._packs.fetch import read_boxes
 from estimator_core._packs.stored import StoredArray
 
-#: Bytes of host memory for arrays that are read together. A larger array is read alone.
+#: The number of bytes of host memory for arrays that are read together. A larger array is read alone.
 _TOGETHER = 32 << 20
 
 
@@ -29,13 +29,13 @@ def place(
     for the slowest process.
 
     Args:
-        arrays: by name.
-        shardings: by name. None: one device.
-        dtypes: by name. An array of another dtype is converted.
+        arrays: the stored arrays, by name.
+        shardings: the shardings, by name. None: one device.
+        dtypes: the dtypes, by name. An array of another dtype is converted.
 
     Raises:
         CheckpointCorruptError: an array is not what was saved.
-        StorageError: it cannot be read.
+        StorageError: an array cannot be read.
     """
     where = {name: None if shardings is None else shardings[name] for name in arrays}
     placed: dict[str, jax.Array] = {}
@@ -48,7 +48,7 @@ def place(
         del found
         for name in names:
             placed[name] = _array(arrays[name].shape, where[name], parts.pop(name))
-        jax.block_until_ready([placed[name] for name in names])  # else host memory is held on to
+        jax.block_until_ready([placed[name] for name in names])  # otherwise host memory would stay in use
     return placed
 
 
@@ -83,7 +83,7 @@ def _array(shape: tuple[int, ...], sharding: Sharding | None, parts: dict[Box, n
     left = Counter(_box(index, shape) for index in sharding.addressable_devices_indices_map(shape).values())
 
     def part(index: object) -> np.ndarray:
-        # A device may keep the memory that it receives, so each device gets its own.
+        # A device may keep the memory that it receives, so each device gets its own copy.
         box = _box(index, shape)
         left[box] -= 1
         return parts[box].copy() if left[box] else parts.pop(box)

@@ -1,4 +1,4 @@
-"""Arrays in packs, read when a part of them is requested."""
+"""Arrays in packs, which are read when a part of them is requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Delta:
     Args:
         place: the place of the piece.
         rows: the row numbers in the whole array, ascending.
-        values: the rows themselves.
+        values: the values of the rows.
     """
 
     place: Box
@@ -39,9 +39,9 @@ class StoredArray:
 
     Args:
         packs: the packs.
-        item, path, shape, dtype: those of the array, as it is stored.
-        parts: names of packs, and the pieces of the array in them.
-        deltas: rows that have changed since the pieces were written.
+        item, path, shape, dtype: the item, path, shape and dtype of the stored array.
+        parts: the names of packs, and the pieces of the array in them.
+        deltas: the rows that have changed since the pieces were written.
     """
 
     packs: Packs
@@ -54,7 +54,7 @@ class StoredArray:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The number of bytes of all elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
@@ -62,12 +62,12 @@ class StoredArray:
         return array if dtype is None else array.astype(dtype, copy=False)
 
 
-#: item -> path -> shape and name of the dtype, as stored.
+#: item -> path -> shape and name of the dtype, in stored form.
 Expected = Mapping[str, Mapping[str, tuple[tuple[int, ...], str]]]
 
 
 def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, StoredArray]]:
-    """The arrays of the manifest, by item and path. Only the indexes are read.
+    """Returns the arrays of the manifest, by item and path. Only the indexes are read.
 
     Raises:
         CheckpointCorruptError: the packs do not contain each element exactly once.
@@ -77,7 +77,7 @@ def stored_arrays(packs: Packs, expected: Expected) -> dict[str, dict[str, Store
     own: set[tuple[str, str, Box]] = set()
     for name, piece in sorted(packs.pieces(), key=lambda found: is_base(found[0])):
         fits = expected.get(piece.item, {}).get(piece.path) == (piece.shape, piece.dtype)
-        if is_base(name):  # its pieces count if there are no newer ones
+        if is_base(name):  # its pieces are used only if there are no newer ones
             if not fits or (piece.item, piece.path, piece.place) in own:
                 continue
         elif not fits:

@@ -22,9 +22,9 @@ class HostPiece:
     """A part of an array, in host memory.
 
     Args:
-        item, path, shape: those of the whole array, as stored.
-        place: which part of it this is.
-        array: its elements, which must not change while they are written.
+        item, path, shape: the item, path and shape of the whole array, in stored form.
+        place: the part of the array.
+        array: the elements of the part, which must not change while they are written.
     """
 
     item: str
@@ -46,7 +46,7 @@ def write_pack(storage: Storage, key: str, pieces: Sequence[HostPiece]) -> tuple
         The entry of the pack for the manifest, and its pieces.
 
     Raises:
-        StorageError: it could not be written.
+        StorageError: the pack could not be written.
         CheckpointError: there are more pieces than a pack may have.
     """
     full = [(piece, _bytes_of(piece.array)) for piece in pieces if piece.array.size]
@@ -74,7 +74,7 @@ def write_pack(storage: Storage, key: str, pieces: Sequence[HostPiece]) -> tuple
 
 
 def described(piece: HostPiece) -> Piece:
-    """The piece at the beginning of a pack."""
+    """Returns the description of a piece at the beginning of a pack."""
     return _described(piece, _bytes_of(piece.array), offset=0)
 
 
@@ -104,7 +104,7 @@ _PLACE = re.compile(r"\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*")
 
 
 def piece_name(path: str, place: Box) -> str:
-    """The name of a piece of an array.
+    """Returns the name of a piece of an array.
 
     Example:
         >>> piece_name("dense/kernel", ((0, 4), (8, 16)))
@@ -114,7 +114,7 @@ def piece_name(path: str, place: Box) -> str:
 
 
 def parse_name(name: str) -> tuple[str, Box]:
-    """The inverse of `piece_name`.
+    """Splits a name that `piece_name` returned into the path and the place.
 
     Raises:
         ValueError: the text is not the name of a piece.
@@ -131,8 +131,8 @@ def parse_name(name: str) -> tuple[str, Box]:
 
 
 def delta_pieces(piece: HostPiece, rows: np.ndarray) -> list[HostPiece]:
-    """The pieces to write instead of a piece of which only the given rows have changed. Rows count from the first row
-    of the piece.
+    """Returns the pieces to write instead of a piece of which only the given rows have changed. Rows count from the
+    first row of the piece.
     """
     name, first = piece_name(piece.path, piece.place), piece.place[0][0] if piece.place else 0
     if not rows.size:

@@ -1,1 +1,1 @@
-"""Storage: the place of a model_dir, as named objects."""
+"""Storage: the objects of a model_dir, by name."""

@@ -42,7 +42,7 @@ def check_key(key: str) -> str:
 
 
 def is_key(key: str) -> bool:
-    """Whether a text is a valid key.
+    """Returns whether a text is a valid key.
 
     Example:
         >>> is_key("a/b"), is_key("a//b")
@@ -67,7 +67,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def _fault(key: str) -> str:
-    """Why a text is not a valid key; "" if it is valid."""
+    """Returns the reason why a text is not a valid key; "" if it is valid."""
     parts = key.split("/")
     if any(part.endswith(".") or not part for part in parts):
         return "a part must not be empty or end in a dot"
@@ -118,7 +118,7 @@ class ShortReadError(StorageError):
     """An object ends before the requested bytes."""
 
 
-#: Bytes of an object, or a view of them.
+#: The bytes of an object, or a view of them.
 Data: TypeAlias = bytes | bytearray | memoryview
 
 
@@ -201,7 +201,7 @@ class Storage(Protocol):
 
         Args:
             key: the key of the object.
-            ranges: (first byte, byte after the last) each. An empty range returns no bytes.
+            ranges: pairs of the first byte and the byte after the last. An empty range returns no bytes.
 
         Raises:
             ObjectMissingError: there is no such object.

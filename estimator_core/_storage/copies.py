@@ -1,4 +1,4 @@
-"""Local files for readers and writers, for paths and URLs."""
+"""Provides local files to readers and writers, for paths and URLs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_core._storage.opening import at_url
 
 
 def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
-    """A path with `~` expanded. For a URL, a local copy that is removed when the process ends.
+    """Returns a path with `~` expanded. For a URL, it is a local copy that is removed when the process ends.
 
     Args:
         location: a path of this machine, or the URL of a directory.
@@ -23,7 +23,7 @@ def local_copy(location: str | os.PathLike[str], plugins: Plugins | None = None)
     Raises:
         ArgumentError: no installed package supports the scheme.
         ObjectMissingError: the URL does not exist.
-        StorageError: it cannot be read.
+        StorageError: the URL cannot be read.
 
     Example:
         >>> local_copy("exports/1700000000").as_posix()
@@ -43,7 +43,7 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
 
     Args:
         location: the URL of a file, or of several: `*`, `?` and `[...]` match within one part of it, and `**` matches
-            any number of parts. As at a path, they match no hidden names.
+            any number of parts. As in a path, they do not match hidden names.
         plugins: the registry that provides the storage of the URL. Default: the installed plugins.
 
     Returns:
@@ -68,7 +68,7 @@ def copied_files(location: str, plugins: Plugins | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def published_file(location: str | os.PathLike[str], plugins: Plugins | None = None) -> Generator[Path]:
-    """Yields a path to write a file to. For a URL, the file is uploaded when the block ends without an error.
+    """Yields a path at which to write a file. For a URL, the file is uploaded when the block ends without an error.
 
     Args:
         location: a path of this machine, in which `~` is expanded, or the URL of a file.

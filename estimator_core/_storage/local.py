@@ -1,4 +1,4 @@
-"""A directory of this machine as a storage: names appear by link(2), which works on network file systems too."""
+"""A directory of this machine as a storage. Names appear by link(2), which works on network file systems too."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from estimator_core._storage.contract import (
     is_key,
 )
 
-#: Bytes from which a block is asked of the system; malloc serves smaller ones faster.
+#: The size in bytes from which the system provides a block. For smaller blocks malloc is faster.
 _LARGE = 1 << 20
-#: All pages at once, if the system can: one call instead of a fault for each page.
+#: Allocates all pages at once, if the system can: one call instead of a fault for each page.
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_POPULATE", 0)
 
 
 def block(size: int) -> memoryview:
-    """Zeroed memory; malloc would keep what a thread has let go of, up to 32 MB for each.
+    """Returns zeroed memory. malloc would keep freed memory, up to 32 MB for each thread.
 
     Example:
         >>> len(block(3)), len(block(2_000_000))
@@ -46,9 +46,9 @@ def block(size: int) -> memoryview:
 
 #: The error numbers of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-#: Without O_NONBLOCK, opening a FIFO to read would wait for a writer.
+#: Without O_NONBLOCK, opening a FIFO for reading would wait for a writer.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-#: How often a directory may vanish before it is used, because a delete elsewhere removes empty directories.
+#: How often a directory may vanish before it is used, because another process deletes empty directories.
 _ATTEMPTS = 100
 
 
@@ -59,11 +59,11 @@ class LocalStorage:
 
     Args:
         root: the directory.
-        ready: called before the name of a new object appears, whose bytes are flushed by then. If it raises an error,
-            there is no object.
+        ready: a function that is called before the name of a new object appears, after its bytes are flushed. If it
+            raises an error, the object does not appear.
 
     Raises:
-        StorageGoneError: there is no such directory.
+        StorageGoneError: the directory does not exist.
 
     Example:
         >>> import tempfile
@@ -110,18 +110,18 @@ class LocalStorage:
             sync_directory(path.parent)
 
     def get(self, key: str) -> bytes:
-        """The bytes of a file."""
+        """Returns the bytes of a file."""
         with self._explained(key), self._opened(key) as descriptor:
             return bytes(self._part(descriptor, key, 0, os.fstat(descriptor).st_size))
 
     def get_ranges(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[Data]:
-        """Parts of a file."""
+        """Returns parts of a file."""
         check_ranges(ranges)
         with self._explained(key), self._opened(key) as descriptor:
             return [self._part(descriptor, key, begin, end) for begin, end in ranges]
 
     def list(self, prefix: str) -> Iterator[Entry]:
-        """The plain files below a directory whose names can be keys, sorted by key."""
+        """Yields the plain files below a directory whose names can be keys, sorted by key."""
         self._require_root()
         found: list[Entry] = []
         with self._explained(prefix or "the root"):
@@ -129,14 +129,14 @@ class LocalStorage:
                 for name in names:
                     path = Path(directory, name)
                     key = path.relative_to(self._root).as_posix()
-                    with contextlib.suppress(FileNotFoundError):  # removed since its name was read
+                    with contextlib.suppress(FileNotFoundError):  # removed after its name was read
                         status = path.lstat()
                         if stat.S_ISREG(status.st_mode) and is_key(key):
                             found.append(Entry(key=key, size=status.st_size, modified=status.st_mtime))
         return iter(sorted(found, key=lambda entry: entry.key))
 
     def now(self) -> float:
-        """The modification time that the file system assigns to a file written now."""
+        """Returns the modification time that the file system assigns to a file written now."""
         with self._explained("the clock"):
             probe = self._root / f"{DRAFT}{uuid.uuid4().hex}"
             probe.touch(exist_ok=False)
@@ -150,7 +150,7 @@ class LocalStorage:
         for key in keys:
             with self._explained(key):
                 path = self._path(key)
-                with contextlib.suppress(NotADirectoryError):  # a part of the key is a file: there is no such key
+                with contextlib.suppress(NotADirectoryError):  # a part of the key is a file, so the key does not exist
                     path.unlink(missing_ok=True)
                 for parent in path.parents:
                     if parent == self._root or not _removed_if_empty(parent):
@@ -160,12 +160,12 @@ class LocalStorage:
         """Does nothing, because nothing is open."""
 
     def _path(self, key: str) -> Path:
-        """The path of a key.
+        """Returns the path of a key.
 
         Raises:
             StorageError: a part of the path is a link, which may lead anywhere.
         """
-        path = os.fspath(self._root)  # a subclass may have a URL of its own
+        path = os.fspath(self._root)  # not `url`, because a subclass may have its own URL
         for part in check_key(key).split("/"):
             path = os.path.join(path, part)
             if os.path.islink(path):
@@ -174,12 +174,12 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _opened(self, key: str) -> Generator[int]:
-        """The descriptor of a plain file."""
+        """Yields the descriptor of a plain file."""
         descriptor = os.open(self._path(key), _READ)
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
-                raise FileNotFoundError  # there are keys below it, but no key of this name
+                raise FileNotFoundError  # there are keys below it, but this key does not exist
             if not stat.S_ISREG(mode):
                 raise StorageError(f"{self.url}: {key} is not a plain file. Remove it.")
             yield descriptor
@@ -205,7 +205,7 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _draft(self, key: str, chunks: Iterable[Data]) -> Generator[tuple[Path, Path]]:
-        """A flushed file under a temporary name, and the path of the key. The draft is gone at the end."""
+        """Yields a flushed file under a temporary name, and the path of the key. The draft is removed at the end."""
         path = self._path(key)
         draft = path.parent / f"{DRAFT}{uuid.uuid4().hex}"
         try:
@@ -218,7 +218,7 @@ class LocalStorage:
             draft.unlink(missing_ok=True)
 
     def _created(self, draft: Path) -> BinaryIO:
-        """A new file. Its directories are made below the root, but never the root itself."""
+        """Creates a new file. Its directories are created below the root, but never the root itself."""
         below_root = [parent for parent in reversed(draft.parents) if self._root in parent.parents]
         for left in reversed(range(_ATTEMPTS)):
             self._require_root()
@@ -250,13 +250,15 @@ class LocalStorage:
 
 
 def _raise(error: OSError) -> None:
-    """For `os.walk`: raises the error of an unreadable directory. A directory that is gone counts as empty."""
+    """Raises the error of an unreadable directory, for `os.walk`. A directory that does not exist counts as empty."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise error
 
 
 def _create(path: Path, data: bytes, key: str, url: str) -> None:
-    """A new file on a file system without hard links. The name comes before the bytes, so a crash may leave a part."""
+    """Creates a file on a file system without hard links. Its name appears before its bytes, so a crash may leave a
+    part.
+    """
     try:
         with open(path, "xb") as file:
             file.write(data)

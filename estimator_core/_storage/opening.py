@@ -14,9 +14,9 @@ from estimator_core._storage.contract import Storage, StorageError, StorageGoneE
 from estimator_core._storage.local import LocalStorage
 from estimator_core.errors import ArgumentError, PluginLookupError
 
-#: A URL without bucket and path; callers may have taken the slashes from its end.
+#: A URL without bucket and path. Callers may have removed the slashes from its end.
 _NO_PLACE = re.compile(r"(?i:file://localhost|[a-z][a-z0-9+.-]*:)/*")
-#: Another host, and the path.
+#: The host of a `file:` URL if it is not this one, and the path.
 _OF_FILE = re.compile(r"(?i:file):(?=/)(?://(?i:localhost(?=/))?([^/~]*))?([/~].*|)", re.DOTALL)
 
 
@@ -33,7 +33,7 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
         ArgumentError: no installed package supports the scheme. The message names a package that does, and the
             supported schemes. Or the URL has no path, or names a file of another host.
         StorageGoneError: the directory does not exist and `make` is false.
-        StorageError: it cannot be opened.
+        StorageError: the storage cannot be opened.
 
     Example:
         >>> import tempfile
@@ -61,15 +61,16 @@ def open_storage(location: str | os.PathLike[str], plugins: Plugins | None = Non
 
 
 def at_url(location: str, plugins: Plugins | None) -> Any:
-    """What works with the things at a URL: the functions of its package that have these names here.
+    """Returns the functions that work with a URL. They are attributes of its package, with the names of the functions
+    here.
 
     Args:
         location: the URL.
-        plugins: where its storage is looked up; default: the installed ones.
+        plugins: the registry that provides the storage. Default: the installed plugins.
 
     Raises:
-        ArgumentError: no installed package serves the scheme, or the package that works with URLs is missing, or may
-            not load. The message names it. Or the URL names no place, or a file of another host.
+        ArgumentError: no installed package supports the scheme, or the package that works with URLs is missing or must
+            not be loaded. The message names it. Or the URL has no path, or names a file of another host.
     """
     scheme = scheme_of(location)
     _place(location)
@@ -85,10 +86,10 @@ def at_url(location: str, plugins: Plugins | None) -> Any:
 
 
 def _place(location: str) -> str:
-    """The path that a `file:` URL names; any other location as it is.
+    """Returns the path of a `file:` URL, or any other location unchanged.
 
     Raises:
-        ArgumentError: it names no place, or another host.
+        ArgumentError: the URL has no path, or names another host.
     """
     if _NO_PLACE.fullmatch(location):
         scheme = location.partition(":")[0]
@@ -101,10 +102,10 @@ def _place(location: str) -> str:
 
 
 def _served(scheme: str, plugins: Plugins | None) -> tuple[str, Plugins]:
-    """The name of the component for a scheme, and where it is.
+    """Returns the name of the component for a scheme, and the registry that has it.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: no component supports the scheme, or several do.
     """
     name, found = re.sub("[-+.]", "_", scheme), plugins or plugins_in_use()
     try:
