@@ -1,4 +1,4 @@
-"""Checkpoints: save in the background, commit whole or not at all, restore what is proven intact."""
+"""Checkpoints: saved in the background, committed whole or not at all, and restored only if they are intact."""
 
 from estimator_core._checkpoint.catalog import brought as brought
 from estimator_core._checkpoint.catalog import latest_checkpoint as latest_checkpoint

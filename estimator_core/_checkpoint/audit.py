@@ -1,4 +1,4 @@
-"""Whether a model_dir holds what its journal says, each thing once, and nothing else."""
+"""Checks whether a model_dir contains everything that its journal records, each thing once, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from estimator_core.errors import CheckpointError
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that is not as it should be.
+    """A deviation of a model_dir from its journal.
 
     Args:
-        kind: the kind of thing, in a word.
-        path: relative to the model_dir.
-        text: what is wrong, and what to do.
-        mendable: whether `repair` mends it without loss.
+        kind: the kind of the object, in one word.
+        path: the path, relative to the model_dir.
+        text: the fault and the remedy.
+        mendable: whether `repair` corrects it without loss.
     """
 
     kind: str
@@ -46,15 +46,15 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What was checked, and what was found.
+    """The result of a check: the numbers of checked objects, and the findings.
 
     Args:
         model_dir: the directory or URL.
-        records, epochs: how many of them the journal has.
-        checkpoints, evaluations, event_files: how many of them the journal names.
-        under_way: whether a run is training there, at a URL also whether it was interrupted; what it has not recorded
-            yet is not a finding.
-        findings: what is not as it should be.
+        records, epochs: the numbers of records and epochs in the journal.
+        checkpoints, evaluations, event_files: the numbers of these objects that the journal names.
+        under_way: whether a run is training there or, at a URL, was interrupted. Objects that it has not recorded yet
+            are not findings.
+        findings: the deviations that were found.
     """
 
     model_dir: str
@@ -71,7 +71,7 @@ def audit(model_dir: Path) -> Audit:
     """Checks a model_dir and changes nothing.
 
     Raises:
-        StorageGoneError: there is no such directory.
+        StorageGoneError: the directory does not exist.
     """
     lineage, findings = _replayed(LocalStorage(model_dir))
     under_way = is_held(model_dir)
@@ -90,8 +90,9 @@ def audit_in_store(storage: Storage, faults: Callable[[Storage, Lineage], Iterab
     """Checks a model_dir in a store and changes nothing.
 
     Args:
-        storage: of the model_dir.
-        faults: returns the kind, the key and what is wrong of whatever differs from the sum of the journal.
+        storage: the storage of the model_dir.
+        faults: a function that returns the kind, the key and the fault of every object that differs from the sum of the
+            journal.
     """
     lineage, findings = _replayed(storage)
     if not findings:
@@ -113,7 +114,7 @@ def _audit(where: str, lineage: Lineage, under_way: bool, findings: Iterable[Fin
 
 
 def repair(model_dir: Path) -> None:
-    """Mends what can be mended without loss, as the next run would do it.
+    """Corrects every fault that can be corrected without loss, as the next run would.
 
     Raises:
         ModelDirLockedError: a run is training there.
@@ -134,13 +135,13 @@ def repair(model_dir: Path) -> None:
 
 
 def _highest_step(lineage: Lineage) -> int:
-    """The step from which a run may continue without taking anything back."""
+    """Returns the step from which a run may continue without revoking any record."""
     steps = [took.step for took in lineage.starts] + [told.step for told in lineage.segments]
     return max([*steps, *lineage.saved, *(step for _, step in lineage.evaluations)], default=0)
 
 
 def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
-    """The sum of all records, added one by one, and what is wrong with the chain."""
+    """Returns the sum of all records, added one by one, and the faults of the chain."""
     lineage = Lineage()
     try:
         lineage.identity = storage.get(IDENTITY).decode("ascii", "replace")
@@ -175,7 +176,7 @@ def _replayed(storage: Storage) -> tuple[Lineage, list[Finding]]:
 
 
 def _is_right(storage: Storage, key: str | None, whole: Lineage | None = None) -> bool:
-    """Whether a snapshot (by default the newest) and the records after it have the same sum as all records."""
+    """Returns whether a snapshot (by default the newest) and the records after it have the same sum as all records."""
     try:
         whole = read_lineage(storage, whole=True) if whole is None else whole
         summed = newest_snapshot(storage, whole.identity, key)

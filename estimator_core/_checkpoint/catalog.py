@@ -1,6 +1,6 @@
-"""Which checkpoints a model_dir has, where they are, and which one a path or a URL names.
+"""Lists the checkpoints of a model_dir and their places, and finds the checkpoint that a path or a URL names.
 
-Names that start with a dot are work in progress or its remains. The journal identifies checkpoints by the digest of
+Names that start with a dot are unfinished work or its remains. The journal identifies checkpoints by the digest of
 their manifest, and not by the name of the directory. In a model_dir without a journal, copied by hand or written by an
 older release, the manifests decide.
 """
@@ -27,36 +27,38 @@ from estimator_core.errors import CheckpointCorruptError, CheckpointError, Check
 
 CHECKPOINTS_DIR = "checkpoints"
 ARRAYS_DIR = "arrays"
-#: With several processes: where process N > 0 writes its arrays.
+#: With several processes, the directory to which process N > 0 writes its arrays.
 PROCESS_ARRAYS_DIR = "arrays-{}"
 INPUT_FILE = "input.json"
 HOOKS_FILE = "hooks.json"
-#: Prefixes of what is not a checkpoint: being written, on its way out, put aside while its replacement takes the name.
+#: Prefixes of directories that are not checkpoints: being written, being deleted, or moved aside while a replacement
+#: takes the name.
 WRITING, DELETING, REPLACED = ".writing-", ".deleting-", ".replaced-"
-#: Prefix of a checkpoint that was found damaged and is kept for a look at it.
+#: The prefix of a checkpoint that was found damaged and is kept for examination.
 DAMAGED = "damaged-"
-#: Prefix of a directory that was in the place of a checkpoint although no run had saved it there.
+#: The prefix of a directory that was in the place of a checkpoint although no run had saved it there.
 UNNAMED = "unnamed-"
 _WORK = re.compile(r"\.(writing|deleting|replaced)-(?P<step>\d+)-e(?P<epoch>\d{6})-[0-9a-f]{8}")
 
 
 def checkpoints_dir(model_dir: str | os.PathLike[str]) -> Path:
-    """The directory that holds the checkpoints of a model_dir, with `~` expanded."""
+    """Returns the directory that holds the checkpoints of a model_dir, with `~` expanded."""
     return Path(os.path.expanduser(model_dir)) / CHECKPOINTS_DIR
 
 
 def arrays_dir(checkpoint: Path, process: int) -> Path:
-    """The directory to which a process writes its arrays."""
+    """Returns the directory to which a process writes its arrays."""
     return checkpoint / (ARRAYS_DIR if process == 0 else PROCESS_ARRAYS_DIR.format(process))
 
 
 def checkpoint_path(model_dir: str | os.PathLike[str], step: int) -> str:
-    """The path of the checkpoint of a step, before and after it is saved."""
+    """Returns the path of the checkpoint of a step, before and after it is saved."""
     return str(checkpoints_dir(model_dir) / str(step))
 
 
 def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
-    """Whether the checkpoint of a step is being written, so that its directory does not have its final name yet.
+    """Returns whether the checkpoint of a step is being written, so that its directory does not have its final name
+    yet.
 
     Example:
         >>> being_written("a/directory/that/does/not/exist", 10)
@@ -66,12 +68,14 @@ def being_written(model_dir: str | os.PathLike[str], step: int) -> bool:
 
 
 def committed_steps(root: Path) -> list[int]:
-    """Steps of the committed checkpoints in a checkpoints directory, ascending."""
+    """Returns the steps of the committed checkpoints in a checkpoints directory, ascending."""
     return [step for step in named_steps(root) if (root / str(step) / MANIFEST_FILE).is_file()]
 
 
 def named_steps(root: Path) -> list[int]:
-    """Steps that have a directory, ascending: committed checkpoints, and those that have lost their manifest."""
+    """Returns the steps that have a directory, ascending: committed checkpoints, and those that have lost their
+    manifest.
+    """
     try:
         with os.scandir(root) as entries:
             return sorted(int(entry.name) for entry in entries if is_step(entry.name))
@@ -80,7 +84,7 @@ def named_steps(root: Path) -> list[int]:
 
 
 def checkpoint_step(path: str | os.PathLike[str]) -> int:
-    """The global step of a checkpoint, from its name.
+    """Returns the global step of a checkpoint, from its name.
 
     Raises:
         CheckpointNotFoundError: the name is not that of a checkpoint.
@@ -96,7 +100,7 @@ def checkpoint_step(path: str | os.PathLike[str]) -> int:
 
 
 def work_name(kind: str, step: int, epoch: int) -> str:
-    """A unique name for a directory that becomes a checkpoint, or that ceases to be one.
+    """Returns a unique name for a directory that becomes a checkpoint, or that ceases to be one.
 
     Args:
         kind: `WRITING`, `DELETING` or `REPLACED`.
@@ -107,7 +111,8 @@ def work_name(kind: str, step: int, epoch: int) -> str:
 
 
 def work_epoch(name: str) -> int | None:
-    """The epoch in the name of work under way: 0 if a release without epochs named it, None for any other name.
+    """Returns the epoch in the name of unfinished work: 0 if a release without epochs named it, None for any other
+    name.
 
     Example:
         >>> work_epoch(".writing-5-e000003-0123abcd"), work_epoch(".deleting-5"), work_epoch("5")
@@ -120,19 +125,19 @@ def work_epoch(name: str) -> int | None:
 
 
 def is_step(name: str) -> bool:
-    """Whether a name is that of a checkpoint."""
+    """Returns whether a name is that of a checkpoint."""
     return name.isascii() and name.isdigit() and str(int(name)) == name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A checkpoint that should be there.
+    """A checkpoint that should exist.
 
     Args:
         step: the step of the checkpoint.
-        path: where it is, or should be.
-        problem: what is wrong with it, without a look at its arrays; "" if nothing is wrong.
-        missing: whether nothing is there at all.
+        path: the place of the checkpoint, or the place where it should be.
+        problem: the fault, determined without reading the arrays; "" if there is none.
+        missing: whether nothing exists in this place.
     """
 
     step: int
@@ -142,7 +147,7 @@ class Listed:
 
 
 def listed(model_dir: str | os.PathLike[str]) -> list[Listed]:
-    """The checkpoints that should be there, oldest step first."""
+    """Returns the checkpoints that should exist, oldest step first."""
     root = checkpoints_dir(model_dir)
     lineage = lineage_of(root.parent)
     if lineage is None:
@@ -152,16 +157,16 @@ def listed(model_dir: str | os.PathLike[str]) -> list[Listed]:
 
 
 def unnamed(model_dir: str | os.PathLike[str]) -> list[Path]:
-    """Directories with the name of a checkpoint that are not checkpoints: copies, or unknown to the journal."""
+    """Returns directories with the name of a checkpoint that are not checkpoints: copies, or unknown to the journal."""
     root = checkpoints_dir(model_dir)
     known = {one.path for one in listed(model_dir)}
     return [path for step in named_steps(root) if (path := root / str(step)) not in known]
 
 
 def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
-    """Paths of the valid checkpoints, oldest step first. Their arrays are not checked.
+    """Returns the paths of the valid checkpoints, oldest step first. Their arrays are not checked.
 
-    For a model_dir at a URL, the URLs of the checkpoints in its journal.
+    For a model_dir at a URL, these are the URLs of the checkpoints in its journal.
     """
     url = located(model_dir)
     if not is_url(url):
@@ -175,9 +180,9 @@ def all_checkpoints(model_dir: str | os.PathLike[str]) -> list[str]:
 
 
 def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
-    """The path of the newest valid checkpoint with an intact manifest; None if there is none.
+    """Returns the path of the newest valid checkpoint with an intact manifest; None without one.
 
-    For a model_dir at a URL, the URL of the newest checkpoint in its journal.
+    For a model_dir at a URL, this is the URL of the newest checkpoint in its journal.
 
     Example:
         >>> latest_checkpoint("a/directory/that/does/not/exist") is None
@@ -195,10 +200,10 @@ def latest_checkpoint(model_dir: str | os.PathLike[str]) -> str | None:
 
 
 def check_named(path: Path) -> None:
-    """Makes sure that a directory is the checkpoint that the journal names for its step, if there is a journal.
+    """Verifies that a directory is the checkpoint that the journal names for its step, if there is a journal.
 
     Raises:
-        CheckpointCorruptError: it is not.
+        CheckpointCorruptError: the directory is a different one.
     """
     lineage = lineage_of(path.parents[1])
     if lineage is None:
@@ -209,7 +214,7 @@ def check_named(path: Path) -> None:
 
 
 def manifest_digest(directory: Path) -> str | None:
-    """The digest by which the journal identifies a checkpoint; None if no manifest can be read."""
+    """Returns the digest by which the journal identifies a checkpoint; None if no manifest can be read."""
     try:
         if directory.is_symlink():
             return None
@@ -219,18 +224,18 @@ def manifest_digest(directory: Path) -> str | None:
 
 
 def where_is(root: Path, saved: Saved, *, look_only: bool = False) -> Path | None:
-    """Where the data of a checkpoint is; None if it is gone.
+    """Returns the place of the data of a checkpoint; None if the data no longer exists.
 
     A process may be killed after it records a checkpoint and before it names the directory. The next process that looks
-    then renames it. Nothing else uses this place, so a second rename does no harm.
+    for the checkpoint then renames it. Nothing else uses this place, so a second rename is harmless.
 
     Args:
         root: the checkpoints directory.
-        saved: what the journal says.
+        saved: the record of the checkpoint in the journal.
         look_only: whether to leave the directory where it is, without a rename.
 
     Raises:
-        CheckpointError: it was saved through a URL.
+        CheckpointError: the checkpoint was saved through a URL.
     """
     named, placed = root / str(saved.step), root.parent / saved.place
     for _ in range(2):  # another process may rename it meanwhile
@@ -267,32 +272,33 @@ def _by_journal(root: Path, saved: Saved) -> Listed:
 
 
 def _by_manifest(path: Path, step: int) -> Listed | None:
-    """None for a directory that is a copy of the checkpoint of another step."""
+    """Describes a directory by its manifest; None for a directory that is a copy of the checkpoint of another step."""
     try:
         found = read_manifest(path).step
     except (CheckpointCorruptError, CheckpointNotFoundError) as error:
         return Listed(step=step, path=path, problem=str(error))
-    except (CheckpointError, OSError):  # of a newer format, or not to be read by this user: reading it says so
+    except (CheckpointError, OSError):  # of a newer format, or unreadable for this user, which reading it reports
         return Listed(step=step, path=path)
     return Listed(step=step, path=path) if found == step else None
 
 
 def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugins: Plugins | None = None) -> Path:
-    """A path, with `~` expanded; of a URL, a copy of what it names, which goes when the process ends.
+    """Returns a path, with `~` expanded. For a URL, it is a local copy, which is removed when the process ends.
 
     Args:
-        location: a path; or the URL of a model_dir, or `<model_dir>/checkpoints/<step>`.
-        manifests: brings the manifests of all checkpoints of a model_dir, without arrays, and not the newest one.
-        plugins: where the storage of a URL is looked up; default: the installed ones.
+        location: a path, or the URL of a model_dir or of `<model_dir>/checkpoints/<step>`.
+        manifests: whether to copy the manifests of all checkpoints of a model_dir, without arrays, instead of the
+            newest checkpoint.
+        plugins: the registry that provides the storage of a URL. Default: the installed plugins.
 
     Returns:
-        A checkpoint, or a directory with a directory `checkpoints`, whichever the URL names.
+        A checkpoint, or a directory with a directory `checkpoints`, as in the URL.
 
     Raises:
-        ArgumentError: no installed package serves the scheme.
+        ArgumentError: no installed package supports the scheme.
         CheckpointNotFoundError: no run has recorded such a checkpoint.
-        CheckpointCorruptError: it is not what was recorded.
-        StorageError, JournalError: it cannot be read.
+        CheckpointCorruptError: the checkpoint differs from the record.
+        StorageError, JournalError: the URL cannot be read.
 
     Example:
         >>> fetched("runs/one").as_posix()
@@ -306,12 +312,12 @@ def fetched(location: str | os.PathLike[str], *, manifests: bool = False, plugin
 
 
 def brought(location: str | None, plugins: Plugins) -> str | None:
-    """A checkpoint on this machine, once for all that read it; None stays None."""
+    """Returns a checkpoint on this machine, copied once for all of its readers. None stays None."""
     return None if location is None else os.fspath(fetched(location, plugins=plugins))
 
 
 def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = None) -> Path:
-    """The checkpoint at a path: the checkpoint itself, or the newest one of a model_dir or of its `checkpoints`
+    """Returns the checkpoint at a path: the checkpoint itself, or the newest one of a model_dir or of its `checkpoints`
     directory.
 
     Args:
@@ -320,7 +326,7 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
 
     Raises:
         ArgumentError: the plugins do not support the URL.
-        CheckpointNotFoundError: there is none.
+        CheckpointNotFoundError: the path has no checkpoint.
     """
     path = fetched(path, plugins=plugins)
     if (path / MANIFEST_FILE).exists():
@@ -341,7 +347,7 @@ def resolve_checkpoint(path: str | os.PathLike[str], plugins: Plugins | None = N
 
 
 def _exports_in(path: Path) -> list[str]:
-    """The names of the exports in a directory, the newest last. The format of an export has a name."""
+    """Returns the names of the exports in a directory, the newest last. The format of an export has a name."""
     names = [place.name for place in path.iterdir() if place.name.isdecimal()] if path.is_dir() else []
     found: list[str] = []
     for name in names:

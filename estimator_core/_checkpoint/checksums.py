@@ -1,4 +1,4 @@
-"""Checksums: of the arrays of a save, in one pass, and of the files of a checkpoint before they are read."""
+"""Checksums of the arrays of a save, in one pass, and of the files of a checkpoint before they are read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from estimator_core.errors import (
     NanLossDuringTrainingError,
 )
 
-#: Elements checked together, so that temporaries stay in the processor's cache.
+#: The number of elements that are checked together, so that temporary arrays stay in the processor's cache.
 _CHUNK = 1 << 18
 
 
 def describe(items: Mapping[str, Mapping[str, HostArray]]) -> dict[str, dict[str, ArrayEntry]]:
-    """Manifest entries of host arrays, checksums included."""
+    """Returns the manifest entries of host arrays, including checksums."""
     return {
         item: {
             path: ArrayEntry(
@@ -42,7 +42,7 @@ def describe(items: Mapping[str, Mapping[str, HostArray]]) -> dict[str, dict[str
 
 
 def array_checksum(array: np.ndarray) -> str:
-    """CRC-32 of an array's bytes in C order: about 7 GB/s, one fifth of a second for 350 million float32.
+    """Returns the CRC-32 of an array's bytes in C order, at about 7 GB/s: a fifth of a second for 350 million float32.
 
     Example:
         >>> array_checksum(np.zeros(3, np.float32)) == array_checksum(np.zeros((3, 1), np.float32))
@@ -53,13 +53,13 @@ def array_checksum(array: np.ndarray) -> str:
 
 
 def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> None:
-    """Refuses a state that training has ruined.
+    """Refuses a state that has diverged.
 
-    A trainable variable must be finite. Model and optimizer state may hold infinities (a running minimum starts at
-    one), never NaN.
+    Trainable variables must be finite. Model and optimizer state may contain infinities (a running minimum starts at
+    one), but never NaN.
 
     Raises:
-        NanLossDuringTrainingError: names the first variables concerned.
+        NanLossDuringTrainingError: a value is not finite. The message names the first variables.
     """
     bad = [
         f"{item} {path!r} ({_count_bad(host.stored, item == 'variables')} of {host.stored.size} values)"
@@ -80,7 +80,7 @@ def check_finite(step: int, items: Mapping[str, Mapping[str, HostArray]]) -> Non
 
 
 def _first_bad_step(items: Mapping[str, Mapping[str, HostArray]]) -> int:
-    """The first step whose loss was not finite, as the state's clock has noted it; 0: none."""
+    """Returns the first step whose loss was not finite, as recorded in the clock of the state; 0 without one."""
     clock = items.get("clock", {}).get("clock")
     return 0 if clock is None else int(clock.stored[1])
 
@@ -102,16 +102,20 @@ def _not_nan(array: np.ndarray) -> np.ndarray:
 
 
 def _is_floating(array: np.ndarray) -> bool:
-    # The 8-bit and 16-bit floats of machine learning are extension dtypes: kind "V", and numpy calls them no floats.
+    # The 8-bit and 16-bit floats of machine learning are extension dtypes: their kind is "V", and numpy does not count
+    # them as floats.
     return array.dtype.kind in "fc" or (array.dtype.kind == "V" and "float" in array.dtype.name)
 
 
-#: Bytes up to which a file of arrays is checked as a whole; above it only its size is, and each array when it is read.
+#: The largest number of bytes of a file of arrays that is checked as a whole. Of a larger file only the size is
+#: checked, and each array when it is read.
 _WHOLE = 1 << 20
 
 
 def describe_files(directory: Path) -> dict[str, FileEntry]:
-    """Size and checksum of every file below a directory but the packs, which have their own, by relative path."""
+    """Returns the size and checksum of every file below a directory except the packs, which have their own, by relative
+    path.
+    """
     paths = sorted(
         path
         for path in directory.rglob("*")
@@ -128,8 +132,8 @@ def check_files(directory: Path, manifest: Manifest) -> None:
     """Compares the files of a checkpoint with its manifest.
 
     Raises:
-        CheckpointCorruptError: names the first file that is lost, torn or altered.
-        CheckpointNotFoundError: the checkpoint was deleted meanwhile.
+        CheckpointCorruptError: a file is lost, torn or altered. The message names the first one.
+        CheckpointNotFoundError: the checkpoint was deleted during the check.
     """
     try:
         _refuse_special_files(directory)
@@ -153,7 +157,7 @@ def check_files(directory: Path, manifest: Manifest) -> None:
 
 
 def _refuse_special_files(directory: Path) -> None:
-    """Links lead out of a checkpoint, and FIFOs and devices keep readers waiting: none belongs there."""
+    """Refuses links, which lead out of a checkpoint, and FIFOs and devices, which make readers wait."""
     for folder, folders, files in os.walk(directory):
         for name in (*folders, *files):
             mode = os.lstat(os.path.join(folder, name)).st_mode
@@ -171,7 +175,7 @@ def _describe(path: Path, *, holds_arrays: bool) -> FileEntry:
 
 
 def reading_failed(directory: Path, error: Exception) -> CheckpointError:
-    """The error to raise when a file or array of a checkpoint could not be read."""
+    """Returns the error to raise when a file or array of a checkpoint could not be read."""
     text = " ".join(str(error).split())[:300]
     if not directory.exists():
         return CheckpointNotFoundError(f"The checkpoint {directory} was deleted while being read. Use a newer one.")

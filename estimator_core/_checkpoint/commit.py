@@ -1,4 +1,4 @@
-"""Writing one checkpoint so that it appears whole or not at all, and why it could not be written."""
+"""Writes one checkpoint so that it appears whole or not at all, and explains why it could not be written."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _WORDS = {
 
 @contextmanager
 def explained(root: Path, need: int) -> Generator[None]:
-    """Turns errors of the file system or of orbax into a CheckpointError. Our own errors pass.
+    """Turns errors of the file system or of orbax into a CheckpointError. Errors of this framework pass unchanged.
 
     Args:
         root: the checkpoints directory.
-        need: bytes to be written, for the message.
+        need: the number of bytes to write, for the message.
     """
     try:
         yield
@@ -76,7 +76,7 @@ def placed(directory: Path) -> Generator[None]:
     Other errors without a file name may come from the user's input, so they pass unchanged.
 
     Raises:
-        OSError: the same number and notes, with the directory.
+        OSError: the file system is full or read-only. The error has the same number and notes, and the directory.
     """
     try:
         yield
@@ -92,7 +92,7 @@ def placed(directory: Path) -> Generator[None]:
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The error number of an exception of the file system or of tensorstore, if it is known."""
+    """Returns the error number of an exception of the file system or of tensorstore, if it is known."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     text = str(error).lower()
@@ -100,7 +100,7 @@ def errno_of(error: BaseException) -> int | None:
 
 
 def brief(error: BaseException) -> str:
-    """An error in one line, because tensorstore's messages fill pages."""
+    """Returns an error in one line, because tensorstore's messages fill pages."""
     code, text = errno_of(error), " ".join(str(error).split())
     reason = "" if code is None or os.strerror(code).lower() in text[:200].lower() else f"{os.strerror(code)}; "
     return f"{reason}{type(error).__name__}: {text[:200]}{'...' if len(text) > 200 else ''}"
@@ -123,20 +123,20 @@ def _failed(root: Path, need: int, error: Exception) -> CheckpointError:
     )
 
 
-#: Between the first attempt and the second.
+#: The seconds between the first attempt and the second.
 _PAUSE_SECS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """A host copy of everything that goes into a checkpoint.
+    """A host copy of all contents of a checkpoint.
 
     Args:
-        manifest: complete but for arrays and files.
-        arrays: item -> path -> host array.
-        files: name -> JSON value.
-        entries: what is recorded with it, where there is a journal.
-        superfluous: steps that no rule keeps once this one is there.
+        manifest: the manifest, complete except for arrays and files.
+        arrays: the host arrays, by item and path.
+        files: the JSON values of the files, by file name.
+        entries: the entries to record with the checkpoint, if there is a journal.
+        superfluous: the steps that no rule keeps after this checkpoint exists.
     """
 
     manifest: Manifest
@@ -147,20 +147,21 @@ class Draft:
 
     @property
     def bytes(self) -> int:
-        """Size of the arrays."""
+        """The number of bytes of the arrays."""
         return sum(host.stored.nbytes for named in self.arrays.values() for host in named.values())
 
     def of_run(self, created: float, packages: Mapping[str, str]) -> Draft:
-        """The same, with the Unix time of the run's first save and the versions of what writes it."""
+        """Returns the draft with the Unix time of the run's first save and the versions of the packages that write."""
         return replace(self, manifest=replace(self.manifest, run_created=created, packages=packages))
 
 
 def commit_or_explain(shelf: Shelf, draft: Draft) -> Path:
-    """`commit`, tried once more after a failure that may pass.
+    """Calls `commit`, and tries once more after a failure that may be temporary.
 
     Raises:
-        NanLossDuringTrainingError: the state is not finite; nothing is written.
-        CheckpointError: names the place, the need and what to do; nothing was written and no other checkpoint touched.
+        NanLossDuringTrainingError: the state is not finite. Nothing is written.
+        CheckpointError: the checkpoint could not be written. The message has the place, the need and the remedy.
+            Nothing was written, and no other checkpoint has changed.
     """
     root = shelf.root
     with explained(root, draft.bytes):
@@ -177,15 +178,15 @@ def commit_or_explain(shelf: Shelf, draft: Draft) -> Path:
 
 
 def commit(shelf: Shelf, draft: Draft) -> Path:
-    """Writes a checkpoint under a name of its own and, with its manifest sealed, publishes it.
+    """Writes a checkpoint under a unique name, seals its manifest, and then publishes it.
 
     Raises:
-        NanLossDuringTrainingError: the state is not finite; nothing is written.
-        OSError, ValueError: whatever the file system or orbax raised; what was written is removed, and no other
-            checkpoint is touched.
+        NanLossDuringTrainingError: the state is not finite. Nothing is written.
+        OSError, ValueError: errors of the file system or of orbax. The written files are removed, and no other
+            checkpoint has changed.
     """
     step = draft.manifest.step
-    # A name of its own for each attempt: writes of a failed one may still be under way inside tensorstore.
+    # A unique name for each attempt, because writes of a failed one may still be running inside tensorstore.
     work = shelf.begin(step)
     try:
         _require_space(shelf.root, draft.bytes)
@@ -199,7 +200,7 @@ def commit(shelf: Shelf, draft: Draft) -> Path:
 
 
 def _require_space(root: Path, need: int) -> None:
-    """Refuses before the disk is filled up to the last byte, which would hurt others too."""
+    """Refuses to write if the disk would become full, because that would affect other users of the disk."""
     if shutil.disk_usage(root).free < need:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
 
@@ -209,18 +210,18 @@ def _write(work: Path, draft: Draft) -> None:
         item: {path: host.stored for path, host in named.items() if host.stored.size}
         for item, named in draft.arrays.items()
     }
-    with ThreadPoolExecutor(1, "checksums") as beside:  # the write waits for the disk most of the time
+    with ThreadPoolExecutor(1, "checksums") as beside:  # the write mostly waits for the disk
         finite = beside.submit(check_finite, draft.manifest.step, draft.arrays)
         entries = beside.submit(describe, draft.arrays)
         try:
             orbax_io.write_arrays(work / catalog.ARRAYS_DIR, stored)
         finally:
-            finite.result()  # a state that training has ruined is the first thing to say, whatever else fails
+            finite.result()  # a diverged state is the most important error, even if others occur
     seal(work, replace(draft.manifest, arrays=entries.result()), draft.files)
 
 
 def seal(work: Path, manifest: Manifest, files: Mapping[str, object]) -> None:
-    """Writes what stands beside the arrays, the manifest last."""
+    """Writes the files other than the arrays, with the manifest last."""
     for name, value in files.items():
         write_durably(work / name, dump_json(value))
     write_manifest(work, replace(manifest, files=describe_files(work)))

@@ -1,4 +1,4 @@
-"""Writing one checkpoint from several processes, so that it appears whole or not at all."""
+"""Writes one checkpoint from several processes, so that it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -39,22 +39,24 @@ def commit_together(
     base: Base | None = None,
     publisher: Publisher = IN_PLACE,
 ) -> Path:
-    """Every process writes what it holds; the chief seals and renames. Called by all, for the same step.
+    """Writes the part of every process. The chief seals and publishes the checkpoint. All processes call this for the
+    same step.
 
     Args:
-        shelf: of the checkpoints directory, which all processes see, or of this process's own; the chief's publishes.
-        draft: of this process: whole arrays in the chief's, pieces under their names in all.
-        pieces: what this process holds pieces of, by item and path.
-        processes: those that save together.
-        base: what only the changes are written to; None: everything is written.
-        publisher: of this process; what fails there fails in all.
+        shelf: the checkpoints directory, which all processes share, or the own one of each process. The shelf of the
+            chief publishes.
+        draft: the draft of this process: whole arrays in the chief's, named pieces in all.
+        pieces: the arrays of which this process holds pieces, by item and path.
+        processes: the processes that save together.
+        base: the base of an incremental save, which writes only the changes. None: everything is written.
+        publisher: the publisher of this process. A failure of it raises an error in all processes.
 
     Raises:
-        NanLossDuringTrainingError: the state is not finite somewhere; nothing is written.
-        CheckpointError: a process could not write, or not bring what was saved; says which, and why. No other
-            checkpoint is touched.
-        SupersededError, StorageGoneError: the run may not continue; in all processes.
-        ProcessLostError: a process is gone; the checkpoint is not there.
+        NanLossDuringTrainingError: the state of a process is not finite. Nothing is written.
+        CheckpointError: a process could not write its part or copy it to its place. The message names the process and
+            the reason. No other checkpoint has changed.
+        SupersededError, StorageGoneError: the run must not continue. Raised in all processes.
+        ProcessLostError: a process is lost. The checkpoint does not exist.
     """
     step, root = draft.manifest.step, shelf.root
     begun = chief_says(processes, "save-begin", _begin(shelf, step, publisher) if processes.index == 0 else None)
@@ -69,12 +71,12 @@ def commit_together(
         )
         _raise_failures([sealed], step)
     except BaseException as error:
-        # With a process gone, the next run removes what is left: another one may be writing still.
+        # After the loss of a process, the next run removes the remains, because another process may still be writing.
         if not isinstance(error, ProcessLostError):
             with contextlib.suppress(OSError):
                 (shelf.discard if chief else publisher.drop)(work)
         raise
-    if place:  # each has a directory of its own
+    if place:  # if each process has its own directory
         followed = {} if chief else _follow(publisher, work, place, shelf, step, sealed["kept"])
         _raise_failures(gather(processes, "save-followed", followed), step)
     return root / str(step)

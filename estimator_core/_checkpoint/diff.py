@@ -1,4 +1,4 @@
-"""How two sets of variables differ, in words."""
+"""Describes how two sets of variables differ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Shaped(Protocol):
-    """Anything with a shape and a dtype: arrays, `jax.ShapeDtypeStruct`, manifest entries."""
+    """An object with a shape and a dtype: arrays, `jax.ShapeDtypeStruct`, manifest entries."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -18,11 +18,11 @@ class Shaped(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class VariableDiff:
-    """The difference of two sets of variables: what `b` has against `a`.
+    """The differences of two sets of variables, `a` and `b`.
 
     Args:
-        only_a, only_b: names in one of them, with dtype and shape.
-        shapes, dtypes: name -> both sides, for names in both.
+        only_a, only_b: the names in only one of them, with dtype and shape.
+        shapes, dtypes: the values of both sides, for names in both.
 
     Example:
         >>> import numpy as np
@@ -41,7 +41,7 @@ class VariableDiff:
         return bool(self.only_a or self.only_b or self.shapes or self.dtypes)
 
     def describe(self, a: str, b: str, *, most: int = 20) -> str:
-        """One line a difference; of each kind at most `most`."""
+        """Returns one line per difference, and at most `most` of each kind."""
         lines = [
             *_lines(f"only in the {a}:", [f"{name}  {what}" for name, what in self.only_a.items()], most),
             *_lines(f"only in the {b}:", [f"{name}  {what}" for name, what in self.only_b.items()], most),
@@ -52,7 +52,7 @@ class VariableDiff:
 
 
 def compare(a: Mapping[str, Shaped], b: Mapping[str, Shaped]) -> VariableDiff:
-    """Compares names, shapes and dtypes; values are not looked at."""
+    """Compares names, shapes and dtypes, but not values."""
     both = [name for name in a if name in b]
     pairs = {name: (type_text(a[name]), type_text(b[name])) for name in both}
     return VariableDiff(
@@ -68,12 +68,12 @@ def compare(a: Mapping[str, Shaped], b: Mapping[str, Shaped]) -> VariableDiff:
 
 
 def type_text(value: Shaped) -> str:
-    """Dtype and shape as jax writes them: float32[2,3]."""
+    """Returns dtype and shape as jax writes them: float32[2,3]."""
     return f"{dtype_text(value)}[{','.join(str(size) for size in value.shape)}]"
 
 
 def dtype_text(value: Shaped) -> str:
-    """The dtype's name."""
+    """Returns the name of the dtype."""
     return str(getattr(value.dtype, "name", value.dtype))
 
 

@@ -20,7 +20,9 @@ _log = logging.getLogger("estimator_core")
 
 
 def foreign_variables(path: str | os.PathLike[str]) -> Mapping[str, np.ndarray] | None:
-    """The arrays of a checkpoint of another framework, by name; None if no installed component reads the path."""
+    """Returns the arrays of a checkpoint of another framework, by name; None if no installed component reads the
+    path.
+    """
     reader = _reader(path, plugins_in_use())
     return None if reader is None else reader.load(os.fspath(path))
 
@@ -29,7 +31,7 @@ def refuse_foreign(model_dir: str | os.PathLike[str], plugins: Plugins) -> None:
     """Refuses a model_dir with a checkpoint of another framework, because training would ignore it and start again.
 
     Raises:
-        CheckpointError: it holds one. The message names the command that converts it to a checkpoint of ours.
+        CheckpointError: the model_dir contains such a checkpoint. The message names the command that converts it.
     """
     reader = _reader(model_dir, plugins)
     if reader is not None:

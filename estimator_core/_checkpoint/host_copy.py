@@ -1,7 +1,7 @@
-"""Copies of device arrays in host memory that nothing else refers to.
+"""Copies device arrays to host memory, without other references to the copies.
 
-A numpy view of a live jax array on the CPU silently switches its donation off, so every array is really copied. The
-buffers are kept from one save to the next, because touching fresh pages costs far more than the copy itself. A copy can
+A numpy view of a live jax array on the CPU silently disables its donation, so every array is really copied. The buffers
+are kept from one save to the next, because the first use of fresh pages costs far more than the copy itself. A copy can
 therefore be compared with the previous one, which shows the rows of large arrays that changed since the last full save.
 """
 
@@ -20,20 +20,21 @@ from estimator_core.errors import CheckpointError
 
 #: The size in bytes from which an array is compared row by row. Smaller arrays are saved whole each time.
 LEAST_BYTES = 1 << 20
-#: Bytes compared together, so that the differences stay in the processor's cache.
+#: The number of bytes that are compared together, so that the differences stay in the processor's cache.
 _TOGETHER = 1 << 20
-#: Bytes of the parts that threads copy side by side, since one core reaches half of the speed of the memory.
+#: The number of bytes of each part that threads copy in parallel, since one core reaches half of the speed of the
+#: memory.
 _PART = 8 << 20
 _THREADS = min(4, os.cpu_count() or 1)
 
 _KINDS_OF_THE_HOST = ("pinned_host", "unpinned_host")
 
-#: Item and name of a host copy.
+#: The item and the name of a host copy.
 Key = tuple[str, str]
 
 
 class RowChanges:
-    """Notes which rows differ from one copy to the next, bit by bit, whatever changed them.
+    """Records which rows differ from one copy to the next, bit by bit, whatever changed them.
 
     Example:
         >>> changes = RowChanges(least_bytes=1)
@@ -56,7 +57,7 @@ class RowChanges:
         self._changed = {key: np.zeros(len(copy), bool) for key, copy in large.items()}
 
     def look(self, key: Key, before: np.ndarray | None, now: np.ndarray) -> None:
-        """Compares a copy with the previous one. An array of another form is no longer followed, but saved whole."""
+        """Compares a copy with the previous one. An array of another form is no longer tracked, but saved whole."""
         known = self._changed.get(key)
         if known is None:
             return
@@ -70,23 +71,23 @@ class RowChanges:
             known[start:stop] |= (a[start:stop] != b[start:stop]).any(axis=1)
 
     def rows(self) -> dict[Key, np.ndarray]:
-        """Numbers of the rows that changed since the full save, for each array that is followed."""
+        """Returns the numbers of the rows that changed since the full save, for each tracked array."""
         return {key: np.flatnonzero(changed) for key, changed in self._changed.items()}
 
 
 class _NoRowChanges(RowChanges):
-    """Follows nothing: every save is a full one."""
+    """Tracks no rows, so that every save is a full one."""
 
     def begin(self, copies: Mapping[Key, np.ndarray]) -> None:
         """Does nothing."""
 
 
-#: Where every save is a full one.
+#: Used when every save is a full save.
 NO_ROW_CHANGES = _NoRowChanges()
 
 
 def _by_rows(array: np.ndarray) -> np.ndarray:
-    """The rows of an array as words of 8 bytes, or as single bytes if 8 does not divide a row."""
+    """Returns the rows of an array as words of 8 bytes, or as bytes if the size of a row is not a multiple of 8."""
     octets = array.reshape(len(array), -1).view(np.uint8)
     return octets.view(np.uint64) if octets.shape[1] % 8 == 0 else octets
 
@@ -96,9 +97,10 @@ class HostArray:
     """One array as it is stored, with its original form.
 
     Args:
-        stored: C-ordered numpy array that belongs to the copy alone.
-        shape, dtype: those of the original; they differ from the stored array's only for typed random keys.
-        key_impl: random number generator of a typed key, otherwise None.
+        stored: a numpy array in C order without other references.
+        shape, dtype: the shape and dtype of the original. They differ from those of the stored array only for typed
+            random keys.
+        key_impl: the random number generator of a typed key, otherwise None.
     """
 
     stored: np.ndarray
@@ -111,7 +113,7 @@ class HostBuffers:
     """Takes host copies and reuses the memory of the previous copy, which must no longer be in use.
 
     Args:
-        changes: receives each array together with the previous copy.
+        changes: the object that receives each array together with the previous copy.
 
     Example:
         >>> buffers = HostBuffers()
@@ -127,10 +129,10 @@ class HostBuffers:
         self._changes = changes
 
     def copy(self, items: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, HostArray]]:
-        """Copies of every array, by item and path.
+        """Returns copies of every array, by item and path.
 
         Raises:
-            CheckpointError: a value is not an array, or not all of it is on this process's devices.
+            CheckpointError: a value is not an array, or a part of it is not on the devices of this process.
         """
         for named in items.values():
             for value in named.values():
@@ -141,14 +143,14 @@ class HostBuffers:
             item: {path: self._copy(item, path, value, parts) for path, value in named.items()}
             for item, named in items.items()
         }
-        with ThreadPoolExecutor(_THREADS, "copies") as threads:  # none starts without a part
+        with ThreadPoolExecutor(_THREADS, "copies") as threads:  # without parts, no thread starts
             for _ in threads.map(lambda part: np.copyto(*part), parts):
                 pass  # an error of a part is raised here
         self._buffers = {(item, path): host.stored for item, named in copies.items() for path, host in named.items()}
         return copies
 
     def begin_full(self) -> None:
-        """Declares that the copy just taken belongs to a full save."""
+        """Declares that the newest copy belongs to a full save."""
         self._changes.begin(self._buffers)
 
     def release(self) -> None:
@@ -179,7 +181,9 @@ class HostBuffers:
         return HostArray(stored=stored, shape=stored.shape, dtype=stored.dtype.name)
 
     def _own(self, item: str, path: str, host: np.ndarray, parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """The buffer of an array, with its copy; the parts of a large one are left to be copied."""
+        """Returns the buffer of an array, with its copy. The parts of a large array are added to `parts` and copied
+        later.
+        """
         buffer = self._buffers.get((item, path))
         if buffer is None or buffer.shape != host.shape or buffer.dtype != host.dtype or not buffer.flags.writeable:
             buffer = np.empty(host.shape, host.dtype)
@@ -192,16 +196,17 @@ class HostBuffers:
 
 
 def _start_copy(value: Any) -> None:
-    # Where there is nothing to copy, jax 0.11 keeps a view instead, which stops donation.
+    # jax 0.11 keeps a view if no copy is needed, which prevents donation.
     if not is_of_the_host(value.sharding):
         value.copy_to_host_async()
 
 
 def is_of_the_host(sharding: Any) -> bool:
-    """Whether arrays are in the memory of the host, where numpy sees them without a copy. An accelerator has such, too.
+    """Returns whether arrays are in host memory, where numpy reads them without a copy. An accelerator may have such
+    memory.
 
     Args:
-        sharding: of the arrays.
+        sharding: the sharding of the arrays.
     """
     on_cpu = any(device.platform == "cpu" for device in sharding.device_set)
     return on_cpu or sharding.memory_kind in _KINDS_OF_THE_HOST
@@ -218,7 +223,7 @@ def _as_numpy(item: str, path: str, value: object) -> np.ndarray:
 
 
 def _is_jax_array(value: object) -> bool:
-    jax = sys.modules.get("jax")  # nothing is a jax array before jax is imported
+    jax = sys.modules.get("jax")  # without jax, no value is a jax array
     return jax is not None and isinstance(value, jax.Array)
 
 

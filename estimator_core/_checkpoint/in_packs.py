@@ -20,7 +20,7 @@ from estimator_core._packs.stored import StoredArray, stored_arrays
 from estimator_core._storage.contract import ObjectMissingError, ShortReadError, StorageError
 from estimator_core.errors import CheckpointNotFoundError
 
-#: Small and needed in every process: read at once.
+#: These are small and needed in every process, so they are read at once.
 _AT_ONCE = ("clock", "hooks")
 
 Entries = Mapping[str, Mapping[str, ArrayEntry]]
@@ -29,23 +29,24 @@ Entries = Mapping[str, Mapping[str, ArrayEntry]]
 def open_entries(
     directory: Path, manifest: Manifest, wanted: Entries, *, part: int, parts: int
 ) -> dict[str, dict[str, Any]]:
-    """The arrays by item and path, still in their packs; the clock, arrays of hooks and random keys in memory.
+    """Returns the arrays by item and path, still in their packs. The clock, arrays of hooks and random keys are in
+    memory.
 
     Args:
         directory: the checkpoint.
-        manifest: of it.
-        wanted: what to read.
-        part: which share of their bytes is verified now, so that several processes verify each byte once.
-        parts: of how many shares.
+        manifest: the manifest of the checkpoint.
+        wanted: the entries to read.
+        part: the index of the share of their bytes to verify now, so that several processes verify each byte once.
+        parts: the number of shares.
 
     Raises:
         CheckpointCorruptError: the packs are damaged.
-        CheckpointNotFoundError: the checkpoint was deleted meanwhile.
-        StorageError: the packs are in a store that does not answer.
+        CheckpointNotFoundError: the checkpoint was deleted during the read.
+        StorageError: the store of the packs does not answer.
     """
     with _explained(directory):
         stored = _stored(directory, manifest, wanted)
-        if is_complete(directory):  # bytes in a store are verified when they come
+        if is_complete(directory):  # bytes in a store are verified when they arrive
             verify([array for named in stored.values() for array in named.values()], part=part, parts=parts)
         at_once = {
             item: {path: entry for path, entry in named.items() if item in _AT_ONCE or entry.key_impl is not None}
@@ -56,12 +57,12 @@ def open_entries(
 
 
 def read_packed(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, Any]]:
-    """The whole arrays by item and path, in memory.
+    """Returns the whole arrays by item and path, in memory.
 
     Raises:
         CheckpointCorruptError: the packs are damaged.
-        CheckpointNotFoundError: the checkpoint was deleted meanwhile.
-        StorageError: the packs are in a store that does not answer.
+        CheckpointNotFoundError: the checkpoint was deleted during the read.
+        StorageError: the store of the packs does not answer.
     """
     with _explained(directory):
         return _read(_stored(directory, manifest, wanted), wanted)
@@ -112,5 +113,5 @@ def _explained(directory: Path) -> Generator[None]:
         ) from error
     except StorageError as error:
         if not is_complete(directory) and not isinstance(error, ShortReadError):
-            raise  # a store that does not answer says nothing about the checkpoint
+            raise  # a store that does not answer reveals nothing about the checkpoint
         raise reading_failed(directory, error) from error

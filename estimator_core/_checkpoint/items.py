@@ -25,14 +25,14 @@ class CheckpointItems:
     Args:
         clock: uint32[4]. The first word is the global step. The second is the first step whose loss was not finite, or
             0.
-        variables: trainable variables by path.
+        variables: the trainable variables, by path.
         model_state: the other variables by path.
-        opt_state: leaves of the optimizer's state by path.
-        input: the position of the input as JSON; None without one.
+        opt_state: the leaves of the optimizer state, by path.
+        input: the position of the input as JSON. None without a position.
         hooks: the result of `state()` of each hook, by its stable name: JSON values and numpy arrays.
-        timers: JSON: the bases of step and time cadences, so that a resumed call keeps the cadence of the interrupted
+        timers: the bases of step and time cadences as JSON, so that a resumed call keeps the cadence of the interrupted
             one.
-        manifest: JSON for human readers: plugins with versions, configuration, and other information about the
+        manifest: information for human readers as JSON: plugins with versions, configuration, and other facts about the
             checkpoint.
 
     Example:
@@ -59,11 +59,11 @@ def split_hook_states(states: Mapping[str, Mapping[str, object]]) -> tuple[dict[
     """Splits hook states into JSON and arrays.
 
     Args:
-        states: hook name -> its state: JSON values, numpy or jax arrays, nested in dicts and lists. Tuples come back
-            as lists.
+        states: the state of each hook, by its name: JSON values, numpy or jax arrays, nested in dicts and lists. Tuples
+            become lists.
 
     Returns:
-        The JSON tree with `{"__array__": path}` where an array was, and the arrays by path.
+        The JSON tree with `{"__array__": path}` in place of each array, and the arrays by path.
 
     Raises:
         HookError: a checkpoint cannot represent a value. The message names the hook and the place in its state.
@@ -77,7 +77,7 @@ def split_hook_states(states: Mapping[str, Mapping[str, object]]) -> tuple[dict[
 
 
 def join_hook_states(tree: Mapping[str, object], arrays: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """The inverse of `split_hook_states`."""
+    """Restores the hook states from the results of `split_hook_states`."""
     return {hook: _join(state, arrays) for hook, state in tree.items()}
 
 
@@ -125,7 +125,7 @@ class PendingCheckpoint:
 
     Args:
         step: the global step.
-        commit: does the work and returns the committed path.
+        commit: a function that commits the checkpoint and returns its path.
     """
 
     def __init__(self, step: int, commit: Callable[[], str]) -> None:
@@ -154,7 +154,7 @@ class PendingCheckpoint:
         return self._error
 
     def done(self) -> bool:
-        """Whether the commit has ended, with or without an error."""
+        """Returns whether the commit has ended, with or without an error."""
         return not self._thread.is_alive()
 
     def join(self) -> None:

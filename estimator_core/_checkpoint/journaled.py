@@ -1,14 +1,15 @@
-"""How a sealed directory becomes a checkpoint, and how a checkpoint is deleted, in a model_dir with a journal.
+"""Turns a sealed directory into a checkpoint, and deletes checkpoints, in a model_dir with a journal.
 
-A record of the journal makes the checkpoint. Its directory gets its name afterwards. This run may be frozen between
+A record of the journal creates the checkpoint. Its directory gets its name afterwards. This run may be frozen between
 any two lines, and another run may have taken over when it continues. So every change of names is safe at any time:
 
 - The run renames a directory that only one record names, as every other process would.
-- Before the run puts anything aside or deletes it, it renames it to a name of its own. It *then* compares the digest of
-  the manifest with those that the journal has retired. Retirement is final. Anything else returns to its place.
-- What is to be deleted then loses its files in a thread. The next save waits for that before it writes.
+- Before the run moves a directory aside or deletes it, it renames the directory to a unique name. It *then* compares the
+  digest of the manifest with those that the journal has retired. Retirement is final. Any other directory returns to
+  its place.
+- A thread then deletes the files of a retired checkpoint. The next save waits for that before it writes.
 
-A reader of a checkpoint looks for its digest, under these names too (`catalog.where_is`).
+A reader of a checkpoint searches for its digest, also under these names (`catalog.where_is`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class JournalShelf:
     """The checkpoints that a journal names.
 
     Args:
-        root: their directory.
+        root: the checkpoints directory.
         journal: the journal of the run that writes.
     """
 
@@ -45,13 +46,13 @@ class JournalShelf:
         self.root = root
         self._journal = journal
         self._published: set[Path] = set()
-        #: Retired checkpoints whose data may be there: step and digest by place.
+        #: The retired checkpoints whose data may still exist: step and digest by place.
         self._doomed: dict[str, tuple[int, str]] = {}
         self._removed: list[Removed] = []
         self._deletions: list[threading.Thread] = []
 
     def steps(self) -> list[int]:
-        """The steps of the checkpoints that the journal names."""
+        """Returns the steps of the checkpoints that the journal names."""
         return sorted(self._journal.lineage.saved)
 
     def clean_up(self) -> None:
@@ -82,21 +83,23 @@ class JournalShelf:
         self._delete()
 
     def _is_of(self, step: int) -> bool:
-        """Whether the directory with the name of a step is its checkpoint, and not a copy of another one."""
+        """Returns whether the directory with the name of a step is its checkpoint, and not a copy of another one."""
         try:
             return read_manifest(self.root / str(step)).step == step
         except (CheckpointError, OSError):
             return False
 
     def _is_dead(self, path: Path) -> bool:
-        """Whether no process can need what an earlier run left."""
+        """Returns whether no process can need the remains of an earlier run."""
         digest, lineage = manifest_digest(path), self._journal.lineage
-        if path.name.startswith(catalog.WRITING):  # it has never had another name
+        if path.name.startswith(catalog.WRITING):  # its only name so far
             return digest not in {saved.digest for saved in lineage.saved.values()}
         return digest is None or digest in lineage.retired.values()
 
     def begin(self, step: int) -> Path:
-        """Makes `checkpoints` if necessary, never the model_dir. What is being deleted frees its space first."""
+        """Creates `checkpoints` if necessary, but never the model_dir. First waits until deletions have freed their
+        space.
+        """
         self.settle()
         try:
             self.root.mkdir(exist_ok=True)
@@ -121,10 +124,10 @@ class JournalShelf:
         removed, self._removed = self._removed, []
         self._published.add(work)
         sync_event_files(self.root.parent, entries)
-        sync_directory(self.root)  # the record must not outlive the directory; the name that it gets later may be lost
+        sync_directory(self.root)  # the record must not outlive the directory, but its later name may be lost
         try:
             self._journal.publish(saved, *entries, *(Retired(place=place) for place in retired), *removed)
-        except (SupersededError, StorageGoneError):  # nothing is recorded; other errors may have come later
+        except (SupersededError, StorageGoneError):  # the record was not written; after other errors it may exist
             self._published.discard(work)
             raise
         self._doomed.update(retired)
@@ -136,7 +139,7 @@ class JournalShelf:
             remove_tree(work)
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
-        """Deletes retired checkpoints. Returns the steps of those that are gone."""
+        """Deletes retired checkpoints. Returns the steps of those that no longer exist."""
         waiting = {step for step, _ in self._doomed.values()}
         self._delete()
         return sorted(waiting - {step for step, _ in self._doomed.values()})
@@ -147,12 +150,12 @@ class JournalShelf:
             self._deletions.pop().join()
 
     def _name(self, work: Path, saved: Saved) -> Path:
-        """Renames a published directory to its step. A second or late call does no harm."""
+        """Renames a published directory to its step. A second or late call is harmless."""
         target = self.root / str(saved.step)
         for _ in range(3):
             try:
                 work.rename(target)
-            except FileNotFoundError:  # another process has done it
+            except FileNotFoundError:  # another process has renamed it
                 break
             except OSError:
                 if not os.path.lexists(target):
@@ -164,10 +167,10 @@ class JournalShelf:
         return where_is(self.root, saved) or target
 
     def _put_aside(self, target: Path, saved: Saved) -> None:
-        """Makes room for a checkpoint whose name is taken by the one it replaces, or by a copy without a record."""
+        """Frees the name of a checkpoint, if it belongs to the replaced directory or to a copy without a record."""
         from estimator_core._checkpoint.read import rename_when_unread
 
-        self._journal.check()  # a successor sets the name itself
+        self._journal.check()  # a successor renames it itself
         aside = self.root / catalog.work_name(catalog.REPLACED, saved.step, self._journal.epoch)
         rename_when_unread(target, aside)
         digest = manifest_digest(aside)
@@ -181,7 +184,9 @@ class JournalShelf:
             _log.error("%s was not a checkpoint that the journal names; it is kept as %s.", target, kept)
 
     def _is_successors(self, digest: str, aside: Path, target: Path) -> bool:
-        """Returns a checkpoint to its place if it belongs to a run that has taken over meanwhile."""
+        """Moves a checkpoint back to its place if it belongs to a run that has taken over meanwhile. Returns whether it
+        does.
+        """
         if self._journal.superseded_by() is None:
             return False
         if digest in {saved.digest for saved in self._journal.lineage.saved.values()}:
@@ -192,7 +197,7 @@ class JournalShelf:
     def _delete(self) -> None:
         for place, (step, digest) in list(self._doomed.items()):
             path = self.root / str(step)
-            if manifest_digest(path) != digest:  # replaced by now, or gone
+            if manifest_digest(path) != digest:  # replaced or deleted meanwhile
                 gone = True
             else:
                 gone = self._deleted(path, step, digest)
@@ -208,7 +213,7 @@ class JournalShelf:
             if not rename_unless_read(path, doomed):
                 _log.info("Checkpoint %s is being read; it is deleted after a later save.", path)
                 return False
-            if manifest_digest(doomed) != digest:  # another one had taken its name in between
+            if manifest_digest(doomed) != digest:  # another directory has taken its name meanwhile
                 _bring_back(doomed, path)
                 return True
         except OSError as error:

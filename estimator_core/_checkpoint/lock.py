@@ -31,11 +31,11 @@ class Holder:
     """A process, identified so that no other process can be mistaken for it.
 
     Args:
-        host: name of the machine.
-        machine: one boot of one machine (or container); process ids are comparable only within it.
-        pid: process id.
-        process_start: start time of the process in clock ticks since the boot; "" if the system does not report it.
-        started: when the lock was taken, ISO 8601.
+        host: the name of the machine.
+        machine: an identifier of one boot of one machine (or container). Process ids are comparable only within it.
+        pid: the process id.
+        process_start: the start time of the process in clock ticks since the boot; "" if the system does not report it.
+        started: the time at which the lock was taken, ISO 8601.
     """
 
     host: str
@@ -46,7 +46,7 @@ class Holder:
 
     @staticmethod
     def this_process(started: datetime) -> Holder:
-        """The calling process."""
+        """Returns the calling process."""
         pid = os.getpid()
         where, began = identity(pid)
         return Holder(
@@ -58,16 +58,18 @@ class Holder:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The holder as a JSON object."""
+        """Returns the holder as a JSON object."""
         return asdict(self)
 
     @staticmethod
     def from_json(body: Mapping[str, Any]) -> Holder:
-        """The inverse of `to_json`. Other keys are ignored."""
+        """Reads a holder from a JSON object. Other keys are ignored."""
         return Holder(**{field.name: body[field.name] for field in fields(Holder)})
 
     def alive_here(self) -> bool | None:
-        """Whether the process exists; None if nobody can tell: it is one of another machine, or the system hides it."""
+        """Returns whether the process exists; None if that is unknown, because it is on another machine or hidden by
+        the system.
+        """
         if self.machine != machine() or is_hidden(self.pid):
             return None
         now = process_start(self.pid)
@@ -84,9 +86,9 @@ class ModelDirLock:
     another machine, the age of the heartbeat decides: the modification time of the file, renewed in the background.
 
     Args:
-        model_dir: created if absent.
-        heartbeat_secs: seconds between two renewals.
-        stale_secs: age in seconds at which the lock of another machine counts as left behind.
+        model_dir: the directory. It is created if it does not exist.
+        heartbeat_secs: the seconds between two renewals of the heartbeat.
+        stale_secs: the age in seconds at which the lock of another machine counts as abandoned.
 
     Raises:
         ModelDirLockedError: (on entry) another run is training here. The message has its host, process and start time.
@@ -135,7 +137,7 @@ class ModelDirLock:
                 self._path.unlink()
 
     def held(self) -> bool:
-        """Whether this object still owns the model_dir: False once the lock was taken over or deleted."""
+        """Returns whether this object still owns the model_dir: False after the lock was taken over or deleted."""
         record = _read(self._path)
         return record is not None and record[0] == self._token
 
@@ -176,7 +178,9 @@ class ModelDirLock:
             draft.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 
     def _age(self) -> float:
-        """Seconds since the last heartbeat, only by the clock of the file system, because machines' clocks differ."""
+        """Returns the seconds since the last heartbeat, only by the clock of the file system, because machines' clocks
+        differ.
+        """
         probe = self._path.with_name(f".{LOCK_FILE}.{self._token}")
         try:
             probe.touch()
@@ -194,7 +198,7 @@ class ModelDirLock:
 
 
 def is_held(model_dir: str | os.PathLike[str]) -> bool:
-    """Whether a run is training in a model_dir, as far as this machine can determine.
+    """Returns whether a run is training in a model_dir, as far as this machine can determine.
 
     Example:
         >>> is_held("a/directory/that/does/not/exist")
@@ -205,7 +209,7 @@ def is_held(model_dir: str | os.PathLike[str]) -> bool:
 
 
 def _read(path: Path) -> tuple[str, Holder] | None:
-    """Token and holder of a lock file; None if there is no file, or if it is damaged."""
+    """Returns the token and the holder of a lock file; None if the file does not exist or is damaged."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         return str(body["token"]), Holder.from_json(body)
@@ -220,7 +224,7 @@ def _read(path: Path) -> tuple[str, Holder] | None:
 def _one_at_a_time(directory: Path) -> Generator[None]:
     """Lets one process at a time read a lock and replace it, with a short advisory lock of the directory.
 
-    The kernel frees it whatever happens to the process. File systems without such locks leave a gap of microseconds.
+    The kernel releases it even if the process is killed. File systems without such locks leave a gap of microseconds.
     """
     try:
         import fcntl

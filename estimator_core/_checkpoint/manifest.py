@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: what it holds, who wrote it, and a checksum of every array and file.
+"""The manifest of a checkpoint: its contents, its writer, and a checksum of every array and file.
 
 A directory whose manifest is absent, incomplete or altered is not a checkpoint. The manifest is written last, and seals
 itself with a checksum.
@@ -18,11 +18,11 @@ from estimator_core._files import read_regular, write_durably
 from estimator_core._packs.entry import PackEntry
 from estimator_core.errors import CheckpointCorruptError, CheckpointError, CheckpointNotFoundError
 
-#: Versions of the layout: 1 is written by orbax. 2 held arrays in pieces that several processes wrote with tensorstore;
-#: it is only read. 3 holds them in packs.
+#: The versions of the layout. Version 1 is written by orbax. Version 2 had arrays in pieces that several processes
+#: wrote with tensorstore, and is only read. Version 3 has the arrays in packs.
 FORMAT, WHOLE_ARRAYS_FORMAT = 3, 1
 MANIFEST_FILE = "manifest.json"
-#: What to do about a damaged checkpoint.
+#: The remedy for a damaged checkpoint.
 USE_ANOTHER = "Use an older checkpoint; delete this one or restore it from a copy."
 
 
@@ -32,8 +32,8 @@ class PieceEntry:
 
     Args:
         process: the index of that process.
-        place: `(start, stop)` along each axis.
-        bytes, crc32: as in `ArrayEntry`.
+        place: the place of the piece, `(start, stop)` along each axis.
+        bytes, crc32: see `ArrayEntry`.
     """
 
     process: int
@@ -47,12 +47,13 @@ class ArrayEntry:
     """One array of a checkpoint.
 
     Args:
-        shape: the shape of the variable (a typed random key of shape () is stored as words, yet has shape () here).
-        dtype: numpy's name, or jax's for typed random keys ("key<fry>").
-        bytes: size of the stored array.
-        crc32: the checksum of the stored array's bytes in C order; in packs, that of the checksums of its pieces.
-        key_impl: random number generator of a typed key, otherwise None.
-        pieces: where the array is in format 2; `crc32` is empty then.
+        shape: the shape of the variable (a typed random key of shape () is stored as words, but has shape () here).
+        dtype: the name of the dtype in numpy, or in jax for typed random keys ("key<fry>").
+        bytes: the number of bytes of the stored array.
+        crc32: the checksum of the stored array's bytes in C order. In packs, the checksum of the checksums of its
+            pieces.
+        key_impl: the random number generator of a typed key, otherwise None.
+        pieces: the places of the array in format 2. `crc32` is empty then.
     """
 
     shape: tuple[int, ...]
@@ -63,7 +64,7 @@ class ArrayEntry:
     pieces: tuple[PieceEntry, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as a JSON object, without absent values."""
+        """Returns the entry as a JSON object, without absent values."""
         entry: dict[str, Any] = {
             "shape": list(self.shape),
             "dtype": self.dtype,
@@ -78,7 +79,7 @@ class ArrayEntry:
 
     @staticmethod
     def from_json(entry: Mapping[str, Any]) -> ArrayEntry:
-        """The inverse of `to_json`."""
+        """Reads an entry that `to_json` returned."""
         return ArrayEntry(
             shape=tuple(entry["shape"]),
             dtype=entry["dtype"],
@@ -97,8 +98,9 @@ class FileEntry:
     """One file of a checkpoint.
 
     Args:
-        bytes: its size.
-        crc32: the checksum of its contents; None for the large files of arrays, which the arrays' checksums cover.
+        bytes: the number of bytes of the file.
+        crc32: the checksum of the contents. None for the large files of arrays, which the checksums of the arrays
+            cover.
     """
 
     bytes: int
@@ -107,19 +109,19 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a checkpoint says about itself.
+    """The description of a checkpoint that is stored in it.
 
     Args:
         step: the global step.
-        created: Unix time of the save, in seconds.
-        run_created: Unix time of the first save in this model_dir; the origin of `keep_every_n_hours`.
-        packages: versions of the packages that wrote the checkpoint.
-        arrays: item -> path -> entry; the items are clock, variables, model_state, opt_state and hooks.
-        files: every file but the manifest, by its path in the checkpoint.
-        timers: bases of the cadences, JSON.
+        created: the Unix time of the save, in seconds.
+        run_created: the Unix time of the first save in this model_dir, the origin of `keep_every_n_hours`.
+        packages: the versions of the packages that wrote the checkpoint.
+        arrays: the entries by item and path. The items are clock, variables, model_state, opt_state and hooks.
+        files: every file except the manifest, by its path in the checkpoint.
+        timers: the bases of the cadences, as JSON.
         extras: `CheckpointItems.manifest`.
-        format: version of the layout.
-        packs: the packs that hold the arrays in format 3.
+        format: the version of the layout.
+        packs: the packs that contain the arrays in format 3.
     """
 
     step: int
@@ -134,7 +136,7 @@ class Manifest:
     packs: tuple[PackEntry, ...] = ()
 
     def entries(self, *items: str) -> dict[str, ArrayEntry]:
-        """The arrays of the items, in one dictionary by path."""
+        """Returns the arrays of the items, in one dictionary by path."""
         return {path: entry for item in items for path, entry in self.arrays.get(item, {}).items()}
 
 
@@ -160,7 +162,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads and verifies the manifest of a checkpoint.
 
     Raises:
-        CheckpointNotFoundError: there is no manifest, or that of an export, so this is not a checkpoint.
+        CheckpointNotFoundError: the directory has no manifest, or the manifest of an export, so it is not a checkpoint.
         CheckpointCorruptError: the manifest is torn or altered.
         CheckpointError: a newer version of this package wrote it.
     """
@@ -186,12 +188,12 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def checksum(data: bytes | memoryview) -> str:
-    """CRC-32 in eight hexadecimal digits."""
+    """Returns the CRC-32 in eight hexadecimal digits."""
     return f"{zlib.crc32(data):08x}"
 
 
 def dump_json(value: object) -> bytes:
-    """JSON, indented for people, in UTF-8."""
+    """Returns JSON, indented for readers, in UTF-8."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -239,7 +241,7 @@ def _seal(body: Mapping[str, object]) -> str:
 
 
 def _inside(name: str) -> str:
-    """The path of a file of a checkpoint, which must not lead out of it."""
+    """Returns the path of a file of a checkpoint, which must not lead out of it."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts:
         raise ValueError(f"the file {name!r} lies outside")

@@ -1,4 +1,4 @@
-"""The newest checkpoint that is intact."""
+"""Finds and reads the newest intact checkpoint."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def read_latest(
     set_aside: bool = False,
     processes: Coordinator = ALONE,
 ) -> Restored | None:
-    """Reads the newest checkpoint of a model_dir that is intact; None where there is no checkpoint at all.
+    """Reads the newest intact checkpoint of a model_dir; None if there are no checkpoints at all.
 
-    A damaged checkpoint is reported loudly, and the previous one is used. Arrays in packs stay there, each byte
-    verified: by one of several processes.
+    An error in the log reports a damaged checkpoint, and the previous one is used. Arrays in packs stay there. One of
+    the processes verifies each byte.
 
     Args:
         model_dir: the directory of the run.
         items: as in `read_checkpoint`.
-        set_aside: damaged checkpoints newer than the one read are renamed to `damaged-<step>`, so that nobody takes
-            them for the newest; only for the run that owns the model_dir.
-        processes: those that read together; all of them use the same checkpoint.
+        set_aside: whether to rename damaged checkpoints that are newer than the result to `damaged-<step>`, so that
+            they do not pass for the newest. Only the run that owns the model_dir may request this.
+        processes: the processes that read together. All of them use the same checkpoint.
 
     Raises:
-        CheckpointCorruptError: every checkpoint is damaged; starting from scratch instead would lose the run.
-        StorageError: the store that holds the packs does not answer one of the processes.
+        CheckpointCorruptError: every checkpoint is damaged. A start from scratch would lose the run.
+        StorageError: the store of the packs does not answer one of the processes.
 
     Example:
         >>> read_latest("a/directory/that/does/not/exist") is None
@@ -65,7 +65,7 @@ def read_latest(
             continue
         found, damage = _tried(path, items, processes)
         if found is None:
-            if damage:  # else deleted by the run that owns the directory, after it was listed
+            if damage:  # otherwise the run that owns the directory deleted it after the listing
                 damaged.append(path)
                 _log.error("DAMAGED CHECKPOINT: %s The checkpoint before it is tried.", damage)
             continue
@@ -82,7 +82,9 @@ def read_latest(
 
 
 def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[CheckpointItems | None, str]:
-    """The contents of a checkpoint, or what is damaged: "" if it was deleted meanwhile. In all processes alike."""
+    """Returns the contents of a checkpoint, or its damage: "" if it was deleted meanwhile. The result is the same in
+    all processes.
+    """
     from estimator_core._checkpoint.read import open_checkpoint
     from estimator_core._packs.packs import is_complete
 
@@ -103,7 +105,7 @@ def _tried(path: Path, items: Iterable[str], processes: Coordinator) -> tuple[Ch
 
 
 def set_aside_damaged(path: Path) -> Path:
-    """Renames a damaged checkpoint to `damaged-<step>` (numbered if that is taken); returns its new path."""
+    """Renames a damaged checkpoint to `damaged-<step>` (with a number if that exists). Returns its new path."""
     names = (f"{catalog.DAMAGED}{path.name}{f'.{n}' if n else ''}" for n in itertools.count())
     target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
     path.rename(target)

@@ -1,6 +1,6 @@
-"""The only module that touches orbax: arrays by item and path, to and from a directory.
+"""Writes arrays to a directory and reads them, by item and path. Only this module uses orbax.
 
-Orbax is imported on the first save or read, so a run that starts without a checkpoint starts without it.
+Orbax is imported on the first save or read, so a run that starts without a checkpoint does not wait for it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-#: One item for everything: each one of its own would cost orbax ten files and 10 ms of processor time more.
+#: One orbax item for everything. Each separate one would cost ten more files and 10 ms more processor time.
 _NAME = "state"
 
 
 def write_arrays(directory: Path, items: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Writes arrays into a new directory; blocks until they are on the disk.
+    """Writes arrays into a new directory, and returns when they are on the disk.
 
-    Orbax refuses arrays without elements: leave them out. Items without arrays are left out here.
+    Orbax refuses arrays without elements, so do not pass them. Items without arrays are skipped.
     """
     import orbax.checkpoint as ocp
 
@@ -35,12 +35,13 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -
     """Reads the named arrays of each item.
 
     Args:
-        directory: what `write_arrays` wrote, or earlier versions by other interfaces of orbax.
-        wanted: item -> path -> stored dtype (orbax would cast to any other without a word); no arrays without elements.
+        directory: the directory that `write_arrays` wrote, or earlier versions with other interfaces of orbax.
+        wanted: the stored dtypes by item and path, without arrays that have no elements. Orbax would silently cast to
+            another dtype.
     """
     import orbax.checkpoint as ocp
 
-    # Of an abstract numpy array orbax takes the type and dtype; the shape comes from the disk.
+    # Orbax uses the type and dtype of an abstract numpy array. The shape is read from the disk.
     abstract = {
         item: {path: np.empty((), dtype) for path, dtype in named.items()} for item, named in wanted.items() if named
     }
@@ -58,10 +59,11 @@ def read_arrays(directory: Path, wanted: Mapping[str, Mapping[str, np.dtype]]) -
 
 @contextmanager
 def _handler(ocp: Any) -> Generator[Any]:
-    """What writes and reads the files of one item, without a word to other processes: these are busy with steps.
+    """Yields the handler that writes and reads the files of one item. It does not communicate with other processes,
+    because they are busy with steps.
 
-    The interfaces of orbax around it ask every process. They make a directory, rename it and write metadata, which a
-    checkpoint has already. That is a third of the processor time of a small save.
+    The higher interfaces of orbax communicate with every process. They create a directory, rename it and write
+    metadata, which a checkpoint already has. That takes a third of the processor time of a small save.
     """
     import jax
 
@@ -70,7 +72,7 @@ def _handler(ocp: Any) -> Generator[Any]:
         primary_host=own, active_processes={own}, barrier_sync_key_prefix=f"process-{own}"
     )
     with _without_chatter():
-        # Compression saves 8 % of the disk for seconds a gigabyte of the training's cores.
+        # Compression would save 8 % of the disk, at the cost of seconds of the training's cores per gigabyte.
         handler = ocp.PyTreeCheckpointHandler(use_zarr3=True, use_compression=False, multiprocessing_options=alone)
         try:
             yield handler
@@ -80,8 +82,9 @@ def _handler(ocp: Any) -> Generator[Any]:
 
 @contextmanager
 def _without_chatter() -> Generator[None]:
-    """Keeps orbax from telling how it works, 40 lines a checkpoint, and from logging the traceback of every thread that
-    an error passes: the error is raised anyway. What a program logs by absl itself passes.
+    """Suppresses the progress messages of orbax, which are 40 lines per checkpoint. Also suppresses the tracebacks that
+    it logs for every thread that an error passes, because the error is raised anyway. Other messages of a program to
+    absl pass.
     """
     logger = logging.getLogger("absl")
 

@@ -1,4 +1,4 @@
-"""Parts of arrays that a process saves: the pieces that it holds, or only the rows that have changed."""
+"""The parts of arrays that a process saves: its pieces, or only the rows that have changed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from estimator_core.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Pieces:
-    """The parts of one array that a process is to save: it holds the first copy of each.
+    """The parts of one array that a process saves. It holds the first copy of each.
 
     Attributes:
-        shape: of the whole array.
-        parts: `(place, array on one device)`; a place is `(start, stop)` along each axis.
+        shape: the shape of the whole array.
+        parts: pairs `(place, array on one device)`. A place is `(start, stop)` along each axis.
     """
 
     shape: tuple[int, ...]
@@ -35,10 +35,10 @@ class Pieces:
 def split_off(
     items: Mapping[str, Mapping[str, Any]], *, chief: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Pieces]]]:
-    """What this process has to save: whole arrays (the chief alone), and its pieces of those that are spread.
+    """Returns the parts that this process saves: whole arrays (only the chief), and its pieces of distributed arrays.
 
     Returns:
-        item -> name -> array, where the name of a piece tells its place; and item -> path -> `Pieces`.
+        The arrays by item and name, where the name of a piece contains its place, and `Pieces` by item and path.
     """
     arrays: dict[str, dict[str, Any]] = {}
     pieces: dict[str, dict[str, Pieces]] = {}
@@ -56,14 +56,16 @@ def split_off(
 
 
 def is_spread(value: Any) -> bool:
-    """Whether parts of an array are on devices of other processes only."""
+    """Returns whether parts of an array are only on devices of other processes."""
     return not getattr(value, "is_fully_addressable", True) and not value.is_fully_replicated
 
 
 def entries_of(
     arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
 ) -> dict[str, dict[str, ArrayEntry]]:
-    """What the manifest is to say of the arrays that this process holds or has a piece of; `bytes` are its own."""
+    """Returns the manifest entries of the arrays of which this process holds the whole or a piece. `bytes` counts its
+    own.
+    """
     found: dict[str, dict[str, ArrayEntry]] = {}
     for item, named in arrays.items():
         spread = pieces.get(item, {})
@@ -80,7 +82,9 @@ def entries_of(
 def host_pieces(
     arrays: Mapping[str, Mapping[str, HostArray]], pieces: Mapping[str, Mapping[str, Pieces]]
 ) -> dict[tuple[str, str], HostPiece]:
-    """What this process saves, by item and name of the host copy: whole arrays, and pieces of those that are spread."""
+    """Returns the pieces that this process saves, by item and name of the host copy: whole arrays, and its pieces of
+    others.
+    """
     found: dict[tuple[str, str], HostPiece] = {}
     for item, named in arrays.items():
         left = dict(named)
@@ -88,7 +92,7 @@ def host_pieces(
             for place, _ in own.parts:
                 name = piece_name(path, place)
                 host = left.pop(name).stored
-                words = host.shape[len(own.shape) :]  # of typed random keys
+                words = host.shape[len(own.shape) :]  # the words of typed random keys
                 stored = (*own.shape, *words)
                 found[item, name] = HostPiece(
                     item=item, path=path, shape=stored, place=(*place, *whole(words)), array=host
@@ -100,7 +104,7 @@ def host_pieces(
 
 
 def checksums(index: Sequence[Piece]) -> dict[str, dict[str, dict[str, str]]]:
-    """Item -> path -> place -> one checksum over those of a piece."""
+    """Returns one checksum over those of each piece, by item, path and place."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for piece in index:
         places = found.setdefault(piece.item, {}).setdefault(piece.path, {})
@@ -112,11 +116,11 @@ def merge_entries(
     entries: Sequence[Mapping[str, Mapping[str, ArrayEntry]]],
     sums: Sequence[Mapping[str, Mapping[str, Mapping[str, str]]]],
 ) -> dict[str, dict[str, ArrayEntry]]:
-    """One list of arrays out of what each process has written.
+    """Merges the entries that the processes have written into one list of arrays.
 
     Args:
-        entries: process by process, `entries_of`.
-        sums: process by process, `checksums`.
+        entries: the `entries_of` each process, in order.
+        sums: the `checksums` of each process, in order.
     """
     merged: dict[str, dict[str, ArrayEntry]] = {}
     places: dict[tuple[str, str], dict[str, str]] = {}
@@ -148,17 +152,18 @@ def _own_parts(value: Any) -> Iterator[tuple[Box, Any]]:
             yield tuple(part.indices(size)[:2] for part, size in bounds), shard.data
 
 
-#: A piece is written whole where more than one of so many rows has changed: the changed ones are copied in memory.
+#: A piece is written whole if more than one of this many rows has changed, because the changed rows are copied in
+#: memory.
 _MOST = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """What a save that is not a full one goes out from.
+    """The base of an incremental save.
 
     Args:
-        checkpoint: the previous one; it is the full one, or links its packs.
-        rows: which rows have changed since the full one, by item and name of the host copy.
+        checkpoint: the previous checkpoint. It is the full one, or links its packs.
+        rows: the rows that have changed since the full one, by item and name of the host copy.
     """
 
     checkpoint: Path
@@ -167,13 +172,13 @@ class Base:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What one process writes.
+    """The part of a checkpoint that one process writes.
 
     Args:
-        pieces: of its pack.
-        entries: further arrays for the manifest, by item and name: rows, and their numbers.
-        unchanged: the pieces that are in the linked pack or laid over one there, as they are now.
-        linked: packs of the full save, already in place.
+        pieces: the pieces of its pack.
+        entries: further arrays for the manifest, by item and name: the changed rows, and their numbers.
+        unchanged: the current form of the pieces that are in the linked pack or replace rows of one there.
+        linked: the packs of the full save, already in place.
     """
 
     pieces: list[HostPiece]
@@ -183,11 +188,11 @@ class Share:
 
 
 def share_of(work: Path, process: int, own: Mapping[Key, HostPiece], base: Base | None) -> Share:
-    """What a process writes into a checkpoint directory: all of its pieces, or what has changed.
+    """Returns the part that a process writes into a checkpoint directory: all of its pieces, or only the changes.
 
     Raises:
-        CheckpointError: the checkpoint before cannot be read.
-        OSError: its pack cannot be linked.
+        CheckpointError: the previous checkpoint cannot be read.
+        OSError: the pack of the previous checkpoint cannot be linked.
     """
     linked = [] if base is None else _link(work, process, base.checkpoint)
     if base is None or not linked:
@@ -209,7 +214,7 @@ def share_of(work: Path, process: int, own: Mapping[Key, HostPiece], base: Base 
 
 
 def _link(work: Path, process: int, checkpoint: Path) -> list[PackEntry]:
-    """Gives the pack of the full save a name in another checkpoint too: either may be deleted."""
+    """Links the pack of the full save into another checkpoint, so that either checkpoint may be deleted."""
     packs = {pack.name: pack for pack in read_manifest(checkpoint).packs}
     found = packs.get(base_name(process)) or packs.get(pack_name(process))
     if found is None:

@@ -1,4 +1,4 @@
-"""Signals of the platform as a flag that the loop polls: save at the next safe point, then stop."""
+"""Turns signals of the platform into a flag that the loop polls: save at the next safe point, then stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_core.errors import PreemptedError, ProcessLostError
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | None
 _log = logging.getLogger("estimator_core.checkpoint")
 
-#: Exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
+#: The exit status of a run that was stopped from outside, has saved its state, and can be resumed (EX_TEMPFAIL).
 RESUMABLE_EXIT_STATUS = 75
 #: These always request a stop.
 _ALWAYS = (signal.SIGTERM, signal.SIGINT)
@@ -29,27 +29,27 @@ _ALWAYS = (signal.SIGTERM, signal.SIGINT)
 #: warnings that Slurm (`--signal`) and other schedulers send before they end a job. By default each would kill the
 #: process.
 _UNLESS_HANDLED = tuple(getattr(signal, name) for name in ("SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name))
-#: A signal this soon after the first is the same one: terminals and launchers both pass it on.
+#: A signal this soon after the first is the same one, because terminals and launchers both forward it.
 _SAME_SIGNAL_SECS = 0.25
 
 
 class Preemption:
-    """Notices a request to stop. The loop polls `requested`, saves and ends.
+    """Records a request to stop. The loop polls `requested`, saves and ends.
 
     Handlers are installed only in the main thread, and the previous ones are restored on exit. The same signal again,
     or a SIGINT, stops at once, as if this object did not exist: SIGINT raises KeyboardInterrupt, SIGTERM ends the
-    process. Another signal does not: schedulers warn first and send SIGTERM later, while the save is under way. A
-    request that is not a signal, such as the notice of a platform, calls `request`, from any thread.
+    process. Another signal does not, because schedulers warn first and send SIGTERM later, during the save. A request
+    that is not a signal, such as a notice of the platform, calls `request`, from any thread.
 
-    If the context is still open when the grace time is over, the log says what the run is waiting for, with the stacks
-    of all threads. The run continues: a late save is better than none, and the platform ends it anyway.
+    If the context is still open when the grace time is over, the log reports what the run is waiting for, with the
+    stacks of all threads. The run continues: a late save is better than none, and the platform ends it anyway.
 
-    A block that ends without an error has not heeded the signal. So a handler that the program had before is called
-    then: what the program does next may not begin.
+    A block that ends without an error has not obeyed the signal. So the handler that the program had before is then
+    called, so that the next part of the program does not begin.
 
     Args:
-        grace_secs: how long the platform lets a process live after the request, in seconds; None: no known limit.
-        signals: which signals count as a request; None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 if the
+        grace_secs: the seconds that the platform lets a process live after the request. None: no known limit.
+        signals: the signals that count as a request. None: SIGTERM and SIGINT, and SIGHUP, SIGUSR1 and SIGUSR2 if the
             process has no handler of its own for them and does not ignore them.
 
     Example:
@@ -74,23 +74,23 @@ class Preemption:
         self._signals = signals
         self._previous: dict[signal.Signals, _Handler] = {}
         self.waiting_for: Callable[[], str] = _not_known
-        # Its `put` is the only way to wake a thread that is allowed in a signal handler.
+        # The only way to wake a thread that is allowed in a signal handler is the `put` of this queue.
         self._news: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._watch: threading.Thread | None = None
 
     @property
     def reason(self) -> str | None:
-        """The name of the signal, or what the platform said; None until there is a request."""
+        """The name of the signal, or the notice of the platform. None before a request."""
         return self._reason
 
     def remaining(self) -> float | None:
-        """Seconds left of the grace time, never negative; None without a request or a limit."""
+        """Returns the remaining seconds of the grace time, never negative; None without a request or a limit."""
         if not self.requested or self._grace_secs is None:
             return None
         return max(0.0, self._time + self._grace_secs - time.monotonic())
 
     def request(self, reason: str) -> None:
-        """Requests that the run saves and stops. The first reason stays."""
+        """Requests that the run saves and stops. The first reason is kept."""
         if self.requested:
             return
         self._time = time.monotonic()
@@ -138,7 +138,7 @@ class Preemption:
             )
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._pid:  # a forked worker: it must stop when its parent says so
+        if os.getpid() != self._pid:  # a forked worker must stop when its parent requests it
             self._restore()
             signal.raise_signal(number)
         elif not self.requested:
@@ -160,7 +160,7 @@ class Preemption:
 
 @functools.cache
 def _ends_resumable() -> None:
-    """From now on, an uncaught PreemptedError or ProcessLostError is shown as before, and the exit status is 75."""
+    """Sets the exit status of an uncaught PreemptedError or ProcessLostError to 75. The error is still shown."""
     show = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -180,7 +180,7 @@ def _not_known() -> str:
 
 
 def _stacks() -> str:
-    """The stacks of all threads but this one, the main thread's first."""
+    """Returns the stacks of all threads except this one, beginning with the main thread."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - documented
     threads = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     return "\n".join(

@@ -29,7 +29,7 @@ _readers: Counter[Path] = Counter()
 
 @contextmanager
 def reading(path: Path) -> Generator[None]:
-    """Keeps a checkpoint from being moved or deleted by a store of this process while the context is open."""
+    """Keeps a store of this process from moving or deleting a checkpoint while the context is open."""
     key = path.absolute()
     with _changed:
         _readers[key] += 1
@@ -74,7 +74,7 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
-        CheckpointCorruptError: it is damaged.
+        CheckpointCorruptError: the checkpoint is damaged.
     """
     return _read(path, items, read_entries)
 
@@ -82,16 +82,16 @@ def read_checkpoint(path: str | os.PathLike[str], items: Iterable[str] = ITEM_NA
 def open_checkpoint(
     path: str | os.PathLike[str], items: Iterable[str] = ITEM_NAMES, *, part: int = 0, parts: int = 1
 ) -> CheckpointItems:
-    """Like `read_checkpoint`, but variables and optimizer state in packs stay there, as `StoredArray`s.
+    """Reads like `read_checkpoint`, but variables and optimizer state in packs stay there, as `StoredArray`s.
 
     Args:
-        path: as there.
-        items: as there.
+        path: see `read_checkpoint`.
+        items: see `read_checkpoint`.
         part: the share of the packs to verify now. Data that is read later is verified again.
         parts: the number of shares.
 
     Raises:
-        CheckpointNotFoundError, CheckpointCorruptError: as there.
+        CheckpointNotFoundError, CheckpointCorruptError: see `read_checkpoint`.
     """
 
     def entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | str | No
 
     Raises:
         CheckpointNotFoundError: there is no checkpoint.
-        CheckpointCorruptError: it is damaged.
+        CheckpointCorruptError: the checkpoint is damaged.
         ArgumentError: a name is not in the checkpoint.
 
     Example:
@@ -151,7 +151,7 @@ def load_variables(path: str | os.PathLike[str], names: Iterable[str] | str | No
         ...
         estimator_core.errors.CheckpointNotFoundError: There is no checkpoint in no/such/model_dir. ...
     """
-    names = [names] if isinstance(names, str) else names  # one name, and not its letters
+    names = [names] if isinstance(names, str) else names  # a single name, which is not iterated as letters
     try:
         return _load_ours(path, names)
     except CheckpointNotFoundError:
@@ -222,7 +222,7 @@ def read_entries(directory: Path, manifest: Manifest, wanted: Entries) -> dict[s
 
 
 def stored_dtype(entry: ArrayEntry) -> np.dtype:
-    """The numpy dtype an array is stored with."""
+    """Returns the numpy dtype with which an array is stored."""
     from estimator_core._packs.dtypes import dtype_named
 
     return np.dtype(np.uint32) if entry.key_impl is not None else dtype_named(entry.dtype)

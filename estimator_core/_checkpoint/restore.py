@@ -35,8 +35,8 @@ def restore(
 
     Args:
         path: a checkpoint, or a model_dir (its newest checkpoint).
-        abstract: "variables", "model_state" and "opt_state", each path -> any object with `.shape` and `.dtype`.
-            Missing items are not read. Input position, hook states and timers are always read.
+        abstract: the items "variables", "model_state" and "opt_state", each from path to any object with `.shape` and
+            `.dtype`. Missing items are not read. Input position, hook states and timers are always read.
         allow_cast: whether a different dtype is converted. Otherwise it is refused.
         allow_missing: whether arrays that the checkpoint lacks are omitted from the result, so that the caller keeps
             their initial values. Otherwise they are refused.
@@ -48,7 +48,7 @@ def restore(
     Raises:
         CheckpointMismatchError: the checkpoint does not fit. The message has the differences by item and path. Nothing
             was read.
-        CheckpointNotFoundError, CheckpointCorruptError: as `read_checkpoint`.
+        CheckpointNotFoundError, CheckpointCorruptError: see `read_checkpoint`.
     """
     directory = resolve_checkpoint(path)
     with reading(directory):
@@ -67,7 +67,7 @@ def check_fits(
     """Compares a manifest with a model.
 
     Raises:
-        CheckpointMismatchError: they differ in a way that is not allowed.
+        CheckpointMismatchError: the manifest differs from the model in a way that is not allowed.
     """
     reports: list[str] = []
     cast = False

@@ -1,6 +1,6 @@
-"""Which checkpoints are kept, and how they are published and deleted in a directory without a journal.
+"""Decides which checkpoints are kept, and publishes and deletes them in a directory without a journal.
 
-A `Publisher` brings a checkpoint to another place, where the directories of its writers are not what they stand for.
+A `Publisher` copies a checkpoint to another place, if the directories of its writers are not the model_dir.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from estimator_core.errors import ArgumentError, CheckpointError
 
 _log = logging.getLogger("estimator_core.checkpoint")
 
-#: Metrics of evaluations by global step, as `ec.read_eval_metrics` returns them.
+#: The metrics of evaluations by global step, as `ec.read_eval_metrics` returns them.
 EvalResults = Mapping[int, Mapping[str, Any]]
 
 
@@ -32,8 +32,8 @@ def no_results() -> EvalResults:
 
 
 def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> set[int]:
-    """The best of these steps. Steps without a result, or with NaN, are ignored. Of equal steps, the older one is
-    better.
+    """Returns the best of these steps. Steps without a result, or with NaN, are ignored. Of equal steps, the older one
+    is better.
 
     Example:
         >>> best_steps(
@@ -48,7 +48,7 @@ def best_steps(rule: KeepBest, steps: Sequence[int], results: EvalResults) -> se
     return {step for _, step in ranked[: rule.n]}
 
 
-@functools.cache  # told once of each model_dir
+@functools.cache  # once for each model_dir
 def _tell_of_no_best(model_dir: str, rule: KeepBest, known: tuple[str, ...]) -> None:
     where = f"the evaluation {rule.evaluation!r}" if rule.evaluation else "the evaluation without a name"
     has = f"It has {', '.join(known)}" if known else "It has no results so far; KeepBest(evaluation=...) names another"
@@ -63,14 +63,14 @@ def _tell_of_no_best(model_dir: str, rule: KeepBest, known: tuple[str, ...]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The rules of what to keep. Everything that no rule keeps is deleted after a save.
+    """The rules that keep checkpoints. Any checkpoint that no rule keeps is deleted after a save.
 
     Args:
         keep_max: the number of newest checkpoints to keep. None or 0 keeps all.
-        keep_every_n_hours: also keeps the first checkpoint of each period of n hours, except the first period. Periods
-            count from the first save of the run. None disables the rule.
-        keep_best: also keeps the best checkpoints by a metric.
-        results: returns the results recorded so far, for `keep_best`. It is called after each save.
+        keep_every_n_hours: the length n of periods in hours. The first checkpoint of each period is kept too, except in
+            the first period. Periods count from the first save of the run. None disables the rule.
+        keep_best: the rule that also keeps the best checkpoints by a metric.
+        results: a function that returns the results recorded so far, for `keep_best`. It is called after each save.
         model_dir: the model_dir that messages name.
     """
 
@@ -89,10 +89,10 @@ class Retention:
             )
 
     def superfluous(self, hours: Mapping[int, float]) -> list[int]:
-        """The steps to delete, oldest first.
+        """Returns the steps to delete, oldest first.
 
         Args:
-            hours: step -> hours from the first save of the run to this one, for all checkpoints.
+            hours: the hours from the first save of the run to each checkpoint, by step.
 
         Example:
             >>> Retention(keep_max=1, keep_every_n_hours=2).superfluous({10: 0.0, 20: 1.0, 30: 2.5, 40: 3.5, 50: 3.9})
@@ -131,60 +131,62 @@ class Shelf(Protocol):
     root: Path
 
     def steps(self) -> list[int]:
-        """Steps of the checkpoints that count, ascending."""
+        """Returns the steps of the valid checkpoints, ascending."""
         ...
 
     def clean_up(self) -> None:
-        """Brings the directory into order, after whatever has interrupted the writer before."""
+        """Restores the order of the directory after an interruption of the previous writer."""
         ...
 
     def begin(self, step: int) -> Path:
-        """A path of its own for a checkpoint that is to be written; its parent is there."""
+        """Returns a unique path for a new checkpoint. Its parent exists."""
         ...
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
-        """Makes a sealed directory the checkpoint of a step; returns where it lies now.
+        """Makes a sealed directory the checkpoint of a step. Returns its new place.
 
         Args:
-            work: the directory.
-            step: of the checkpoint.
-            entries: what is recorded with it, where there is a journal.
-            superfluous: steps that no rule keeps from now on.
+            work: the sealed directory.
+            step: the step of the checkpoint.
+            entries: the entries to record with it, if there is a journal.
+            superfluous: the steps that no rule keeps from now on.
         """
         ...
 
     def discard(self, work: Path) -> None:
-        """Removes what was written, unless it counts already."""
+        """Removes a written directory, unless it is already published."""
         ...
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
-        """Deletes what no rule keeps, and returns the steps of what is gone; what is being read stays until later."""
+        """Deletes checkpoints that no rule keeps, and returns the deleted steps. A checkpoint that is being read stays
+        until later.
+        """
         ...
 
     def settle(self) -> None:
-        """Waits until nothing is left on the disk of what `remove` deletes."""
+        """Waits until `remove` has deleted everything from the disk."""
         ...
 
 
 class PlainShelf:
-    """A directory without a journal: what has the name of a step and a manifest counts.
+    """A directory without a journal. A directory in it is a checkpoint if it has a manifest and the name of a step.
 
-    Where there is a journal after all, since a program writes into the model_dir of a run, what the journal names is
-    neither replaced nor deleted.
+    If there is a journal, because a program writes into the model_dir of a run, the checkpoints that the journal names
+    are neither replaced nor deleted.
 
     Args:
-        root: the directory.
+        root: the checkpoints directory.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def steps(self) -> list[int]:
-        """Those with a manifest."""
+        """Returns the steps with a manifest."""
         return catalog.committed_steps(self.root)
 
     def clean_up(self) -> None:
-        """Removes half-written and half-deleted checkpoints, and brings back one whose replacement was interrupted."""
+        """Removes partly written and partly deleted checkpoints, and restores one whose replacement was interrupted."""
         if not self.root.is_dir():
             return
         for path in sorted(self.root.iterdir()):
@@ -200,12 +202,12 @@ class PlainShelf:
             _log.info("Removed %s, left by an interrupted save.", path)
 
     def begin(self, step: int) -> Path:
-        """Makes the directory around it."""
+        """Creates the checkpoints directory."""
         self.root.mkdir(parents=True, exist_ok=True)
         return self.root / catalog.work_name(catalog.WRITING, step, 0)
 
     def publish(self, work: Path, step: int, entries: Sequence[Entry], superfluous: Sequence[int]) -> Path:
-        """Renames it; one of the same step is put aside first."""
+        """Renames the directory. A checkpoint of the same step is moved aside first."""
         from estimator_core._checkpoint.read import rename_when_unread
 
         target = self.root / str(step)
@@ -215,7 +217,7 @@ class PlainShelf:
                 "of its own."
             )
         aside = self.root / catalog.work_name(catalog.REPLACED, step, 0)
-        if target.exists():  # a resumed run saves the step it starts from again
+        if target.exists():  # a resumed run saves its first step again
             rename_when_unread(target, aside)
         work.rename(target)
         sync_directory(self.root)
@@ -223,15 +225,15 @@ class PlainShelf:
         return target
 
     def discard(self, work: Path) -> None:
-        """Removes it: a published one has another name."""
+        """Removes the directory. A published one has another name."""
         remove_tree(work)
 
     def remove(self, superfluous: Sequence[int]) -> list[int]:
-        """Renames and deletes."""
+        """Renames and deletes the checkpoints."""
         return [step for step in superfluous if not self._belongs_to_a_run(step) and self._removed(step)]
 
     def settle(self) -> None:
-        """Does nothing: `remove` has waited."""
+        """Does nothing, because `remove` has waited."""
 
     def _belongs_to_a_run(self, step: int) -> bool:
         lineage = lineage_of(self.root.parent)
@@ -264,16 +266,17 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """What a writer does besides writing to its directory; by default nothing, since all writers share that.
+    """The further actions of a writer. By default there are none, because all writers share the directory.
 
     Args:
-        place: names the place for the checkpoint of a step; called by the chief.
-        begin: prepares the work directory of another process.
-        send: brings the packs of a work directory to the place.
-        publish: makes a checkpoint count, given its path and its place, "" for a new one; called by the chief.
-        follow: completes the checkpoint of another process, once it counts: its work directory goes to the shelf, and
-            steps that are not among those kept go.
-        drop: removes the work directory of another process, after a failure.
+        place: a function that returns the place for the checkpoint of a step. The chief calls it.
+        begin: a function that prepares the work directory of another process.
+        send: a function that copies the packs of a work directory to the place.
+        publish: a function that makes a checkpoint valid, from its path and its place ("" for a new one). The chief
+            calls it.
+        follow: a function that completes the checkpoint of another process after it is valid. It publishes the work
+            directory and removes steps that are not kept.
+        drop: a function that removes the work directory of another process after a failure.
     """
 
     place: Callable[[int], str] = _nowhere
@@ -284,5 +287,5 @@ class Publisher:
     drop: Callable[[Path], None] = _nothing
 
 
-#: All writers share a directory.
+#: The publisher of writers that share a directory.
 IN_PLACE = Publisher()

@@ -52,8 +52,8 @@ class CheckpointStore:
         processes: the processes that save together. Each calls `save` at the same steps, and the chief commits.
         publisher: copies checkpoints to their final place, if that is not the model_dir, in the thread that writes
             them.
-        shelf: how checkpoints become valid. None: by their names, as in a directory without a journal.
-        full_every: makes every N-th save a full one, with this N. The others write only the changed rows of large
+        shelf: the shelf that makes checkpoints valid. None: by their names, as in a directory without a journal.
+        full_every: the number N of saves of which one is a full save. The others write only the changed rows of large
             arrays.
 
     Example:
@@ -91,7 +91,7 @@ class CheckpointStore:
         self._changes = RowChanges() if full_every > 1 else NO_ROW_CHANGES
         self._buffers = HostBuffers(self._changes)
         self._full_every, self._after_full = full_every, 0
-        self._newest: Path | None = None  # which the next save may go out from
+        self._newest: Path | None = None  # the possible base of the next save
         self._pending: PendingCheckpoint | None = None
         self._created: dict[int, float] = {}
         self._run_created: float | None = None
@@ -125,11 +125,11 @@ class CheckpointStore:
         return self._pending
 
     def latest(self) -> str | None:
-        """The newest committed checkpoint."""
+        """Returns the path of the newest committed checkpoint."""
         return latest_checkpoint(self._model_dir)
 
     def all(self) -> list[str]:
-        """All committed checkpoints, oldest step first."""
+        """Returns the paths of all committed checkpoints, oldest step first."""
         return all_checkpoints(self._model_dir)
 
     @property
@@ -197,7 +197,7 @@ class CheckpointStore:
         return Draft(manifest=manifest, arrays=arrays, files=files), pieces
 
     def _base(self) -> Base | None:
-        """The base with which the new copy is compared; None for a full save."""
+        """Returns the base with which the new copy is compared; None for a full save."""
         self._after_full += 1
         if self._newest is not None and self._after_full < self._full_every:
             from estimator_core._checkpoint.pieces import Base
@@ -241,20 +241,20 @@ class CheckpointStore:
         return commit_together(self._shelf, draft, pieces, self._processes, base, publisher)
 
     def _read_history(self) -> None:
-        """Reads once from each manifest when the existing checkpoints were saved."""
+        """Reads the time of each existing checkpoint from its manifest, once."""
         for step in self._shelf.steps():
             if step in self._created:
                 continue
             try:
                 manifest = read_manifest(self._root / str(step))
             except (CheckpointError, OSError):
-                self._created[step] = -math.inf  # damaged: no rule but its recency keeps it
+                self._created[step] = -math.inf  # damaged, so only its recency keeps it
                 continue
             self._created[step] = manifest.created
             self._run_created = min(manifest.run_created, self._run_created or manifest.run_created)
 
     def _superfluous(self, *, just_written: int) -> list[int]:
-        """Steps that no rule keeps after this one is written."""
+        """Returns the steps that no rule keeps after this one is written."""
         origin = self._run_created or 0.0
         steps = {*self._shelf.steps(), just_written}
         hours = {step: max(0.0, self._created.get(step, origin) - origin) / 3600 for step in steps}

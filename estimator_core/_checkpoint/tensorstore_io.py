@@ -1,4 +1,4 @@
-"""Arrays in pieces as format 2 has them, written by several processes with tensorstore: read, and no longer written."""
+"""Reads arrays in pieces of format 2, which several processes wrote with tensorstore. They are no longer written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimator_core._packs.write import piece_name
 
 
 def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, np.ndarray]]:
-    """Reads the named pieces of each item; what `wanted` maps them to does not matter."""
+    """Reads the named pieces of each item. The values of `wanted` do not matter."""
     import tensorstore as ts
 
     context = ts.Context()
@@ -26,7 +26,7 @@ def read_pieces(directory: Path, wanted: Mapping[str, Mapping[str, object]]) -> 
 
 
 def assembled(entry: ArrayEntry, dtype: np.dtype, read: Mapping[str, np.ndarray], path: str) -> np.ndarray:
-    """A whole array, from its pieces."""
+    """Assembles a whole array from its pieces."""
     whole = np.empty(entry.shape, dtype)
     for piece in entry.pieces:
         whole[tuple(slice(start, stop) for start, stop in piece.place)] = read[piece_name(path, piece.place)]
@@ -34,7 +34,7 @@ def assembled(entry: ArrayEntry, dtype: np.dtype, read: Mapping[str, np.ndarray]
 
 
 def covered(entry: ArrayEntry) -> bool:
-    """Whether the pieces are as many elements as the array."""
+    """Returns whether the pieces have as many elements as the array."""
     sizes = (int(np.prod([stop - start for start, stop in piece.place], dtype=np.int64)) for piece in entry.pieces)
     return sum(sizes) == int(np.prod(entry.shape, dtype=np.int64))
 
