@@ -4,9 +4,9 @@ A record of the journal creates the checkpoint. Its directory gets its name afte
 any two lines, and another run may have taken over when it continues. So every change of names is safe at any time:
 
 - The run renames a directory that only one record names, as every other process would.
-- Before the run moves a directory aside or deletes it, it renames the directory to a unique name. It *then* compares the
-  digest of the manifest with those that the journal has retired. Retirement is final. Any other directory returns to
-  its place.
+- Before the run moves a directory aside or deletes it, it renames the directory to a unique name. It *then* compares
+  the digest of the manifest with those that the journal has retired. Retirement is final. Any other directory returns
+  to its place.
 - A thread then deletes the files of a retired checkpoint. The next save waits for that before it writes.
 
 A reader of a checkpoint searches for its digest, also under these names (`catalog.where_is`).

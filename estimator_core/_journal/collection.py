@@ -1,4 +1,4 @@
-"""Removes the data of retired checkpoints, and of checkpoints that no run can record any more."""
+"""Removes the data of retired checkpoints, and of checkpoints that no run can record any longer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = re.compile(rf"({DATA}/[^/]+/e(\d+)-\d+-[0-9a-f]+)/")
 
 
 def new_place(journal: Journal, step: int) -> str:
-    """A place for the data of a checkpoint that nothing else uses.
+    """Returns a place for the data of a checkpoint that nothing else uses.
 
     Its name contains the model_dir and the epoch that may record it. So a collecting run knows which data can no longer
     be recorded, and a run whose model_dir was replaced does not remove data of the new one.
@@ -78,8 +78,8 @@ def collect(storage: Storage, journal: Journal, *, lease_seconds: float = LEASE_
 
 
 def _leased(storage: Storage, lease_seconds: float) -> set[str]:
-    """Places with a valid lease. Expired leases are removed."""
-    now = storage.now()  # before the list: a lease renewed between the two must not look older than it is
+    """Returns the places with a valid lease. Expired leases are removed."""
+    now = storage.now()  # before the list, so that a lease renewed between the two does not look older than it is
     entries = list(storage.list(FOLDER))
     storage.delete([entry.key for entry in entries if now - entry.modified >= lease_seconds])
     live = [entry.key for entry in entries if now - entry.modified < lease_seconds]

@@ -25,10 +25,10 @@ class Took:
     """A run becomes the writer.
 
     Args:
-        epoch: one more than that of the previous writer.
-        writer: the identity of the writer, for people: host, process, start.
+        epoch: the epoch of the run, one more than that of the previous writer.
+        writer: the identity of the writer, for readers of the journal: host, process, start.
         step: the step that the run continues from. Everything recorded after this step no longer counts.
-        time: Unix time, for people. Nothing is ordered by it.
+        time: the Unix time, for readers of the journal. It does not determine an order.
     """
 
     epoch: int
@@ -62,7 +62,7 @@ class Evaluated:
         metrics: the results, as JSON values.
         checkpoint: the path of the evaluated checkpoint, relative to the root if inside; "" for variables in memory.
         between: whether no checkpoint will ever contain the evaluated values.
-        time: Unix time, for people.
+        time: the Unix time, for readers of the journal.
     """
 
     name: str
@@ -130,8 +130,8 @@ class Ended:
 
     Args:
         step: the last step.
-        reason: why it ended.
-        failed: whether it ended with an error.
+        reason: the reason why the writer ended.
+        failed: whether the writer ended with an error.
     """
 
     step: int
@@ -149,7 +149,7 @@ _CHECKED = {"int": int, "str": str, "bool": bool, "float": (int, float), "Mappin
 
 
 def entry_to_json(entry: Entry) -> dict[str, Any]:
-    """The entry as JSON values.
+    """Returns the entry as JSON values.
 
     Example:
         >>> entry_to_json(Retired(place="checkpoints/5"))
@@ -160,10 +160,10 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from_json(value: object) -> Entry:
-    """The entry of JSON values.
+    """Returns the entry of JSON values.
 
     Raises:
-        ValueError: it is not an entry of this version.
+        ValueError: the value is not an entry of this version.
     """
     if not isinstance(value, dict):
         raise ValueError("an entry is not an object")
@@ -190,9 +190,9 @@ class Record:
 
     Args:
         epoch: the epoch of the writer.
-        before: digest of the previous record; "" for the first one.
-        nonce: distinguishes two records with equal contents.
-        observer: the process that wrote it, if it is not the writer of the epoch; otherwise "".
+        before: the digest of the previous record; "" for the first one.
+        nonce: a random text that distinguishes two records with equal contents.
+        observer: the process that wrote the record, if it is not the writer of the epoch; otherwise "".
         entries: the entries, in order.
     """
 
@@ -204,8 +204,8 @@ class Record:
 
 
 def key_of(identity: str, number: int) -> str:
-    """The key of a record. It contains the identity, so a run never writes into another model_dir that replaced its
-    own.
+    """Returns the key of a record. It contains the identity, so a run never writes into another model_dir that replaced
+    its own.
 
     Example:
         >>> key_of("0f3a", 7)
@@ -215,12 +215,12 @@ def key_of(identity: str, number: int) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """The digest by which the next record names this one."""
+    """Returns the digest by which the next record names this one."""
     return hashlib.sha256(data).hexdigest()
 
 
 def encode(record: Record) -> bytes:
-    """The bytes of a record.
+    """Returns the bytes of a record.
 
     Raises:
         JournalError: the record is too large to be read again.
@@ -240,11 +240,11 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Record:
-    """The record of bytes.
+    """Returns the record of these bytes.
 
     Args:
-        data: the object at the record's key.
-        where: storage and key, for messages.
+        data: the object with the key of the record.
+        where: the storage and the key, for messages.
 
     Raises:
         JournalError: the bytes are torn or damaged, or a newer release wrote them.

@@ -21,9 +21,9 @@ class Lease:
     """Protects the data of a checkpoint from removal until it is released. `lease` creates it.
 
     Args:
-        storage: where the checkpoint is.
+        storage: the storage of the checkpoint.
         key: the key of the lease object.
-        reader: the name of the reader, for people.
+        reader: the name of the reader, for messages.
     """
 
     def __init__(self, storage: Storage, key: str, reader: str) -> None:
@@ -53,10 +53,10 @@ def lease(storage: Storage, lineage: Lineage, place: str, reader: str) -> Lease 
     """Leases the data of a checkpoint.
 
     Args:
-        storage: where it is.
+        storage: the storage of the checkpoint.
         lineage: the sum of the journal, which is updated.
         place: the place of the checkpoint, as in `Saved`.
-        reader: the name of the reader, for people.
+        reader: the name of the reader, for messages.
 
     Returns:
         The lease; None if the checkpoint is no longer kept. Then use another one of `lineage.saved`.

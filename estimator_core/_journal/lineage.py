@@ -1,4 +1,4 @@
-"""The sum of a journal: the only truth about a model_dir, from which every other file derives."""
+"""The sum of a journal: the only source of truth about a model_dir, from which every other file derives."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Lineage:
         number: the number of the last record; -1 before the first one.
         head: the digest of the last record.
         epoch: the epoch of the current writer; 0 before the first one.
-        starts: every run that became the writer, in order.
-        saved: complete checkpoints by step.
-        retired: digest of each checkpoint that is no longer kept and whose data may still be there, by place.
-        evaluations: results by name of the evaluation and step.
-        marks: what was recorded about each event file, in order; the last one counts. A run may go back to the others.
-        exports: complete exports by place.
-        ended: how the current writer has ended; None while it works, and after it was interrupted.
+        starts: the records of every run that became the writer, in order.
+        saved: the complete checkpoints, by step.
+        retired: the digest of each checkpoint that is no longer kept and whose data may still exist, by place.
+        evaluations: the results, by name of the evaluation and step.
+        marks: the records about each event file, in order. The last one counts. A run may return to the others.
+        exports: the complete exports, by place.
+        ended: the end of the current writer. None while it works, and after it was interrupted.
     """
 
     identity: str = ""
@@ -52,7 +52,7 @@ class Lineage:
     ended: Ended | None = None
 
     def copy(self) -> Lineage:
-        """A copy that does not change with this one."""
+        """Returns a copy that does not change with this object."""
         tables = {name: dict(getattr(self, name)) for name in ("saved", "retired", "evaluations", "marks", "exports")}
         return replace(self, starts=list(self.starts), **tables)
 
@@ -68,7 +68,7 @@ class Lineage:
 
     @property
     def segments(self) -> list[Segment]:
-        """Event files in order, each up to the byte that counts."""
+        """The event files in order, each up to the byte that counts."""
         return [told[-1] for told in self.marks.values()]
 
 
@@ -76,12 +76,12 @@ def add(lineage: Lineage, record: Record, digest: str) -> None:
     """Adds the next record.
 
     Args:
-        lineage: changed in place.
+        lineage: the sum, which is changed in place.
         record: the next record.
         digest: the digest of its bytes.
 
     Raises:
-        JournalError: as `check_follows`; nothing is changed.
+        JournalError: see `check_follows`. The sum does not change.
     """
     check_follows(lineage, record)
     for entry in record.entries:
@@ -93,8 +93,8 @@ def check_follows(lineage: Lineage, record: Record) -> None:
     """Refuses a record that cannot be the next one.
 
     Raises:
-        JournalError: a record before it was removed or replaced, or two writers shared an epoch, or an observer wrote
-            what only the writer may.
+        JournalError: a previous record was removed or replaced, or two writers shared an epoch, or an observer wrote an
+            entry that only the writer may write.
     """
     number = lineage.number + 1
     if record.before != lineage.head:
@@ -122,7 +122,7 @@ def _note(lineage: Lineage, entry: Entry) -> None:
             lineage.evaluations[entry.name, entry.step] = entry
         case Segment():
             told = (*lineage.marks.get((entry.directory, entry.name), ()), entry)
-            oldest = min(lineage.saved, default=entry.step)  # no run goes back further than to a checkpoint
+            oldest = min(lineage.saved, default=entry.step)  # no run returns further than to a checkpoint
             while len(told) > 1 and told[1].step <= oldest:
                 told = told[1:]
             lineage.marks[entry.directory, entry.name] = told
@@ -138,7 +138,7 @@ def _note(lineage: Lineage, entry: Entry) -> None:
 
 
 def _go_back(lineage: Lineage, step: int) -> None:
-    """Drops what was recorded after the step from which a run continues."""
+    """Drops the records after the step from which a run continues."""
     for later in [saved for saved in lineage.saved if saved > step]:
         _retire(lineage, later)
     for late in [key for key, one in lineage.evaluations.items() if one.step > step]:

@@ -41,22 +41,22 @@ def write_snapshot(storage: Storage, lineage: Lineage) -> None:
     """Stores the current sum, unless it exists already. Without it, readers only read more records."""
     line = json.dumps(_to_json(lineage), separators=(",", ":")).encode()
     data = line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
-    with contextlib.suppress(StorageError):  # the record before it is made: its writer must not be told otherwise
+    with contextlib.suppress(StorageError):  # the previous record exists, so its writer must not receive an error
         storage.put_new(key_of_snapshot(lineage), data)
 
 
 def key_of_snapshot(lineage: Lineage) -> str:
-    """The key of the snapshot after this number of records."""
+    """Returns the key of the snapshot after this number of records."""
     return f"{_FOLDER}/{lineage.identity}/{lineage.number:010d}"
 
 
 def newest_snapshot(storage: Storage, identity: str, key: str | None = None) -> Lineage:
-    """The sum in the newest intact snapshot; without a snapshot, the empty sum.
+    """Returns the sum in the newest intact snapshot; without a snapshot, the empty sum.
 
     Args:
-        storage: where they lie.
-        identity: of the model_dir.
-        key: only this one is looked at.
+        storage: the storage of the snapshots.
+        identity: the identity of the model_dir.
+        key: the key of the only snapshot to read. None: the newest intact one.
     """
     entries = [entry for entry in storage.list(f"{_FOLDER}/{identity}") if key in (None, entry.key)]
     for entry in reversed(entries):
@@ -82,7 +82,7 @@ def _to_json(lineage: Lineage) -> dict[str, Any]:
 
 
 def _from_json(value: Any) -> Lineage:
-    """Reads a sum directly, without the rules of `add`."""
+    """Reads a sum directly, without the checks of `add`."""
     if value["format"] != FORMAT:
         raise ValueError(f"format {value['format']!r}")
     lineage = Lineage(
@@ -123,7 +123,7 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
     """Returns the sum of a journal; without a journal, the empty sum.
 
     Args:
-        storage: where it is.
+        storage: the storage of the journal.
         whole: whether to read every record instead of a snapshot, so that the whole chain is checked.
 
     Raises:
@@ -147,14 +147,14 @@ def read_lineage(storage: Storage, *, whole: bool = False) -> Lineage:
 
 
 def _identity(storage: Storage) -> str:
-    """The identity of the model_dir; "" if no run has begun."""
+    """Returns the identity of the model_dir; "" if no run has begun."""
     for has_journal in (False, True):
         try:
             return storage.get(IDENTITY).decode("ascii", "replace")
         except ObjectMissingError:
             if not has_journal and next(storage.list("journal"), None) is None:
                 return ""
-    # It is made before the journal, and it was looked for once more after the journal was seen.
+    # The identity is created before the journal, and was read once more after the journal was found.
     raise JournalError(
         f"{storage.url} has a journal and no {IDENTITY}: a removal was interrupted, or a copy is not complete. "
         "Remove the rest, or use another model_dir."
@@ -167,7 +167,7 @@ def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
     Only new records since the last call in this process are read.
 
     Raises:
-        JournalError, StorageError: as `read_lineage`.
+        JournalError, StorageError: see `read_lineage`.
 
     Example:
         >>> lineage_of("a/directory/that/does/not/exist") is None
@@ -192,7 +192,7 @@ def lineage_of(model_dir: str | os.PathLike[str]) -> Lineage | None:
 
 
 def is_kept(storage: Storage, lineage: Lineage) -> bool:
-    """Whether a journal still contains the records that were read."""
+    """Returns whether a journal still contains the records that were read."""
     try:
         identity, last = storage.get(IDENTITY), storage.get(key_of(lineage.identity, lineage.number))
     except ObjectMissingError:
@@ -201,14 +201,15 @@ def is_kept(storage: Storage, lineage: Lineage) -> bool:
 
 
 def ended_since(storage: Storage, lineage: Lineage, step: int) -> bool | None:
-    """Whether a run has ended successfully at a step since its checkpoint was recorded; None if this is unknown.
+    """Returns whether a run has ended successfully at a step since its checkpoint was recorded; None if this is
+    unknown.
 
     The sum drops an end when the next run begins, so the records are read backwards.
 
     Args:
-        storage: where the journal is.
-        lineage: what it comes to.
-        step: of the checkpoint.
+        storage: the storage of the journal.
+        lineage: the sum of the journal.
+        step: the step of the checkpoint.
     """
     saved = lineage.saved.get(step)
     if saved is None:
@@ -228,11 +229,11 @@ def ended_since(storage: Storage, lineage: Lineage, step: int) -> bool | None:
 
 
 def refresh(storage: Storage, lineage: Lineage) -> int:
-    """Adds the records that have appeared since.
+    """Adds the records that have appeared since the last read.
 
     Args:
-        storage: where the journal is.
-        lineage: changed in place.
+        storage: the storage of the journal.
+        lineage: the sum, which is changed in place.
 
     Returns:
         The number of added records.

@@ -28,7 +28,8 @@ from estimator_core._storage.contract import (
 )
 from estimator_core.errors import SupersededError
 
-#: How long a write with an unknown outcome is repeated, but at least once, because a write that hangs takes minutes.
+#: The seconds for which a write with an unknown outcome is repeated, but at least once, because a write that hangs
+#: takes minutes.
 _TRIED_SECS = 120.0
 
 
@@ -36,15 +37,16 @@ class Journal:
     """The journal of the current writer. `take_over` creates it.
 
     Args:
-        storage: where it is stored.
-        lineage: its sum, including this writer's epoch, and later epochs if others have taken over since.
+        storage: the storage of the journal.
+        lineage: the sum of the journal, including this writer's epoch, and later epochs if others have taken over
+            since.
         epoch: the epoch of this writer.
     """
 
     def __init__(self, storage: Storage, lineage: Lineage, *, epoch: int) -> None:
         self._storage = storage
         self._epoch = epoch
-        self._lock = threading.Lock()  # saves publish from a thread of their own
+        self._lock = threading.Lock()  # saves publish from their own thread
         self.lineage = lineage
 
     @property
@@ -62,7 +64,8 @@ class Journal:
             SupersededError: another run has taken over. Nothing is recorded. The message names the other run.
             StorageGoneError: the model_dir was removed, moved or replaced. Nothing is recorded.
             JournalError: the journal was changed by hand.
-            StorageError: the storage does not answer; whether the record exists may be unknown, see `publish` again.
+            StorageError: the storage does not answer. It may be unknown whether the record exists. If it exists, the
+                next `publish` reads it.
         """
         with self._lock:
             while True:
@@ -76,7 +79,7 @@ class Journal:
         """Checks that this run is the current writer.
 
         Raises:
-            SupersededError, StorageGoneError, JournalError: as `publish`.
+            SupersededError, StorageGoneError, JournalError: see `publish`.
         """
         with self._lock:
             _require_unchanged(self._storage, self.lineage)
@@ -88,7 +91,7 @@ class Journal:
         then()
 
     def superseded_by(self) -> str | None:
-        """The run that has taken over; None while this run is the writer."""
+        """Returns the run that has taken over; None while this run is the writer."""
         with self._lock:
             refresh(self._storage, self.lineage)
         return self.lineage.writer if self.lineage.epoch != self._epoch else None
@@ -112,14 +115,14 @@ def take_over(
 
     Args:
         storage: the storage of the model_dir.
-        writer: the identity of the run, for people.
-        step: returns the step to continue from, given the sum of the journal. It is called again if another run is
-            faster.
-        first: entries to record first, for a model_dir that an older release wrote.
+        writer: the identity of the run, for readers of the journal.
+        step: a function that returns the step to continue from, given the sum of the journal. It is called again if
+            another run is faster.
+        first: a function that returns entries to record first, for a model_dir that an older release wrote.
         known: the part of the journal that this process has read. If it still exists, only later records are read.
 
     Raises:
-        JournalError, StorageError: as `read_lineage`.
+        JournalError, StorageError: see `read_lineage`.
 
     Example:
         >>> import tempfile
@@ -150,15 +153,15 @@ def observe(storage: Storage, observer: str, *entries: Entry, known: Lineage | N
 
     Args:
         storage: the storage of the model_dir.
-        observer: the identity of the process, for people.
-        entries: what happened.
-        known: the sum that this process has just read. It is changed. Default: it is read here.
+        observer: the identity of the process, for readers of the journal.
+        entries: the results to record.
+        known: the sum that this process has just read. It is changed. Default: the sum is read in this call.
 
     Returns:
         The number of the record.
 
     Raises:
-        JournalError, StorageError: as `Journal.publish`.
+        JournalError, StorageError: see `Journal.publish`.
     """
     if not observer:
         raise JournalError("An observer needs a name.")
@@ -200,14 +203,14 @@ def _made(storage: Storage, key: str, data: bytes) -> bool:
                 raise StorageError(f"{storage.url}: {told}") from error
             time.sleep(min(0.05 * 2**attempt, 5.0))
         except ObjectExistsError:
-            return storage.get(key) == data  # the nonce shows that it is ours: an answer was lost
+            return storage.get(key) == data  # the nonce shows that this process wrote it and lost the answer
         else:
             break
     return True
 
 
 def _begun(storage: Storage) -> Lineage:
-    """The sum of the journal. Without a journal, the model_dir gets its identity."""
+    """Returns the sum of the journal. Without a journal, the model_dir gets its identity."""
     lineage = read_lineage(storage)
     if not lineage.identity:
         identity = uuid.uuid4().hex
@@ -264,8 +267,8 @@ class PendingJournal:
     """Takes the next epoch when it is first needed, so a call that is refused earlier leaves no trace.
 
     Args:
-        take: makes the run the writer.
-        seen: the sum of the journal when the run chose where to start.
+        take: a function that makes the run the writer.
+        seen: the sum of the journal when the run chose its first step.
     """
 
     def __init__(self, take: Callable[[], Journal], seen: Lineage) -> None:
@@ -275,11 +278,11 @@ class PendingJournal:
         self._lock = threading.RLock()
 
     def taken(self) -> Journal:
-        """The journal, whose writer is this run.
+        """Returns the journal, whose writer is this run.
 
         Raises:
-            SupersededError: another run has begun since this one chose where to start.
-            JournalError, StorageError: as `take_over`.
+            SupersededError: another run has begun since this one chose its first step.
+            JournalError, StorageError: see `take_over`.
         """
         with self._lock:
             if self._journal is None:
