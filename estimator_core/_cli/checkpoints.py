@@ -28,7 +28,7 @@ class UnnamedCheckpointError(CheckpointError):
 
 
 def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> tuple[Any, str]:
-    """One row per checkpoint: step, time, size, variables, parameters."""
+    """Returns one row per checkpoint: step, time, size, variables, parameters."""
     rows: list[dict[str, Any]] = []
     for path, found in checkpoints:
         if isinstance(found, CheckpointError):
@@ -56,14 +56,14 @@ def listing(checkpoints: Iterable[tuple[Path, Manifest | CheckpointError]]) -> t
 
 
 def _state(error: CheckpointError) -> str:
-    """Why a checkpoint cannot be shown, in one or two words."""
+    """Returns the reason why a checkpoint cannot be shown, in one or two words."""
     if isinstance(error, UnnamedCheckpointError):
         return "NOT USED"
     return "DAMAGED" if isinstance(error, (CheckpointCorruptError, CheckpointNotFoundError)) else "NEWER FORMAT"
 
 
 def variables(manifest: Manifest) -> tuple[Any, str]:
-    """One row per variable: name, shape, dtype, and whether it is trained."""
+    """Returns one row per variable: name, shape, dtype, and whether it is trained."""
     rows: list[dict[str, Any]] = [
         {"name": name, "shape": list(entry.shape), "dtype": entry.dtype, "bytes": entry.bytes, "trainable": trainable}
         for item, trainable in (("variables", True), ("model_state", False))
@@ -78,17 +78,17 @@ def variables(manifest: Manifest) -> tuple[Any, str]:
 
 
 def manifest(path: Path) -> tuple[Any, str]:
-    """The manifest without its list of arrays, which `--variables` shows."""
+    """Returns the manifest without its list of arrays, which `--variables` shows."""
     body = json.loads((path / MANIFEST_FILE).read_bytes())
     body["arrays"] = {item: f"{len(named)} arrays" for item, named in body["arrays"].items()}
     return {"path": str(path), **body}, f"{path}\n{json.dumps(body, indent=2)}"
 
 
 def difference(a: tuple[str, Manifest], b: tuple[str, Manifest]) -> tuple[Any, str]:
-    """Variables and packages that differ. Contents are compared by checksum, without reading them."""
+    """Returns the variables and packages that differ. Contents are compared by checksum, without reading them."""
     (name_a, first), (name_b, second) = a, b
     everything = {*first.arrays, *second.arrays} - {"clock", "hooks"}
-    items = sorted(item for item in everything if ":" not in item)  # what is laid over arrays belongs to them
+    items = sorted(item for item in everything if ":" not in item)  # changed rows of arrays belong to their arrays
     rows: dict[str, Any] = {"a": name_a, "b": name_b, "packages": _packages(first, second)}
     lines = [f"{package}: {name_a} {x}, {name_b} {y}" for package, (x, y) in rows["packages"].items()]
     for item in items:
@@ -156,14 +156,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         rows, text = listing(_listed(directory))
     told = json.dumps(rows, indent=2) if args.json else text
-    if directory != Path(args.directory):  # a copy of what a URL names, which goes with this process
+    if directory != Path(args.directory):  # a copy of the contents of a URL, which is deleted with this process
         told = told.replace(str(directory), args.directory.rstrip("/").removesuffix(f"/{CHECKPOINTS_DIR}"))
     print(told)
     return 0
 
 
 def _listed(directory: Path) -> Sequence[tuple[Path, Manifest | CheckpointError]]:
-    """The recorded checkpoints, then existing directories that do not count."""
+    """Returns the recorded checkpoints, then existing directories that do not count."""
     model_dir = directory.parent if directory.name == CHECKPOINTS_DIR else directory
     found: list[tuple[Path, Manifest | CheckpointError]] = []
     for one in listed(model_dir):
@@ -186,7 +186,7 @@ def _manifest_or_error(path: Path) -> Manifest | CheckpointError:
 
 
 def _one_of(directory: Path, name: str) -> tuple[str, Manifest]:
-    """A checkpoint named by its step in a model_dir, or by its path."""
+    """Returns a checkpoint from its step in a model_dir, or from its path."""
     path = next((path for path in all_checkpoints(directory) if Path(path).name == name), name)
     try:
         return name, read_manifest(resolve_checkpoint(path))

@@ -39,7 +39,7 @@ def add_plugin_switches(parser: argparse.ArgumentParser, *, shown: bool) -> None
 
 
 def plugin_variables(args: argparse.Namespace) -> dict[str, str]:
-    """The environment variables of the plugin options, so that processes of a command use the same plugins."""
+    """Returns the environment variables of the plugin options, so that processes of a command use the same plugins."""
     given = vars(args)
     changes: dict[str, str] = {}
     if "every_plugins" in given:
@@ -61,7 +61,7 @@ def plugin_variables(args: argparse.Namespace) -> dict[str, str]:
 
 @contextmanager
 def changed_environment(changes: Mapping[str, str]) -> Generator[None]:
-    """Sets variables while a command runs."""
+    """Sets variables inside the block, while a command runs."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -108,7 +108,7 @@ def show_lines_of(command: object) -> None:
 
 def _log(level: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    for name in ("estimator_core", *installed_packages()):  # libraries below us log for their own developers
+    for name in ("estimator_core", *installed_packages()):  # the lower libraries log for their own developers
         logging.getLogger(name).setLevel(level.upper())
 
 
@@ -139,11 +139,11 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE, f"{self.prog}: error: {message}{self._hint(message)} (see {self.prog} --help)\n")
 
     def options(self) -> list[str]:
-        """The option strings here and in sub-commands."""
+        """Returns the option strings here and in sub-commands."""
         return [*self._option_string_actions, *(option for _, parser in self._below() for option in parser.options())]
 
     def _below(self) -> list[tuple[str, CommandParser]]:
-        """The sub-commands by name."""
+        """Returns the sub-commands with their names."""
         choices = (action.choices for action in self._actions if isinstance(action.choices, dict))
         every = (one for found in choices for one in found.items())
         return [(name, parser) for name, parser in every if isinstance(parser, CommandParser)]

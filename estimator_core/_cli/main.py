@@ -50,7 +50,7 @@ _REFUSED = {
     errno.EROFS: ("StorageDeniedError", "Use a directory that can be written."),
     errno.EACCES: ("StorageDeniedError", "Change its permissions, or use another path."),
 }
-#: Words that people type -> the right command.
+#: Words that users may type, with the right command.
 _OTHER_WORDS = {"train": "run", "fit": "run", "eval": "evaluate", "test": "evaluate", "score": "predict"}
 
 
@@ -82,12 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(parser.format_help() + _command_list())
             return 0 if args.help else WRONG_USAGE
         return _guarded(args)
-    return FAILED  # the reader of our output went away: nothing more to say
+    return FAILED  # the reader of the output has closed it, so nothing more is written
 
 
 def _at_home(words: Sequence[str]) -> list[str]:
-    """The arguments with `~` expanded, which shells do not expand in `--option=~/path`. Arguments after `--` are
-    unchanged.
+    """Returns the arguments with `~` expanded, which shells do not expand in `--option=~/path`. Arguments after `--` do
+    not change.
     """
     count = list(words).index("--") if "--" in words else len(words)
     found = (re.fullmatch(r"(--[a-z0-9-]+=|)(~/.*)", word, re.DOTALL) or word for word in words[:count])
@@ -96,7 +96,7 @@ def _at_home(words: Sequence[str]) -> list[str]:
 
 
 def command_names() -> dict[str, str]:
-    """Every command with its summary: those of the core, then those of plugins.
+    """Returns every command with its summary: those of the core, then those of plugins.
 
     Example:
         >>> "plugins" in command_names()
@@ -106,14 +106,14 @@ def command_names() -> dict[str, str]:
 
     own = {command.name: command.summary for command in COMMANDS}
     rows = default_plugins().commands().listed()
-    return own | {  # whoever types the name of one of ours gets ours
+    return own | {  # the name of a command of the core always means that command
         f"{record.owner}:{name}" if name in own else name: f"{command.summary} ({record.label})"
         for name, command, record in rows
     }
 
 
 def command_parser(name: str = "") -> argparse.ArgumentParser:
-    """The parser of a command, for code that parses or completes command lines.
+    """Returns the parser of a command, for code that parses or completes command lines.
 
     Args:
         name: the name of the command. "": the options before the command.
@@ -131,8 +131,8 @@ def command_parser(name: str = "") -> argparse.ArgumentParser:
 
 
 def find_command(name: str) -> Command:
-    """The record of a command. A command of the core is found by name, without loading plugins. Otherwise plugins are
-    searched.
+    """Returns the record of a command. A command of the core is found by name, without loading plugins. Otherwise
+    plugins are searched.
 
     Raises:
         PluginLookupError: there is no such command, or several plugins provide it. The message names the package of a
@@ -153,7 +153,7 @@ def find_command(name: str) -> Command:
 
 
 def _module(command: Command) -> Any:
-    """The definition of a command: its module, or the result of calling its target."""
+    """Returns the definition of a command: its module, or the result of calling its target."""
     from estimator_core._plugins.plugin_code import import_target
 
     try:
@@ -182,17 +182,17 @@ def _guarded(given: argparse.Namespace) -> int:
         if debug:
             raise
         of_the_words = isinstance(error, (ArgumentError, ArgumentTypeError, PluginLookupError))
-        told = re.sub(r"\n(?! )", "\n  ", str(error))  # all lines after the first belong to it
+        told = re.sub(r"\n(?! )", "\n  ", str(error))  # all lines after the first belong to the message
         print(f"{program}: error: {told}{'' if of_the_words else f' [{_heading(error)}]'}", file=sys.stderr)
         return WRONG_USAGE if of_the_words else FAILED
     except OSError as error:
         heading, cure = _REFUSED.get(error.errno or 0, ("", ""))
         paths = " -> ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
-        if debug or not heading or not (paths or heading == "StorageFullError"):  # without a path: of a port
+        if debug or not heading or not (paths or heading == "StorageFullError"):  # no path: a port
             raise
         told = f"{paths}: {error.strerror}" if paths else f"{error.strerror} (--debug shows where)"
         told = f"{told}. {cure}" if error.strerror == os.strerror(error.errno or 0) else told  # else it says its own
-        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))  # of the hook, for example
+        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))  # such as the hook
         print(f"{program}: error: {told} [{heading}]{notes}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -202,7 +202,9 @@ def _guarded(given: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _quiet_without_reader() -> Generator[None]:
-    """Ends the block silently if the reader of the output is gone. Broken pipes of workers or servers stay errors."""
+    """Ends the block silently if the reader of the output has closed it. Broken pipes of workers or servers stay
+    errors.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -213,8 +215,8 @@ def _quiet_without_reader() -> Generator[None]:
 def _has_lost_its_reader(stream: TextIO | None) -> bool:
     output = select.poll()
     try:
-        output.register(cast(TextIO, stream).fileno(), 0)  # errors are reported unasked
-    except (AttributeError, ValueError, OSError):  # it is closed, or is an object of a test
+        output.register(cast(TextIO, stream).fileno(), 0)  # poll always reports errors
+    except (AttributeError, ValueError, OSError):  # closed, or an object of a test
         return False
     return any(event & select.POLLERR for _, event in output.poll(0))
 
@@ -222,7 +224,7 @@ def _has_lost_its_reader(stream: TextIO | None) -> bool:
 def _flush() -> None:
     """Flushes the output, while a failure can still change the exit code."""
     try:
-        if sys.stdout:  # None: it is closed
+        if sys.stdout:  # None if it is closed
             sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
@@ -232,7 +234,7 @@ def _flush() -> None:
 
 
 def _heading(error: EstimatorError) -> str:
-    """The heading in docs/errors.md for an error: the nearest of its public classes."""
+    """Returns the heading in docs/errors.md for an error: the nearest of its public classes."""
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ in _CATALOGUE)
 
 

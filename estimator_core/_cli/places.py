@@ -10,7 +10,7 @@ from estimator_core._paths import is_url
 
 
 def local_path(text: str) -> str:
-    """The type of an option that must be a local path: `add_argument(..., type=local_path)`.
+    """Checks an option that must be a local path: `add_argument(..., type=local_path)`.
 
     Raises:
         ArgumentTypeError: the value is empty, for example from an unset shell variable, or a URL. As paths, these would
@@ -28,7 +28,7 @@ def local_path(text: str) -> str:
 
 
 def page_path(text: str) -> str:
-    """The type of an option for a page to write: `add_argument(..., type=page_path)`. The file is replaced.
+    """Checks an option for a page to write: `add_argument(..., type=page_path)`. The file is replaced.
 
     Raises:
         ArgumentTypeError: the value does not end in .html, so it may be a file with other content. Or it is a URL, or

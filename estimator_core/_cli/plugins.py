@@ -19,19 +19,19 @@ from estimator_core.errors import PluginLookupError
 
 
 def plugin_rows(records: Iterable[PluginRecord], kind: str | None = None) -> list[dict[str, Any]]:
-    """One JSON object per plugin.
+    """Returns one JSON object per plugin.
 
     Args:
         records: the plugins.
-        kind: only components of this kind, and only plugins that provide or define one, or that are broken or blocked.
-            None: all.
+        kind: the kind of the components to show. Only plugins that provide or define one, or that are broken or
+            blocked, are shown. None: all.
     """
     rows = [_row(record, kind) for record in records]
     return [row for row in rows if kind is None or row["provides"] or row["kinds"] or row["error"]]
 
 
 def plugin_table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as text: one line per plugin, followed by its components and faults."""
+    """Returns the rows as text: one line per plugin, followed by its components and faults."""
     head = ("name", "distribution", "version", "status", "contract", "load ms")
     table = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(head))]
@@ -136,7 +136,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists the plugins, or runs one of the actions."""
-    if args.action in ("lock", "policy"):  # found without a look at plugins, which a stale lock would refuse
+    if args.action in ("lock", "policy"):  # found without loading plugins, which an outdated lock would refuse
         module, distribution = _moved.POLICY_READER
         program = f"estimator plugins {args.action}"
         command = _moved.import_moved(f"{module}.cli.{args.action}", distribution, program)
@@ -154,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(told, indent=2) if args.json else told["text"])
         return 0 if told["found"] else 1
     if args.kind is not None:
-        plugins.names(args.kind)  # refuses a kind that nobody defines
+        plugins.names(args.kind)  # refuses an undefined kind
     rows = plugin_rows(plugins.records(), args.kind)
     print(json.dumps(rows, indent=2) if args.json else plugin_table(rows))
     return 0

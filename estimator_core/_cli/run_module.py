@@ -11,7 +11,7 @@ from estimator_core.errors import PluginError
 
 
 def module_parser(module: Any, program: str) -> CommandParser:
-    """The parser of a command.
+    """Returns the parser of a command.
 
     Args:
         module: a module with `configure(parser)`, `run(args)` and a docstring, which is the description.

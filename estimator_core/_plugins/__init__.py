@@ -1,7 +1,7 @@
-"""Plugins: what packages declare to the core, how they are found, and how the core asks them.
+"""Plugins: the declarations of packages to the core, their discovery, and the calls of the core to them.
 
-`Component`, `Command` and `Option` are what a plugin module declares; `Plugins` is what the core holds. The functions a
-plugin may define are in `estimator_core.hookspecs`.
+A plugin module declares `Component`, `Command` and `Option` records. The core uses them through `Plugins`. The
+functions that a plugin may define are in `estimator_core.hookspecs`.
 """
 
 from estimator_core._plugins.facade import Plugins as Plugins

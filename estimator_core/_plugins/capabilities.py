@@ -27,22 +27,22 @@ _NEEDED = {
     "estimator_evaluation_finished": "reads_metrics",
     "estimator_rehearse": "rehearses",
 }
-#: The first contract with declarations. Plugins for an older one count as declaring what they implement.
+#: The first contract with declarations. Plugins for an older one count as declaring everything that they implement.
 _DECLARED_SINCE = (1, 2)
 #: Members of a run that change it.
 _CHANGES = ("transform_batches", "request_stop", "fetch", "follow", "add_result", "assign", "swapped")
-#: Members whose parts a reader could change. An observer receives a copy.
+#: Members with parts that a reader could change. An observer receives a copy.
 _COPIED = ("params", "batch", "texts", "output_kinds")
 _NO_BATCHES = "its plugin does not declare 'changes_batches' (estimator_capabilities)"
 
 
 def capabilities_of(declared: Sequence[Any], implemented: Iterable[str], api: tuple[int, int]) -> tuple[str, ...]:
-    """The capabilities of a plugin, sorted.
+    """Returns the capabilities of a plugin, sorted.
 
     Args:
         declared: the result of `estimator_capabilities`.
-        implemented: names of the hook specifications that it implements.
-        api: the contract version that it was written for.
+        implemented: the names of the hook specifications that the plugin implements.
+        api: the contract version for which the plugin was written.
 
     Raises:
         PluginError: a capability does not exist, or a required one is not declared.
@@ -72,11 +72,11 @@ class View:
 
     Args:
         run: the run.
-        who: named in the error when a member is refused.
-        refused: names of the refused members.
-        why: the end of the message.
-        shown: names of the only other members. None: all members of the run.
-        copied: names of members that return copies.
+        who: the name in the error about a refused member.
+        refused: the names of the refused members.
+        why: the reason, as the end of the message.
+        shown: the names of the only other members. None: all members of the run.
+        copied: the names of the members that return copies.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class View:
 
 
 def observed(run: object, who: str) -> View:
-    """The run for an observer: the members of the contract, except those that change it."""
+    """Returns the run for an observer: the members of the contract, except those that change it."""
     from estimator_core.hooks import Run
 
     why = "observers only read; a hook of estimator_run_hooks may change a run"
@@ -112,12 +112,12 @@ def observed(run: object, who: str) -> View:
 
 
 def adding_hooks(run: object, who: str, capabilities: Sequence[str]) -> Any:
-    """The run for `estimator_run_hooks`, which may not change batches unless the plugin declares it."""
+    """Returns the run for `estimator_run_hooks`, which may not change batches unless the plugin declares it."""
     return run if "changes_batches" in capabilities else View(run, who, ("transform_batches",), _NO_BATCHES)
 
 
 def read_only(metrics: Mapping[str, object]) -> Mapping[str, Any]:
-    """Results for an observer, which cannot change them or their arrays."""
+    """Returns results for an observer, which cannot change them or their arrays."""
     return MappingProxyType({name: _frozen(value) for name, value in metrics.items()})
 
 
@@ -125,7 +125,7 @@ def without_batches(hook: Any, who: str) -> None:
     """Prevents a hook from changing batches.
 
     Raises:
-        PluginError: the hook has `__slots__`, so it cannot be prevented; or, later, the hook changes batches.
+        PluginError: the hook has `__slots__`, so it cannot be prevented. Or, later, the hook changes batches.
     """
     begin = hook.begin
 

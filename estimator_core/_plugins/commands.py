@@ -13,16 +13,16 @@ from estimator_core.errors import PluginLookupError
 
 
 class CommandTable:
-    """Commands of all usable plugins. A name with two owners is an error when it is called, as with components.
+    """The commands of all usable plugins. A call by a name with two owners raises an error, as with components.
 
     Args:
-        records: every plugin.
-        settings: which of them may load.
+        records: the records of all plugins.
+        settings: the settings that decide which of them may load.
     """
 
     def __init__(self, records: Iterable[PluginRecord], settings: PluginSettings) -> None:
         self._records, self._any = tuple(records), replace(settings, only=None)
-        #: Command -> the policy's `distribution:name` for it.
+        #: The `distribution:name` that the policy chooses for a command.
         self._chosen = dict(_overridden(settings.policy.overrides))
         self._owners: dict[str, list[tuple[Command, PluginRecord]]] = {}
         for record in self._records:
@@ -30,8 +30,8 @@ class CommandTable:
                 self._owners.setdefault(command.name, []).append((command, record))
 
     def listed(self) -> list[tuple[str, Command, PluginRecord]]:
-        """(name to type, command, plugin), sorted; `distribution:name` if two plugins declare one name and the policy
-        does not choose.
+        """Returns (name to type, command, plugin) for each command, sorted. The name is `distribution:name` if two
+        plugins declare one name and the policy does not choose.
         """
         rows = [
             (command.name if len(owners) == 1 else f"{record.owner}:{command.name}", command, record)
@@ -43,14 +43,15 @@ class CommandTable:
         return sorted(rows, key=lambda row: row[0])
 
     def find(self, name: str, others: Iterable[str] = ()) -> Command:
-        """The command of a name, or of `distribution:name`.
+        """Returns the command of a name, or of `distribution:name`.
 
         Args:
-            name: what the user typed.
-            others: names that exist elsewhere, suggested if they are close.
+            name: the name that the user typed.
+            others: the names that exist elsewhere. They are suggested if they are close.
 
         Raises:
-            PluginLookupError: there is none, or there are several. It names the distribution of a known command.
+            PluginLookupError: there is no such command, or there are several. The message names the distribution of a
+                known command.
         """
         found = self._given_by(name)
         if not found and name in self._chosen:
@@ -72,25 +73,27 @@ class CommandTable:
         raise PluginLookupError(f"there is no command {name!r}.{hint} `estimator --help` lists all.{failed}")
 
     def _given_by(self, name: str) -> list[tuple[Command, PluginRecord]]:
-        """The commands of a name, or of `distribution:name`; of a name that the policy overrides, what it names."""
+        """Returns the commands of a name, or of `distribution:name`. For a name that the policy overrides, it returns
+        the choice of the policy.
+        """
         owner, _, plain = self._chosen.get(name, name).rpartition(":")
         rows = self._owners.get(plain, [])
         return [row for row in rows if not owner or normalise(owner) == normalise(row[1].owner)]
 
     def _absence(self, name: str, distribution: str) -> str:
-        """Why a command of a known distribution is missing, and what to do."""
+        """Returns the reason why a command of a known distribution is missing, and the remedy."""
         for record in self._records:
             if record.distribution and normalise(record.distribution) == normalise(distribution):
                 reason = f"is {record.status}: {record.error}" if not record.usable else "declares no such command"
                 text = f"comes with {distribution}, which is installed, but its plugin {record.name!r} {reason}."
-                if not record.usable and self._any.refusal(record.owner) is None:  # no switch lifts a block or a policy
+                if not record.usable and self._any.refusal(record.owner) is None:  # options do not override these
                     text += f" `estimator --plugins {record.owner} {name} ...` loads that plugin alone."
                 return f"command {name!r} {text}"
         return f"command {name!r} comes with {distribution}, which is not installed: pip install {distribution}"
 
 
 def _overridden(overrides: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What a policy says of commands, each as it is typed."""
+    """Yields the overrides of commands in a policy, each in the form in which it is typed."""
     for key, chosen in overrides.items():
         kind, _, name = key.partition(".")
         if kind == "command":
@@ -99,6 +102,6 @@ def _overridden(overrides: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _components(record: PluginRecord) -> list[Command]:
-    """Its components of the kind `command`, which a plugin defines."""
+    """Returns the plugin's components of the kind `command`, which a plugin defines."""
     made = [one for one in record.components if one.kind == "command"]
     return [Command(name=one.name.replace("_", "-"), target=one.target, summary=one.summary) for one in made]

@@ -17,10 +17,10 @@ HOOK_NAMES = tuple(name for name in dir(hookspecs) if name.startswith(hookspecs.
 
 
 def checked_api(plugin: object) -> tuple[int, int]:
-    """The contract version that a plugin states.
+    """Returns the contract version that a plugin states.
 
     Raises:
-        PluginError: it states no version, or one that this core does not support.
+        PluginError: the plugin states no version, or one that this core does not support.
     """
     own_major, own_minor = hookspecs.PLUGIN_API
     stated = getattr(plugin, "ESTIMATOR_PLUGIN_API", None)
@@ -42,11 +42,11 @@ def checked_api(plugin: object) -> tuple[int, int]:
 
 
 def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
-    """The hook specifications that a plugin implements, sorted.
+    """Returns the hook specifications that a plugin implements, sorted.
 
     Args:
-        plugin: its module or object.
-        known: names of all specifications of the core and of plugins.
+        plugin: the module or object of the plugin.
+        known: the names of all specifications of the core and of plugins.
 
     Raises:
         PluginError: a function has the prefix or the mark of a hook, but no hook has its name, or the contract does not
@@ -74,7 +74,7 @@ def checked_hook_names(plugin: object, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _may_have_the_name(attribute: object) -> bool:
-    """Whether an object is a specification, which a plugin may define or import, or a module."""
+    """Returns whether an object is a specification, which a plugin may define or import, or a module."""
     return hasattr(attribute, f"{hookspecs.PROJECT}_spec") or inspect.ismodule(attribute)
 
 
@@ -82,8 +82,8 @@ def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:
     """Refuses an implementation with an argument that its specification does not have.
 
     Args:
-        plugin: its module or object.
-        name: the specification.
+        plugin: the module or object of the plugin.
+        name: the name of the specification.
         known: the arguments of the specification.
 
     Raises:
@@ -97,7 +97,7 @@ def check_arguments(plugin: object, name: str, known: Sequence[str]) -> None:
 
 
 def is_implementation(plugin: object, name: str) -> bool:
-    """Whether an attribute counts as a hook implementation by its name alone: a function with the prefix."""
+    """Returns whether an attribute counts as a hook implementation by its name alone: a function with the prefix."""
     attribute = inspect.getattr_static(plugin, name)
     if isinstance(attribute, staticmethod | classmethod):
         attribute = cast("Any", attribute).__func__
@@ -113,9 +113,9 @@ class Definitions:
     """The definitions of one plugin.
 
     Attributes:
-        kinds: kinds of components.
-        specs: names of hook specifications, sorted.
-        holder: the module or class of the specifications; None if there are none.
+        kinds: the kinds of components.
+        specs: the names of the hook specifications, sorted.
+        holder: the module or class of the specifications. None without specifications.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -124,7 +124,7 @@ class Definitions:
 
 
 def definitions_of(plugin: object) -> Definitions:
-    """The definitions of a plugin module.
+    """Returns the definitions of a plugin module.
 
     Raises:
         PluginError: the module returned a value of the wrong type, a name twice, or a specification that the contract
@@ -135,7 +135,8 @@ def definitions_of(plugin: object) -> Definitions:
 
 
 def colliding(defined: Mapping[str, Definitions], labels: Mapping[str, str]) -> dict[str, PluginError]:
-    """All plugins that define a kind or specification that another plugin defines too, in any order.
+    """Returns an error for each plugin that defines a kind or specification that another plugin defines too, in any
+    order.
 
     Args:
         defined: the definitions, by key of the plugin.

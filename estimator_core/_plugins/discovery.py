@@ -36,11 +36,11 @@ class Candidate:
     builtin: bool = False
     given: bool = False
     installed: metadata.Distribution | None = None
-    belongs_to: str = ""  # the installed distribution whose module was given in code
+    belongs_to: str = ""  # the installed distribution whose module was passed in code
 
     @property
     def key(self) -> str:
-        """Unique among candidates: two distributions may use one entry-point name."""
+        """A unique name among candidates, because two distributions may use one entry-point name."""
         return f"{self.distribution or 'code'}:{self.name}"
 
     @property
@@ -50,7 +50,7 @@ class Candidate:
 
 
 def installed_candidates() -> list[Candidate]:
-    """Every installed plugin, sorted by entry-point name and distribution, whatever the order of metadata."""
+    """Returns every installed plugin, sorted by entry-point name and distribution, whatever the order of metadata."""
     found: dict[tuple[str, str], Candidate] = {}
     for entry in metadata.entry_points(group=GROUP):
         distribution, version = _named(entry.dist)
@@ -67,7 +67,7 @@ def installed_candidates() -> list[Candidate]:
 
 
 def installed_packages() -> list[str]:
-    """The import packages of installed plugins, sorted. None of them is imported."""
+    """Returns the import packages of installed plugins, sorted. None of them is imported."""
     return sorted({entry.module.partition(".")[0] for entry in metadata.entry_points(group=GROUP)})
 
 
@@ -96,15 +96,15 @@ def given_candidates(extra: Sequence[object], installed: Iterable[Candidate] = (
 
 
 def _owner(module: str, installed: Iterable[Candidate]) -> str:
-    """The distribution of the installed plugin next to a module; "" if there is none."""
+    """Returns the distribution of the installed plugin next to a module; "" if there is none."""
     top, home = module.partition(".")[0], package_folder(module)
-    near = (one for one in installed if re.match(rf"{re.escape(top)}\b", one.module))  # of one namespace, perhaps
+    near = (one for one in installed if re.match(rf"{re.escape(top)}\b", one.module))  # several may share a namespace
     return next((one.identity for one in near if package_folder(one.module) == home), "")
 
 
 def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:
-    """Why a candidate may not load; None if it may. A module passed in code does not have to be on an allow list, but
-    blocked packages, and packages that the policy forbids, are always refused.
+    """Returns the reason why a candidate may not load; None if it may. A module passed in code does not have to be on
+    an allow list. Blocked packages, and packages that the policy forbids, are always refused.
     """
     if candidate.given:
         return replace(settings, only=None).refusal(candidate.belongs_to) if candidate.belongs_to else None
@@ -112,13 +112,13 @@ def refusal(candidate: Candidate, settings: PluginSettings) -> str | None:
 
 
 def allowed(candidates: Iterable[Candidate], settings: PluginSettings) -> list[Candidate]:
-    """The candidates that the settings allow."""
+    """Returns the candidates that the settings allow."""
     return [one for one in candidates if refusal(one, settings) is None]
 
 
 def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
-    """What `Plugins.versions()` returns for the installed plugins that the environment and the policy allow, even
-    broken ones. None of them is imported, and no lock is read.
+    """Returns the result of `Plugins.versions()` for the installed plugins that the environment and the policy allow,
+    even broken ones. None of them is imported, and no lock is read.
     """
     settings = resolve_settings(environ, policy=policy_of(policy_files(environ, Path.cwd())))
     return code_of(allowed([builtin_candidate(), *installed_candidates()], settings))
@@ -126,7 +126,7 @@ def plugins_to_lock(environ: Mapping[str, str]) -> list[dict[str, str]]:
 
 def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
     """Identifies the code of plugins for manifests and lock files: `{"distribution", "version", "hash"}` each, sorted.
-    Plugins given in code are called `code:NAME` and have no version.
+    Plugins passed in code are called `code:NAME` and have no version.
     """
     rows: dict[str, list[Candidate]] = {}
     for one in candidates:
@@ -142,7 +142,7 @@ def code_of(candidates: Iterable[Candidate]) -> list[dict[str, str]]:
 
 
 def builtin_candidate() -> Candidate:
-    """The declarations of the core, in the same records as those of plugins."""
+    """Returns the declarations of the core, in the same form as those of plugins."""
     return Candidate(
         name="core",
         distribution="estimator-core",
@@ -155,7 +155,7 @@ def builtin_candidate() -> Candidate:
 
 
 def core_version() -> str | None:
-    """Version of the installed core; None if it runs from a source tree without metadata."""
+    """Returns the version of the installed core; None if it runs from a source tree without metadata."""
     try:
         return metadata.version("estimator-core")
     except metadata.PackageNotFoundError:
@@ -163,11 +163,12 @@ def core_version() -> str | None:
 
 
 def made_for(error: BaseException, distribution: str | None) -> str:
-    """The required and the installed version of the core, if the plugin imports a name that this core lacks; else "".
+    """Returns the required and the installed version of the core, if a plugin imports a name that this core lacks; else
+    "".
 
     Args:
-        error: the error of its import.
-        distribution: its package; None for code that is not installed.
+        error: the error of the import of the plugin.
+        distribution: the distribution of the plugin. None for code that is not installed.
     """
     if not isinstance(error, ImportError) or not (error.name or "").startswith("estimator_core") or not distribution:
         return ""
@@ -181,11 +182,11 @@ def made_for(error: BaseException, distribution: str | None) -> str:
 
 
 def _named(distribution: metadata.Distribution | None) -> tuple[str, str | None]:
-    """The name and version of a distribution. An entry-point name cannot replace them, because it can be any name."""
+    """Returns the name and version of a distribution. They replace an entry-point name, which can be any name."""
     try:
         found = distribution and distribution.metadata
         return (found["Name"], found["Version"]) if found and "Name" in found else (_NAMELESS, None)
-    except (OSError, TypeError, ValueError):  # a broken installation, without this file
+    except (OSError, TypeError, ValueError):  # a broken installation, without the metadata file
         return _NAMELESS, None
 
 

@@ -20,7 +20,8 @@ COMMANDS = "sub-commands"
 
 
 def known_distribution(kind: str, name: str) -> str | None:
-    """The known distribution that provides a component of this kind, or of `COMMANDS`, and name; None if unknown.
+    """Returns the known distribution that provides a component of this kind, or of `COMMANDS`, and name; None if
+    unknown.
 
     Example:
         >>> known_distribution("backend", "gpu")
@@ -41,16 +42,16 @@ def known_names(kind: str) -> tuple[str, ...]:
 
 @functools.cache
 def _table() -> dict[str, dict[str, str]]:
-    """Distributions by kind and name of the component."""
+    """Reads the table of distributions by kind and name of the component."""
     return json.loads(resources.files("estimator_core._plugins").joinpath("known.json").read_text(encoding="utf-8"))
 
 
-#: Common other names of components -> the name.
+#: Common other words for components, with the name of each.
 _OTHER_WORDS = {"cuda": "gpu", "nvidia": "gpu", "rocm": "gpu"}
 
 
 def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[PluginRecord]) -> str:
-    """The end of a sentence about an undefined kind: close names, all names, and which plugins may define it."""
+    """Returns the end of a sentence about an undefined kind: close names, all names, and plugins that may define it."""
     known = tuple(kinds)
     close = get_close_matches(kind, known, n=1)
     lines = [f"kinds are {', '.join(known)}"]
@@ -65,13 +66,14 @@ def explain_unknown_kind(kind: str, kinds: Iterable[str], records: Iterable[Plug
 
 
 def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterable[PluginRecord]) -> str:
-    """The text of the look-up error: close names, all names, what to install, and every plugin that did not load.
+    """Returns the text of the look-up error: close names, all names, what to install, and every plugin that did not
+    load.
 
     Args:
         kind: the requested kind.
         name: the requested name, which may be `distribution:name`.
         names: the available names.
-        records: every plugin.
+        records: the records of all plugins.
     """
     records = tuple(records)
     lines = [f"there is no {kind.name} {name!r}."]
@@ -83,13 +85,13 @@ def explain_absence(kind: Kind, name: str, names: Sequence[str], records: Iterab
 
 
 def failures(records: Iterable[PluginRecord], does: str = "provides") -> list[str]:
-    """A line for each plugin that failed to load, because it may provide or define the missing name."""
+    """Returns a line for each plugin that failed to load, because it may provide or define the missing name."""
     failed = (record for record in records if record.status == "failed")
     return [f"{record.label} failed to load and may be what {does} it: {record.error}" for record in failed]
 
 
 def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> list[str]:
-    """The package to install for a missing component, and every plugin that did not load."""
+    """Returns the package to install for a missing component, and every plugin that did not load."""
     lines = list(_source(kind, name, records))
     lines += failures(records)
     blocked: dict[str, list[str]] = {}
@@ -101,7 +103,7 @@ def explain_source(kind: str, name: str, records: Sequence[PluginRecord]) -> lis
 
 
 def _source(kind: str, name: str, records: Iterable[PluginRecord]) -> Iterable[str]:
-    """The remedy for the known distribution of a component."""
+    """Yields the remedy for the known distribution of a component."""
     owner, _, plain = name.rpartition(":")
     distribution = owner or known_distribution(kind, plain)
     if distribution is None:

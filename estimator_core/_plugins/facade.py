@@ -102,9 +102,10 @@ class Plugins:
         self._candidates: list[Candidate] = []
         self._code: list[dict[str, str]] | None = None
         self._used: dict[tuple[str, str], Registered] = {}
-        self._told: set[str] = set()  # what was warned of once: names of hooks, plugins, differences
+        self._told: set[str] = set()  # what was logged once: names of hooks, plugins, differences
 
-    # Look-up. The contracts of other kinds live above plugins, so their callers annotate the type of the result.
+    # Look-up. The contracts of other kinds are in layers above plugins, so their callers annotate the type of the
+    # result.
 
     @overload
     def get(self, kind: Literal["head"], name: str) -> Callable[..., Head]: ...
@@ -261,7 +262,7 @@ class Plugins:
         lines = compare_versions(recorded, self.versions(), what=what)
         if lines and self._settings.strict:
             raise PluginError("plugins are strict and these differ:" + "".join(f"\n  {line}" for line in lines))
-        if (text := "\n  ".join(lines)) not in self._told | {""}:  # one record: an upgrade changes all packages
+        if (text := "\n  ".join(lines)) not in self._told | {""}:  # one record, because an upgrade changes all packages
             logger.warning("%s", text)
             self._told.add(text)
 
@@ -276,7 +277,7 @@ class Plugins:
 
             require_locked(config.plugins_lock, self.versions())
         logger.info("%s", self.opening_line())
-        if not logger.isEnabledFor(logging.INFO):  # who reads warnings alone is told once of what takes no part
+        if not logger.isEnabledFor(logging.INFO):  # a reader of warnings only must learn of it once
             failed = {one.label: one.error for one in self._ready()[0].records if one.status == "failed"}
             for label in failed.keys() - self._told:
                 logger.warning("%s failed to load and is not used: %s", label, failed[label])
@@ -346,7 +347,7 @@ class Plugins:
         """Calls a hook specification that a plugin defines. An implementation that fails is reported and skipped.
 
         Args:
-            specification: its name.
+            specification: the name of the specification.
             arguments: all arguments of the specification except `options`, which are specific to each plugin.
 
         Returns:
@@ -373,7 +374,7 @@ class Plugins:
                 installed = installed_candidates()
                 warn_unmatched(self._settings, installed)
                 candidates = [builtin_candidate(), *installed, *given_candidates(self._extra, installed)]
-                if self._settings.locks:  # before any code of theirs runs
+                if self._settings.locks:  # before any of their code runs
                     from estimator_core._plugins.manifest import require_locked
 
                     self._code = code_of(allowed(candidates, self._settings))
@@ -388,7 +389,7 @@ class Plugins:
                 self._registry = Registry(loaded.records)
                 for override in self._settings.policy.overrides:
                     try:
-                        self._registry.names(override.partition(".")[0])  # refuses a kind that nobody defines
+                        self._registry.names(override.partition(".")[0])  # refuses an undefined kind
                     except ArgumentError as error:
                         files = ", ".join(self._settings.policy.files)
                         raise ArgumentError(f"{files} overrides {override}: {error}") from error

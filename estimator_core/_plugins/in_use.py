@@ -22,7 +22,7 @@ _in_use: ContextVar[Plugins | None] = ContextVar("estimator_core_plugins_in_use"
 
 
 def default_plugins() -> Plugins:
-    """The installed plugins that the environment selects.
+    """Returns the installed plugins that the environment selects.
 
     The object stays the same while the import path, the `ESTIMATOR_` variables and the place of the policy do not
     change. So a process scans only once, and nothing must be reset.
@@ -47,7 +47,7 @@ def using_plugins(plugins: Plugins | None) -> Generator[None]:
 
 
 def plugins_in_use() -> Plugins:
-    """The plugins of the Estimator whose model_fn is running, or the installed ones."""
+    """Returns the plugins of the Estimator whose model_fn is running, or the installed ones."""
     return _in_use.get() or default_plugins()
 
 
@@ -62,7 +62,7 @@ def component_of(role: str, choices: Mapping[str, str | None], plugins: Plugins,
 
     Raises:
         PluginLookupError: there is no such component, or there are several.
-        PluginError: it cannot be created, or does not implement the contract of its kind.
+        PluginError: the component cannot be created, or does not implement the contract of its kind.
     """
     known = ROLES[role]
     # The default is looked up by its full name, so a plugin cannot replace it with a component of the same name.

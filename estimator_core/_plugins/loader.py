@@ -41,7 +41,7 @@ SLOW_SECONDS = 0.1
 
 @dataclass
 class Observed:
-    """The observations, complete after the `with` block."""
+    """The observations of an import. They are complete after the `with` block."""
 
     seconds: float = 0.0
     output: str = ""
@@ -49,7 +49,7 @@ class Observed:
     before: frozenset[str] = frozenset()
 
     def notes(self) -> tuple[str, ...]:
-        """One line for each fault at import."""
+        """Returns one line for each fault at import."""
         notes: list[str] = []
         if self.output.strip():
             notes.append(f"printed at import: {self.output.strip().splitlines()[0][:80]!r}")
@@ -236,7 +236,7 @@ def _register(manager: _Manager, key: str, plugin: object, record: PluginRecord,
             for name in names:
                 spec = getattr(manager.hook, name).spec
                 check_arguments(plugin, name, spec.argnames)
-                if name in HOOK_NAMES and spec.function.__annotations__["return"] == "None":  # the core's observers
+                if name in HOOK_NAMES and spec.function.__annotations__["return"] == "None":  # observers of the core
                     refuse_deferred(plugin, (name,), "it cannot observe a run", PluginError)
             manager.register(plugin, name=key)
             declared = {field: _declared(plugin, name, type_) for name, field, type_ in _DECLARATIONS if name in names}
@@ -258,7 +258,7 @@ def _declared(plugin: object, name: str, type_: type) -> tuple[Any, ...]:
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise PluginError(f"{name}() returned {given!r}; it must return a list of {what}")
         declared: tuple[Any, ...] = tuple(cast("Iterable[Any]", given))
-    except (PluginError, ArgumentError):  # they say what is wrong
+    except (PluginError, ArgumentError):  # their messages name the fault
         raise
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]

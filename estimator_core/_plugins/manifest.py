@@ -14,7 +14,7 @@ from estimator_core.errors import PluginError
 def compare_versions(
     recorded: Iterable[Mapping[str, str]], present: Iterable[Mapping[str, str]], *, what: str = "this checkpoint"
 ) -> list[str]:
-    """One line for each plugin that is missing, changed or new.
+    """Returns one line for each plugin that is missing, changed or new.
 
     Args:
         recorded: `Plugins.versions()` from the manifest. Without hashes, as written by older cores, versions are

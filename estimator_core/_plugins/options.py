@@ -20,7 +20,7 @@ def options_of_plugins(
     policy: Mapping[str, Mapping[str, object]],
     environ: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:
-    """The values of the options of all usable plugins, by the key of the plugin. Each value reaches only the
+    """Returns the values of the options of all usable plugins, by the key of the plugin. Each value reaches only the
     distribution that it names. A plugin passed in code receives no values from the policy, and none that name an
     installed distribution.
 
@@ -60,8 +60,8 @@ def _refuse_shared_variables(records: Iterable[PluginRecord], environ: Mapping[s
 def resolve_options(
     record: PluginRecord, given: Mapping[str, object], environ: Mapping[str, str], policy: Mapping[str, object]
 ) -> dict[str, Any]:
-    """The value of every option of a plugin: from the environment, the arguments, the policy, or its default, in this
-    order.
+    """Returns the value of every option of a plugin: from the environment, the arguments, the policy, or its default,
+    in this order.
 
     Raises:
         ArgumentError: a value does not have the declared type.
@@ -94,7 +94,7 @@ class HasNames(Protocol):
 
 
 def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
-    """The hint to use another name than that of an entry point; "" if the name is not an entry point.
+    """Returns the hint to use another name than that of an entry point; "" if the name is not an entry point.
 
     Example:
         >>> heads = PluginRecord(name="heads", distribution="acme-heads", version="1.0", status="loaded")
@@ -108,7 +108,7 @@ def hint_for_entry_point(name: str, plugins: Iterable[HasNames]) -> str:
 def options_by_owner(
     given: Mapping[str, Mapping[str, object]], records: Sequence[PluginRecord]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The given options, by the normalised name of their distribution.
+    """Returns the given options, by the normalised name of their distribution.
 
     Raises:
         ArgumentError: options are not a mapping, their distribution is not installed, or it does not have them. Options

@@ -26,7 +26,7 @@ def import_target(target: str) -> Any:
 
 
 def missing_reason(target: str) -> str | None:
-    """Why a target cannot exist, based only on files; None if it may exist.
+    """Returns the reason why a target cannot exist, based only on files; None if it may exist.
 
     Example:
         >>> missing_reason("json.decoder:JSONDecoder") is None
@@ -51,14 +51,15 @@ def missing_reason(target: str) -> str | None:
 
 
 def package_folder(module: str) -> Path | None:
-    """The folder of the outermost package that has code, or the file of a module outside packages; None for neither.
+    """Returns the folder of the outermost package that has code, or the file of a module outside packages; None for
+    neither.
 
     Example:
         >>> package_folder("json.decoder").name, package_folder("no_such_module"), package_folder("")
         ('json', None, None)
     """
     parts = module.partition(":")[0].split(".")
-    for depth in range(len(parts) if all(parts) else 0):  # import hooks need not know what to do with an empty name
+    for depth in range(len(parts) if all(parts) else 0):  # import hooks may not support an empty name
         spec = _find(".".join(parts[: depth + 1]))
         if spec is not None and spec.origin is not None and Path(spec.origin).exists():
             return Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
@@ -66,7 +67,7 @@ def package_folder(module: str) -> Path | None:
 
 
 def _find(module: str) -> ModuleSpec | None:
-    """The spec of a module, found by walking down the packages instead of importing them."""
+    """Finds the spec of a module by walking down the packages instead of importing them."""
     path: Any = None
     spec: ModuleSpec | None = None
     parts = module.split(".")
@@ -95,13 +96,13 @@ _OF_THE_INSTALLER = frozenset({"INSTALLER", "REQUESTED", "direct_url.json", "uv_
 
 
 def code_hash(distribution: metadata.Distribution | None, modules: Iterable[str]) -> str:
-    """The hash of a distribution. It is the hash of its RECORD, which is the same for one wheel on every machine. For
-    an editable installation, without a RECORD, or if another folder on the path hides it, it is the hash of its
-    sources. Without files, it is "".
+    """Returns the hash of a distribution. It is the hash of its RECORD, which is the same for one wheel on every
+    machine. For an editable installation, without a RECORD, or if another folder on the path hides it, it is the hash
+    of its sources. Without files, it is "".
 
     Args:
         distribution: the installed distribution; None for a plugin without one.
-        modules: names of its modules, which are not imported.
+        modules: the names of its modules, which are not imported.
 
     Example:
         >>> code_hash(metadata.distribution("pluggy"), ["pluggy"])[:7], code_hash(None, ["no_such_module"])
@@ -120,13 +121,13 @@ def _editable(distribution: metadata.Distribution) -> bool:
 
 
 def _hidden(distribution: metadata.Distribution, folders: Iterable[Path | None]) -> bool:
-    """Whether the imported code is not the installed code. Files may be links to a cache."""
+    """Returns whether the imported code is not the installed code. Files may be links to a cache."""
     root = Path(str(distribution.locate_file(""))).resolve()
     return not all(folder is None or folder.parent.resolve().is_relative_to(root) for folder in folders)
 
 
 def _of_record(text: str) -> Iterator[str]:
-    """One line per file of the wheel. Scripts are excluded, because they contain the path of the interpreter."""
+    """Yields one line per file of the wheel. Scripts are excluded, because they contain the path of the interpreter."""
     for path, told, *_ in (row for row in csv.reader(text.splitlines()) if len(row) > 1):
         own = ".dist-info/" in path and path.rpartition("/")[2] in _OF_THE_INSTALLER
         if told and not own and not path.startswith(("..", "/")) and not path.endswith(".pyc"):
@@ -143,7 +144,7 @@ def _of_sources(folders: Iterable[Path | None]) -> Iterator[str]:
 
 
 def _files_of(folder: str) -> Iterator[str]:
-    """Files that are neither hidden nor compiled. A package has hundreds, so no `Path` objects are created."""
+    """Yields files that are neither hidden nor compiled. A package has hundreds, so no `Path` objects are created."""
     if not os.path.isdir(folder):
         yield folder
     for root, folders, files in os.walk(folder):

@@ -266,7 +266,7 @@ class PluginRecord:
         kinds, specs: the kinds of components and the names of hook specs that it defines for other plugins.
         hooks: the names of the hook specs that it implements.
         capabilities: how it affects runs that did not request it.
-        seconds: the time to import and register it.
+        seconds: the seconds to import and register it.
         error: the reason why it is blocked or failed; empty otherwise.
         traceback: the traceback of `error`; empty without one.
         notes: faults that do not prevent its use: output at import, slow imports, name collisions.
@@ -292,17 +292,17 @@ class PluginRecord:
 
     @property
     def key(self) -> str:
-        """Unique among plugins: two distributions may use one entry-point name."""
+        """A unique key among plugins, because two distributions may use one entry-point name."""
         return f"{self.distribution or ''}:{self.name}"
 
     @property
     def builtin(self) -> bool:
-        """Whether it belongs to the core."""
+        """Whether the plugin belongs to the core."""
         return self.status == "built-in"
 
     @property
     def usable(self) -> bool:
-        """Whether its components can be looked up."""
+        """Whether the components of the plugin can be looked up."""
         return self.status in ("built-in", "loaded")
 
     @property
@@ -312,7 +312,7 @@ class PluginRecord:
 
     @property
     def label(self) -> str:
-        """Its name in messages, e.g. `estimator-heads 0.1.0`."""
+        """The name of the plugin in messages, such as `estimator-heads 0.1.0`."""
         if self.distribution is None:
             return f"{self.name} (given in code)"
         return f"{self.distribution} {self.version}" if self.version else self.distribution

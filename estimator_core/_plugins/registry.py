@@ -29,7 +29,7 @@ class Registered:
         return f"{self.plugin.owner}:{self.component.name}"
 
     def describe(self) -> str:
-        """The name in messages."""
+        """Returns the description of the component in messages."""
         return f"{self.component.kind} {self.component.name!r} of {self.plugin.label} ({self.component.target})"
 
 
@@ -37,10 +37,10 @@ class Registry:
     """All components of all usable plugins, by kind and name.
 
     Args:
-        records: every plugin, including broken and blocked ones (for error messages).
+        records: the records of all plugins, including broken and blocked ones (for error messages).
 
     Attributes:
-        kinds: the kinds by name: those of the core and of usable plugins.
+        kinds: the kinds of the core and of usable plugins, by name.
     """
 
     def __init__(self, records: Iterable[PluginRecord]) -> None:
@@ -54,7 +54,7 @@ class Registry:
                 owners.append(Registered(component=component, plugin=plugin))
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names that can be looked up, sorted, with `distribution:name` if two plugins provide one name."""
+        """Returns the names that can be looked up, sorted, with `distribution:name` if two plugins provide one name."""
         entries = self._of(kind)
         plain = [name for name, owners in entries.items() if len(owners) == 1]
         qualified = [owner.qualified for owners in entries.values() if len(owners) > 1 for owner in owners]
@@ -64,8 +64,8 @@ class Registry:
         """Returns the component of this kind and name (`name` or `distribution:name`).
 
         Args:
-            kind: of the component.
-            name: its name. The part before a colon must be a distribution, not an entry point.
+            kind: the kind of the component.
+            name: the name of the component. The part before a colon must be a distribution, not an entry point.
             installed: whether to ignore components passed in code.
 
         Raises:
@@ -87,25 +87,25 @@ class Registry:
             raise PluginLookupError(explain_absence(self.kinds[kind], name, self.names(kind), self._records))
         names = dict.fromkeys(repr(one.qualified) for one in found)
         cure = f"Say which: {' or '.join(names)}; or block one of the plugins by name."
-        if len(names) == 1:  # a name cannot tell the entry points of one package apart
+        if len(names) == 1:  # a name cannot distinguish the entry points of one package
             cure = f"Entry points of one package: {', '.join(one.plugin.name for one in found)}. One may declare it."
         raise PluginLookupError(
             f"{kind} {name!r} is given by {len(found)} plugins: {'; '.join(one.describe() for one in found)}. {cure}"
         )
 
     def has_own(self, kind: str, name: str) -> bool:
-        """Whether the core itself provides a component."""
+        """Returns whether the core itself provides a component."""
         return any(one.plugin.builtin for one in self._of(kind).get(name, []))
 
     def collisions(self, plugin: PluginRecord) -> list[str]:
-        """One line for each name this plugin shares with another."""
+        """Returns one line for each name that a plugin shares with another."""
         lines: list[str] = []
         for component in plugin.components:
             owners = self._entries[component.kind].get(component.name, [])
             others = [one.plugin for one in owners if one.plugin is not plugin]
             if others and any(one.plugin is plugin for one in owners):
                 labels = ", ".join(one.label for one in others)
-                alike = any(one.owner == plugin.owner for one in others)  # a name cannot tell them apart
+                alike = any(one.owner == plugin.owner for one in others)  # a name cannot distinguish them
                 cure = "one entry point may declare it" if alike else f"ask for '{plugin.owner}:{component.name}'"
                 lines.append(f"{component.kind} {component.name!r} is also given by {labels}; {cure}")
         return lines
@@ -125,12 +125,12 @@ _NAMED = 5
 
 
 def with_collisions(records: Sequence[PluginRecord], registry: Registry) -> tuple[PluginRecord, ...]:
-    """The records, each with a note for every name it shares with another plugin."""
+    """Returns the records, each with a note for every name that it shares with another plugin."""
     return tuple(replace(record, notes=(*record.notes, *registry.collisions(record))) for record in records)
 
 
 def opening_line(records: Sequence[PluginRecord]) -> str:
-    """One line for the start of a run.
+    """Returns one line for the start of a run.
 
     Example:
         >>> opening_line(
@@ -148,7 +148,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
     for capability, words in CAPABILITIES.items():
         doing = [record for record in loaded if capability in record.capabilities]
         if doing:
-            names = ",".join(record.owner for record in doing if record.distribution)  # no list names the others
+            names = ",".join(record.owner for record in doing if record.distribution)  # as lists need one
             switch = f" (switch off: ESTIMATOR_PLUGINS_BLOCK={names})" if names and capability == "adds_hooks" else ""
             parts.append(f"{words}: {', '.join(record.label for record in doing)}{switch}")
     if failed:
@@ -157,7 +157,7 @@ def opening_line(records: Sequence[PluginRecord]) -> str:
 
 
 def _labels(records: Sequence[PluginRecord]) -> list[str]:
-    """The packages with their versions. Packages that share a version with many others are only counted."""
+    """Returns the packages with their versions. Packages that share a version with many others are only counted."""
     counts = Counter(record.version for record in records if record.distribution)
     many = {version: count for version, count in counts.items() if version and count > _NAMED}
     alone = [record.label for record in records if not record.distribution or record.version not in many]

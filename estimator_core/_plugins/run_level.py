@@ -42,8 +42,8 @@ def warn_of_hooks(default_hooks: bool | Sequence[str], records: Sequence[PluginR
     """Logs the names in `RunConfig.default_hooks` that do not belong to a plugin.
 
     Args:
-        default_hooks: the field.
-        records: the plugins, including blocked ones.
+        default_hooks: the value of the field.
+        records: the records of the plugins, including blocked ones.
         told: the names that were logged before. New ones are added.
     """
     owners = [record.owner for record in records]
@@ -59,9 +59,10 @@ class RunLevel:
     """The implementations of the run-level hook specifications, bound to the options of their plugins.
 
     Args:
-        implementations: by specification, in call order.
-        options: values of options by plugin name.
-        settings: whether a failing hook raises an error (`strict`), and whether calls are logged (`trace`).
+        implementations: the implementations of each specification, in call order.
+        options: the values of options, by plugin name.
+        settings: the settings that decide whether a failing hook raises an error (`strict`), and whether calls are
+            logged (`trace`).
     """
 
     def __init__(
@@ -75,11 +76,11 @@ class RunLevel:
         self._settings = settings
 
     def options(self, record: PluginRecord) -> Mapping[str, Any]:
-        """The values of a plugin's options."""
+        """Returns the values of a plugin's options."""
         return dict(self._options[record.key])
 
     def run_hooks(self, run: Any) -> list[Any]:
-        """The hooks of all plugins for one call. Each plugin's list is checked before it is used."""
+        """Returns the hooks of all plugins for one call. Each plugin's list is checked before it is used."""
         contract = import_target(KINDS["hook"].contract)
         hooks: list[Any] = []
         for implementation in self._enabled("estimator_run_hooks", run.config):
@@ -111,7 +112,7 @@ class RunLevel:
         return results
 
     def rehearse(self, config: Any, **arguments: Any) -> list[Exception]:
-        """The faults that plugins predict for a run. Each names its plugin."""
+        """Returns the faults that plugins predict for a run. Each names its plugin."""
         found: list[Exception] = []
         for implementation in self._enabled("estimator_rehearse", config):
             given = self._call("estimator_rehearse", implementation, arguments)
@@ -122,12 +123,12 @@ class RunLevel:
         return found
 
     def call(self, name: str, arguments: Mapping[str, object]) -> list[Any]:
-        """The results of all implementations of a specification that a plugin defines, without None."""
+        """Returns the results of all implementations of a specification that a plugin defines, without None."""
         given = (self._call(name, implementation, arguments) for implementation in self._implementations[name])
         return [one for one in given if one is not None]
 
     def _enabled(self, name: str, config: Any) -> Iterator[Implementation]:
-        """The implementations that `RunConfig.default_hooks` and the policy both allow: all, none, or by name."""
+        """Yields the implementations that both `RunConfig.default_hooks` and the policy allow: all, none, or some."""
         allowed = (config.default_hooks, self._settings.policy.default_hooks)
         for implementation in self._implementations[name]:
             record = implementation.record
@@ -148,7 +149,7 @@ class RunLevel:
                 )
 
     def _listed(self, name: str, implementation: Implementation, given: Any, what: str) -> Iterable[Any]:
-        """The result of an implementation, which must be a list or None."""
+        """Returns the result of an implementation, which must be a list or None."""
         if given is None or isinstance(given, Iterable):
             return cast("Iterable[Any]", given or ())
         wrong = f"returned an object of type {type(given).__name__}; it must return a list of {what}"

@@ -26,7 +26,7 @@ class Policy:
         files: the files that it was read from; empty without files.
         allow: names of distributions that may load. None: all.
         block: names of distributions that may not load.
-        options: options of plugins, by distribution and name. Those of code, environment and command line override
+        options: the options of plugins, by distribution and name. Those of code, environment and command line override
             them.
         default_hooks: see RunConfig. Packages that it omits add no hooks to a run.
         overrides: the distribution that provides a component, by `kind.name`, or `distribution:name` for another name.
@@ -52,19 +52,19 @@ NO_POLICY = Policy()
 
 
 def policy_files(environ: Mapping[str, str], folder: Path) -> list[str]:
-    """The policy files that apply: the one of the folder's project, and the one that the environment names."""
+    """Returns the policy files that apply: that of the folder's project, and that of the environment."""
     places = (folder, *folder.parents)
     roots = (depth for depth, place in enumerate(places) if any((place / mark).exists() for mark in _ROOTS))
-    project = places[: next(roots, 0) + 1]  # outside a project, a file further up belongs to other code
+    project = places[: next(roots, 0) + 1]  # outside a project, a file in a folder above belongs to other code
     found = [str(place / FILE) for place in project if (place / FILE).is_file()]
     return found[:1] + [name for name in [environ.get(NAMED, "")] if name]
 
 
 def policy_of(files: list[str]) -> Policy:
-    """The combined policy of some files. Without files, nothing is imported.
+    """Returns the combined policy of some files. Without files, nothing is imported.
 
     Raises:
-        PluginError: the package that reads them is not installed. An unread policy would not forbid anything.
+        PluginError: the package that reads policies is not installed. An unread policy would not forbid anything.
     """
     if not files:
         return NO_POLICY
@@ -90,7 +90,7 @@ SWITCHED = "ESTIMATOR_COMMAND_LINE"
 
 @dataclass(frozen=True, kw_only=True)
 class PluginSettings:
-    """Which plugins may load. Names are those of distributions, because an entry point can have any name.
+    """Decides which plugins may load. Names are those of distributions, because an entry point can have any name.
 
     Attributes:
         only: the only plugins that may load. None: all installed plugins.
@@ -109,7 +109,7 @@ class PluginSettings:
     policy: Policy = NO_POLICY
 
     def refusal(self, identity: str) -> str | None:
-        """Why a plugin may not load; None if it may. `identity` is the name of its distribution.
+        """Returns the reason why a plugin may not load; None if it may. `identity` is the name of its distribution.
 
         Example:
             >>> PluginSettings(block=("Acme_Tracker",)).refusal("acme-tracker")
@@ -128,7 +128,7 @@ class PluginSettings:
         return None
 
     def unmatched(self, installed: Iterable[str]) -> list[str]:
-        """Names on the lists that do not belong to an installed distribution with a plugin."""
+        """Returns the names on the lists that do not belong to an installed distribution with a plugin."""
         known = {normalise(name) for name in installed}
         policy, hooks = self.policy, self.policy.default_hooks
         said = (self.only, self.block, policy.allow, policy.block, () if isinstance(hooks, bool) else hooks)
@@ -171,7 +171,7 @@ def resolve_settings(
 
 
 def option_variable(identity: str, option: str) -> str:
-    """The environment variable that sets an option of a distribution's plugins.
+    """Returns the environment variable that sets an option of a distribution's plugins.
 
     Example:
         >>> option_variable("acme-tracker", "url")
@@ -182,12 +182,12 @@ def option_variable(identity: str, option: str) -> str:
 
 @functools.cache  # lists of many names are compared with many packages
 def normalise(name: str) -> str:
-    """The form in which names are compared, as package installers do."""
+    """Returns the form in which names are compared, as package installers do."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def matches(names: Iterable[str], identity: str) -> bool:
-    """Whether a list names a distribution."""
+    """Returns whether a list names a distribution."""
     return normalise(identity) in map(normalise, names)
 
 
