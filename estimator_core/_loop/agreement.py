@@ -1,4 +1,4 @@
-"""What several processes decide together, so that all do the same at the same step."""
+"""The decisions that several processes make together, so that all do the same at the same step."""
 
 from __future__ import annotations
 
@@ -29,61 +29,61 @@ class Decisions(Protocol):
 
     @property
     def platform(self) -> Asks:
-        """Looked at before each step of a lone process."""
+        """The platform, which a lone process checks before each step."""
         ...
 
     @property
     def requested(self) -> bool:
-        """Whether the platform wants a stop."""
+        """Whether the platform requests a stop."""
         ...
 
     def stop_reason(self, run: Run) -> str | None:
-        """Why the loop ends before its next dispatch; None: it continues."""
+        """Returns the reason why the loop ends before its next dispatch; None: it continues."""
         ...
 
     def final_reason(self, run: Run, reason: str) -> str:
-        """Why the loop ended, once the hooks that were late have been called."""
+        """Returns the reason why the loop ended, after the late hooks have been called."""
         ...
 
 
 class Asks(Protocol):
-    """The platform."""
+    """The requests of the platform."""
 
     @property
     def requested(self) -> bool:
-        """Whether it wants a stop."""
+        """Whether the platform requests a stop."""
         ...
 
 
 class Breaks(Protocol):
-    """Something that can interrupt an evaluation."""
+    """An object that can interrupt an evaluation."""
 
     def break_off(self, run: Run) -> None:
         """Called before each batch is used.
 
         Raises:
-            PreemptedError: the platform wants a stop.
+            PreemptedError: the platform requests a stop.
         """
         ...
 
 
 class _Decides:
-    """What all `Decisions` have in common."""
+    """The common base of all `Decisions`."""
 
     shared = False
 
     @property
     def platform(self) -> Asks:
-        """Looked at before each step of a lone process."""
+        """The platform, which a lone process checks before each step."""
         return self
 
     @property
     def requested(self) -> bool:
-        """Whether the platform wants a stop."""
+        """Whether the platform requests a stop."""
         return False
 
     def stop_reason(self, run: Run) -> str | None:
-        """The request of a hook, the last step, or an interruption by the platform; None if there is no reason."""
+        """Returns the request of a hook, the last step, or an interruption by the platform; None without a reason."""
         if self.stops(run):
             return run.stop_reason
         if run.last_step is not None and run.step >= run.last_step:
@@ -91,32 +91,34 @@ class _Decides:
         return INTERRUPTED if self.requested else None
 
     def final_reason(self, run: Run, reason: str) -> str:
-        """The platform's interruption, otherwise the reason of a hook, otherwise the loop's own."""
+        """Returns the platform's interruption, otherwise the reason of a hook, otherwise that of the loop."""
         return reason if run.stop_reason is None or reason == INTERRUPTED else run.stop_reason
 
     def break_off(self, run: Run) -> None:
-        """Interrupts an evaluation if the platform wants a stop.
+        """Interrupts an evaluation if the platform requests a stop.
 
         Raises:
-            PreemptedError: it does.
+            PreemptedError: the platform requests a stop.
         """
         if self.requested:
             raise PreemptedError(f"The evaluation was broken off after {run.step} batches.")
 
     def give_up(self, error: Exception) -> None:
-        """Ends the run at once because of an error that no further step can mend."""
+        """Ends the run at once because of an error that no further step can fix."""
         raise error
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The overdue hooks by the clock of this process."""
+        """Returns the overdue hooks by the clock of this process."""
         return look()
 
     def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """When a hook of the first process alone wants control next."""
+        """Returns the step at which a hook of the first process alone needs control next, and whether it joins others
+        before.
+        """
         return at, joins
 
     def stops(self, run: Run) -> bool:
-        """Whether a hook has requested a stop."""
+        """Returns whether a hook has requested a stop."""
         return run.stop_reason is not None
 
     def watch(self, batches: object, schedule: HookSchedule, run: Run) -> None:
@@ -147,29 +149,30 @@ class OwnDecisions(_Decides):
 
     @property
     def platform(self) -> Asks:
-        """Looked at before each step of a lone process."""
+        """The platform, which a lone process checks before each step."""
         return self._preemption
 
     @property
     def requested(self) -> bool:
-        """Whether the platform wants a stop."""
+        """Whether the platform requests a stop."""
         return self._preemption.requested
 
 
 class DifferingHooksError(SaidByEach, HookError):
-    """Hooks do not do the same in all processes."""
+    """The hooks of the processes differ."""
 
 
 class SharedHooks(_Decides):
-    """What several processes agree on about the hooks of a call.
+    """The agreement of several processes about the hooks of a call.
 
-    The clock of the first process travels with the batches, and takes effect some batches later, at the same batch in
-    all. After hooks had control, flags show whether one of them requested a stop, and whether they do the same.
+    The clock of the first process is sent with the batches, and takes effect some batches later, at the same batch in
+    all processes. After hooks had control, flags show whether one of them requested a stop, and whether the processes
+    agree.
 
     Args:
-        processes: those that decide together.
+        processes: the processes that decide together.
         flags: the flags of their devices.
-        lag: batches between a message and its effect.
+        lag: the number of batches between a message and its effect.
     """
 
     shared = True
@@ -182,8 +185,8 @@ class SharedHooks(_Decides):
         self._version = 0
 
     def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
-        """Sends the chief's clock with the batches, beside what is sent already. So is a stop: a hook may request one
-        where no hook has control, as in `on_values`.
+        """Sends the chief's clock with the batches, in addition to other flags. Also sends a stop, because a hook may
+        request one at a step where no hook has control, as in `on_values`.
         """
         others, learn = batches.flags, batches.learn
         is_chief = self._processes.index == 0
@@ -200,29 +203,31 @@ class SharedHooks(_Decides):
         batches.flags, batches.learn = flags, learn_all
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The overdue hooks by the chief's clock."""
+        """Returns the overdue hooks by the chief's clock."""
         due, self._due = self._due, ()
         self._just_fired.update(dict.fromkeys(due, self._lag + 1))
         return due
 
     def begin(self, run: Any) -> None:
-        """Notes which variables all processes have."""
+        """Records the version of the variables that all processes have."""
         self._version = run.live.version
 
     def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """When a hook of the first process alone wants control next, which that one says: all stop at its steps."""
+        """Returns the step at which a hook of the first process alone needs control next. That process sends it, and
+        all stop there.
+        """
         at, joins = chief_says(self._processes, "chief-hook", [at, joins])
         return at, joins
 
     def stops(self, run: Run) -> bool:
-        """Whether a hook has requested a stop, and all processes know."""
+        """Returns whether a hook has requested a stop, and all processes know it."""
         return self._stops
 
     def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
         """Called after hooks had control. A stop that a hook requested in one process applies to all.
 
         Raises:
-            DifferingHooksError: they want control at different steps, or some processes alone replaced variables.
+            DifferingHooksError: the hooks need control at different steps, or only some processes replaced variables.
         """
         replaced = run.live.version != self._version
         self.begin(run)
@@ -254,11 +259,11 @@ class SharedHooks(_Decides):
 
 
 class SharedDecisions(SharedHooks):
-    """The decisions of several processes that train. A signal to any of them travels with the batches, too.
+    """The decisions of several processes that train. A signal to any of them is also sent with the batches.
 
     Args:
-        preemption: notices signals to this process.
-        processes, flags, lag: as of `SharedHooks`.
+        preemption: the object that records signals to this process.
+        processes, flags, lag: see `SharedHooks`.
     """
 
     def __init__(self, preemption: Preemption, processes: Coordinator, flags: Flags, *, lag: int) -> None:
@@ -268,11 +273,11 @@ class SharedDecisions(SharedHooks):
 
     @property
     def requested(self) -> bool:
-        """Whether the platform wants a stop of any process."""
+        """Whether the platform requests a stop of any process."""
         return self._requested
 
     def watch(self, batches: Any, schedule: HookSchedule, run: Run) -> None:
-        """Sends signals, and what hooks want, with the batches of training."""
+        """Sends signals, and the requests of hooks, with the batches of training."""
         self.follow(batches)
         super().watch(batches, schedule, run)
 
@@ -281,7 +286,7 @@ class SharedDecisions(SharedHooks):
         self._preemption.request(str(error))
 
     def follow(self, batches: Any) -> None:
-        """Sends signals with the batches of an evaluation inside training, too."""
+        """Sends signals also with the batches of an evaluation inside training."""
         batches.flags, batches.learn = self._stop_flag, self._learn_stop
 
     def _stop_flag(self) -> dict[str, Any]:
@@ -296,7 +301,7 @@ class SharedDecisions(SharedHooks):
 
 
 def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | SharedDecisions:
-    """The decisions of a training call on these devices."""
+    """Returns the decisions of a training call on these devices."""
     if not devices.placement.spans_processes:
         return OwnDecisions(preemption)
     from estimator_core._loop.shared_feed import AHEAD, step_flags
@@ -305,7 +310,7 @@ def decisions_of(devices: Devices, preemption: Preemption) -> OwnDecisions | Sha
 
 
 def hooks_of(devices: Devices) -> NobodyAsks | SharedHooks:
-    """What the hooks of an evaluation or of predictions agree on over these devices."""
+    """Returns the agreement about the hooks of an evaluation or of predictions on these devices."""
     if not devices.placement.spans_processes:
         return NOBODY_ASKS
     from estimator_core._loop.shared_feed import AHEAD, step_flags
@@ -317,9 +322,9 @@ def connected(config: RunConfig, plugins: Plugins, processes: Processes | None) 
     """Connects this process with the others of its run.
 
     Args:
-        config: says which component takes the role.
-        plugins: where it is looked up.
-        processes: of the run; None: those that jax knows already.
+        config: the RunConfig, which names the component for the role.
+        plugins: the registry that provides the component.
+        processes: the processes of the run. None: those that jax already knows.
     """
     name = str(config.components.get("coordinator", plugins.default("coordinator", ROLES["coordinator"].default)))
     connect: Callable[..., Coordinator] = plugins.get("coordinator", name)

@@ -16,22 +16,22 @@ from estimator_core._loop.time_spent import TimeSpent
 
 #: If drawing a batch takes no longer than this, the device is the bottleneck and not the input.
 QUICK_DRAW_SECS = 0.001
-_new = tuple.__new__  # half the time of calling the class: one is made for every step
+_new = tuple.__new__  # takes half the time of calling the class; one is made for every step
 
 
 class Ways(Protocol):
-    """How a program computes batches. Both ways are compared bit by bit before one replaces the other."""
+    """The two ways in which a program computes batches. They are compared bit by bit before one replaces the other."""
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """What the program returns for batches one after another."""
+        """Returns the results of the program for batches one after another."""
         ...
 
     def together(self, dispatch: Dispatch) -> Any:
-        """The same for one dispatch of all of them."""
+        """Returns the same results for one dispatch of all of them."""
         ...
 
     def has_effects(self, dispatch: Dispatch, /) -> bool:
-        """Whether computing calls back to the host, so that nothing may be computed twice."""
+        """Returns whether the computation calls back to the host, so that it must not be repeated."""
         ...
 
 
@@ -39,7 +39,7 @@ class Tuner(Protocol):
     """Decides during a call how many batches a dispatch contains."""
 
     def begin(self, batches: Batches, first: Batch) -> bool:
-        """Called before the first dispatch. Returns whether batches like the first one come in groups already."""
+        """Called before the first dispatch. Returns whether batches like the first one are already grouped."""
         ...
 
     def look(self, batches: Batches, newest: Dispatch, ways: Ways, room: float, dispatches: int) -> None:
@@ -47,7 +47,7 @@ class Tuner(Protocol):
         ...
 
     def wait(self) -> float:
-        """The number of seconds in which `look` would do nothing."""
+        """Returns the number of seconds in which `look` would do nothing."""
         ...
 
     def away(self) -> AbstractContextManager[None]:
@@ -63,15 +63,16 @@ class Batches:
     """Supplies batches one by one, or `k` batches of one shape at once. Looking ahead does not consume batches.
 
     Args:
-        source: iterator of Batch; once it has ended or failed, it is not called again.
-        stack_arrays: stacks arrays of one shape along a new leading axis, on the devices.
-        account: receives the seconds of drawing.
+        source: an iterator of Batch. After it has ended or failed, it is not called again.
+        stack_arrays: a function that stacks arrays of one shape along a new leading axis, on the devices.
+        account: the account that receives the seconds of drawing.
         alone: whether the batches belong to this process alone. Otherwise no batch is drawn ahead, and an input error
             is raised at once, because the other processes stop at the same place.
-        tuner: changes `k` while the call runs.
+        tuner: the tuner, which changes `k` while the call runs.
 
     Attributes:
-        k: steps per dispatch; groups are of exactly `k` or 1, so that only two executables exist per batch shape.
+        k: the number of steps per dispatch. Groups have exactly `k` or 1 batches, so that each batch shape has only two
+            executables.
         quick: whether the newest draw was too short to delay the device.
 
     Example:
@@ -103,9 +104,9 @@ class Batches:
         self._only: Any = None
         self._patience = math.inf
         self._ahead: deque[Batch] = deque()
-        self._group: Dispatch | None = None  # the first batches in `_ahead`, which stay there until it is used
+        self._group: Dispatch | None = None  # the first batches in `_ahead`, which stay there until the group is used
         self._newest: Dispatch | None = None
-        self._dispatches = 1  # since the tuner has looked
+        self._dispatches = 1  # since the last call of the tuner
         self._error: Exception | None = None
         self._over = False
 
@@ -114,22 +115,22 @@ class Batches:
 
         Args:
             k: the number of batches.
-            only: what `shapes_of` returns for the batches that may be grouped; None: any.
-            patience: seconds that drawing a group may take; after a group that took longer, batches come one by one.
+            only: the result of `shapes_of` for the batches that may be grouped. None: any.
+            patience: the seconds that drawing a group may take. After a slower group, batches are passed one by one.
         """
         self.k, self._only, self._patience = k, only, patience
 
     def peek(self, count: int = 1) -> list[Batch]:
-        """The next batches, up to `count`, without consuming them."""
+        """Returns the next batches, up to `count`, without consuming them."""
         while len(self._ahead) < count and self._drawn():
             pass
         return list(itertools.islice(self._ahead, count))
 
     def first(self) -> Batch | None:
-        """The next batch, without consuming it; None if the input is empty.
+        """Returns the next batch, without consuming it; None if the input is empty.
 
         Raises:
-            Exception: the error that the input raised instead.
+            Exception: the error that the input raised.
         """
         batches = self.peek()
         if not batches:
@@ -138,26 +139,26 @@ class Batches:
         return batches[0] if batches else None
 
     def singles(self) -> Iterator[Batch] | None:
-        """The source of batches if they come one by one and none has been drawn ahead; otherwise None."""
+        """Returns the source of batches if they are passed one by one and none has been drawn ahead; otherwise None."""
         return self._source if self.k == 1 and not self._ahead else None
 
     def used(self, newest: Batch, count: int) -> None:
-        """Notes that `count` batches of `singles` have been used, each by itself."""
+        """Records that `count` batches of `singles` have been used, each by itself."""
         self._newest, self._dispatches = single(newest), count
 
     def end(self, error: Exception | None = None) -> None:
-        """Notes that the source has ended, or failed."""
+        """Records that the source has ended, or failed."""
         self._source, self._over = iter(()), True
         if error is not None:
             self._note(error)
 
     def draw(self, room: float) -> Dispatch | None:
-        """The next dispatch, of `k` batches if at least `room` steps are free before a hook wants control; None if the
-        input has ended or is broken, see `raise_error`.
+        """Returns the next dispatch, of `k` batches if at least `room` steps are free before a hook needs control; None
+        if the input has ended or failed, see `raise_error`.
         """
         began = perf_counter()
         dispatch: Dispatch | None = None
-        if self.k == 1 and not self._ahead:  # most runs, at every step
+        if self.k == 1 and not self._ahead:  # the case of most runs, at every step
             try:
                 for batch in self._source:
                     dispatch = _new(Dispatch, (batch.features, batch.labels, batch.weights, 1, batch))
@@ -178,7 +179,8 @@ class Batches:
     def prepare(self, room: float) -> None:
         """Draws and stacks the next group while the device is busy. Called before the host waits for the device.
 
-        It does nothing if fewer than `k` steps are left: an iterator may be used again and must not lose batches.
+        It does nothing if fewer than `k` steps are left, because an iterator may be used again and must not lose
+        batches.
         """
         if self.k > 1 and room >= self.k and self._group is None and self.alone:
             began = perf_counter()
@@ -186,22 +188,22 @@ class Batches:
             self._account.drawn += perf_counter() - began
 
     def raise_error(self) -> None:
-        """Raises the error of the input, once every batch before it has been used."""
+        """Raises the error of the input, after every batch before it has been used."""
         if self._over and self._error is not None:
             raise self._error
 
     def begin(self, first: Batch) -> bool:
-        """Lets the tuner look before the first dispatch. Returns whether batches like the first one come in groups."""
+        """Calls the tuner before the first dispatch. Returns whether batches like the first one are grouped."""
         return self._tuner is not None and self._tuner.begin(self, first)
 
     def tune(self, ways: Ways, room: float) -> None:
-        """Lets the tuner look after a dispatch. `room` is the number of batches that may be drawn now."""
+        """Calls the tuner after a dispatch. `room` is the number of batches that may be drawn now."""
         if self._tuner is not None and self._newest is not None:
             dispatches, self._dispatches = self._dispatches, 1
             self._tuner.look(self, self._newest, ways, room, dispatches)
 
     def until_tuned(self) -> float:
-        """The number of seconds in which `tune` would do nothing."""
+        """Returns the number of seconds in which `tune` would do nothing."""
         return math.inf if self._tuner is None else self._tuner.wait()
 
     def away(self) -> AbstractContextManager[None]:
@@ -224,7 +226,7 @@ class Batches:
         return single(self._ahead.popleft()) if self.peek() else None
 
     def _stacked(self) -> Dispatch | None:
-        """The next `k` batches as one dispatch; None if there are too few, or their shapes differ."""
+        """Returns the next `k` batches as one dispatch; None if there are too few, or their shapes differ."""
         began, ahead = perf_counter(), self._ahead
         if not self.peek() or (self._only is not None and shapes_of(ahead[0]) != self._only):
             return None
@@ -236,7 +238,7 @@ class Batches:
         return stacked(list(itertools.islice(ahead, self.k)), self.stack_arrays)
 
     def _drawn(self) -> bool:
-        """Draws one batch. Returns False if there is none."""
+        """Draws one batch. Returns False if there are no more."""
         try:
             for batch in self._source:
                 self._ahead.append(batch)

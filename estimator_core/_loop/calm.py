@@ -34,11 +34,11 @@ def calm_steps(
         batches: the batches, used only while they come one by one.
         step: the compiled function for one step.
         hooks: the hooks, which report how long they do not need control.
-        limiter: waits for earlier dispatches.
-        decisions: checked before each step.
+        limiter: the limiter, which waits for earlier dispatches.
+        decisions: the decisions, which are checked before each step.
 
     Returns:
-        Whether it ran a step.
+        Whether a step was run.
     """
     source, platform, account, first = batches.singles(), decisions.platform, run.time_spent, run.step
     if source is None:
@@ -67,5 +67,5 @@ def calm_steps(
         return False
     hooks.look()
     if ended:
-        batches.raise_error()  # before a stop that was requested meanwhile hides it
+        batches.raise_error()  # before a stop that was requested meanwhile hides the error
     return True

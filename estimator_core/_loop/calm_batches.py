@@ -17,12 +17,12 @@ def calm_batches(run: LoopRun, batches: Batches, total: Total, hooks: HookSchedu
     Args:
         run: the run that hooks see.
         batches: the batches, used only while they come one by one.
-        total: accumulates the metrics; used only while all of them are on the device.
+        total: the total that accumulates the metrics. It is used only while all of them are on the device.
         hooks: the hooks, which report how long they do not need control.
-        decisions: checked before each batch is used.
+        decisions: the decisions, which are checked before each batch is used.
 
     Returns:
-        Whether it added a batch.
+        Whether a batch was added.
     """
     source, first, room = batches.singles(), run.step, total.quiet()
     if source is None or room < 1:

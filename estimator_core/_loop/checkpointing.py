@@ -1,4 +1,4 @@
-"""Chooses the policy that decides when a training call saves, and runs everything around its checkpoints."""
+"""Chooses the policy that decides when a training call saves, and runs all actions around its checkpoints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROLE = "checkpoint_policy"
 
 
 def has_policy(config: RunConfig) -> bool:
-    """Whether a config requests checkpoints: by a component in the role, or by a cadence.
+    """Returns whether a config requests checkpoints: by a component in the role, or by a cadence.
 
     Example:
         >>> has_policy(RunConfig(save_checkpoints_steps=10))
@@ -38,16 +38,17 @@ def has_policy(config: RunConfig) -> bool:
 
 
 def checkpoint_policy(config: RunConfig, plugins: Plugins, hooks: Sequence[Hook]) -> CheckpointPolicy | None:
-    """The policy of a call: the first one among its hooks, otherwise that of the config; None if nothing is saved.
+    """Returns the policy of a call: the first one among its hooks, otherwise that of the config; None if nothing is
+    saved.
 
     Args:
-        config: names the component, which is made with its cadence: `save_steps` and `save_secs`.
+        config: the RunConfig, which names the component. It is created with the cadence `save_steps` and `save_secs`.
         plugins: the registry that provides the component.
         hooks: the hooks of the call.
 
     Raises:
         PluginLookupError: the named component does not exist.
-        PluginError: it cannot be made, or is not a policy.
+        PluginError: the component cannot be created, or is not a policy.
     """
     given = next((hook for hook in hooks if isinstance(hook, CheckpointPolicy)), None)
     if given is not None or not has_policy(config):
@@ -71,14 +72,16 @@ class Checkpointer:
 
     Args:
         run: the run of the call.
-        policy: decides when to save.
-        listeners: called around each save, in order. A listener that occurs twice is called once.
-        checkpoints: saves.
-        evaluations: those of train_and_evaluate, before each save and at steps without one.
-        existing: the step of the checkpoint that the run starts from.
-        ending: how an earlier call ended, if this run only completes it after its last save. None: this run trains.
-        before_last_save: called before the last save; returns whether it replaced the state.
-        stops_here: returns whether the run stops at this step, once all processes know what their hooks have requested.
+        policy: the policy, which decides when to save.
+        listeners: the listeners, which are called around each save, in order. A listener that occurs twice is called
+            once.
+        checkpoints: the object that saves.
+        evaluations: the evaluations of train_and_evaluate, before each save and at steps without one.
+        existing: the step of the checkpoint from which the run starts.
+        ending: the ending of an earlier call, if this run only completes it after its last save. None: this run trains.
+        before_last_save: a function that is called before the last save. It returns whether it replaced the state.
+        stops_here: a function that returns whether the run stops at this step, after all processes know the requests of
+            their hooks.
 
     Attributes:
         first: the hooks before all others.
@@ -107,7 +110,7 @@ class Checkpointer:
         self._wanted: int | Wake | None = None
         self._created = False
         self._ending = ending
-        self._told_to_stop: int | None = None  # by a listener, when this step was saved
+        self._told_to_stop: int | None = None  # a listener requested it when this step was saved
         self.owed_step: int | None = None
         self._owed_between = False
         self.first: list[Hook] = [_Ahead(self)]
@@ -129,9 +132,9 @@ class Checkpointer:
             self._commit(may_stop=True)
 
     def make_up(self) -> None:
-        """Runs the owed evaluation and exports of the step that the run starts from."""
+        """Runs the owed evaluation and exports of the step from which the run starts."""
         owed, self.owed_step = self.owed_step == self._run.step, None
-        replaced = self._ending is not None and self._ending.replaced  # after what was recorded
+        replaced = self._ending is not None and self._ending.replaced  # after the records
         if self._run.resumed and not owed and not replaced and self._evaluations is not None:
             self._evaluations.resume(self._run)
         if owed and self._evaluations is not None:
@@ -163,17 +166,17 @@ class Checkpointer:
         return self._wanted
 
     def wanted(self) -> int | Wake | None:
-        """The last answer of the policy."""
+        """Returns the last answer of the policy."""
         return self._wanted
 
     def prepare(self, step: int) -> None:
-        """Runs the evaluations that belong to the save that is due."""
+        """Runs the evaluations that belong to the due save."""
         self._ask("saved", self._run, step)
         self._stops_here()  # evaluations depend on it, and hooks that follow values may have requested it
         self._evaluate()
 
     def save(self) -> None:
-        """Saves, now that every hook has seen the step. A run that stops here saves in `end`."""
+        """Saves, after every hook has seen the step. A run that stops here saves in `end`."""
         if not self._stops_here():
             self._commit(may_stop=True)
 
@@ -191,7 +194,8 @@ class Checkpointer:
                 self._tell(listener, "end", run, run.step)
 
     def state(self) -> Mapping[str, Any]:
-        """The state of the policy, whether the call had ended, and the step whose evaluation or exports are owed.
+        """Returns the state of the policy, whether the call had ended, and the step whose evaluation or exports are
+        owed.
 
         Raises:
             HookError: the policy uses a reserved name.
@@ -204,7 +208,7 @@ class Checkpointer:
         return {**memory, "policy": self._name(), "finished": self._ending is not None, **owed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what is owed, and the state of a policy of the same name."""
+        """Restores the owed work, and the state of a policy of the same name."""
         self.owed_step, self._owed_between = state.get("owed_step"), bool(state.get("owed_between"))
         memory = {name: value for name, value in state.items() if name not in _OWN}
         # A checkpoint that does not name the policy was written when only one policy existed.
@@ -213,7 +217,7 @@ class Checkpointer:
 
     def _save_last(self) -> None:
         run = self._run
-        made_up = self._ending is not None  # the call before came to its last save
+        made_up = self._ending is not None  # the previous call came to its last save
         if self._ending is not None and self._ending.prepared:
             return
         wanted = bool(self._ask("at_end", run)) or self._evaluations is not None
@@ -227,7 +231,7 @@ class Checkpointer:
             if wanted and (again or self._saved_step != run.step):
                 self._commit(may_stop=False)
             elif wanted and self._told_to_stop == run.step:
-                self._checkpoints.save(run.step, self._ending)  # again, so that the checkpoint says that it is the last
+                self._checkpoints.save(run.step, self._ending)  # again, so that the checkpoint is marked as the last
 
     def _evaluate(self) -> None:
         if self._evaluations is not None:
@@ -235,7 +239,9 @@ class Checkpointer:
             self._guard(self._evaluations.evaluate)
 
     def _evaluate_unless_at_end(self, run: Run) -> None:
-        """Runs the evaluations of a step, except at the end of the run: the last checkpoint is evaluated anyway."""
+        """Runs the evaluations of a step, except at the end of the run, because the last checkpoint is evaluated
+        anyway.
+        """
         if not self._stops_here():
             self._evaluate_between()
 
@@ -252,7 +258,7 @@ class Checkpointer:
             self._owe(broken_off, between=between)
         except Exception:
             if self._saved_step != self._run.step:
-                with contextlib.suppress(ProcessLostError):  # where it fails in one process alone, that one cannot save
+                with contextlib.suppress(ProcessLostError):  # a process that fails alone cannot save
                     self._commit(may_stop=False)
             raise
 
@@ -268,12 +274,12 @@ class Checkpointer:
                 stops = self._tell(told, "after_save", run, step, checkpoint)
             except PreemptedError as broken_off:
                 self._owe(broken_off)
-                self._checkpoints.save(step, self._ending)  # again, so that the checkpoint says what is owed
+                self._checkpoints.save(step, self._ending)  # again, so that the checkpoint records the owed work
                 continue
             if stops and may_stop:
                 run.request_stop(f"{type(told).__name__}.after_save asked for it at step {step}")
         if may_stop:
-            self._stops_here()  # a listener may have asked for it in one process alone
+            self._stops_here()  # a listener may have requested it in one process alone
             self._told_to_stop = None if run.stop_reason is None else step
 
     def _owe(self, broken_off: PreemptedError, *, between: bool = False) -> None:
@@ -312,11 +318,11 @@ class _Ahead(Hook):
         self._checkpointer.begin()
 
     def after_create(self, run: Run) -> None:
-        """Saves the first step, if the policy wants it."""
+        """Saves the first step, if the policy requests it."""
         self._checkpointer.start()
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The answer of the policy."""
+        """Returns the answer of the policy."""
         return self._checkpointer.ask_next(step)
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:
@@ -328,7 +334,7 @@ class _Ahead(Hook):
         self._checkpointer.end()
 
     def state(self) -> Mapping[str, Any]:
-        """The state of the Checkpointer."""
+        """Returns the state of the Checkpointer."""
         return self._checkpointer.state()
 
     def restore(self, state: Mapping[str, object]) -> None:
@@ -343,7 +349,7 @@ class _Behind(Hook):
         self._checkpointer = checkpointer
 
     def next_step(self, step: int) -> int | Wake | None:
-        """The policy's answer to the first hook, which is called before this one."""
+        """Returns the policy's answer to the first hook, which is called before this one."""
         return self._checkpointer.wanted()
 
     def after_step(self, run: Run, step: int, out: StepOutputs) -> None:

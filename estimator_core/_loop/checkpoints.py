@@ -1,4 +1,4 @@
-"""The checkpoints of one training call: what goes into each, and who hears of it."""
+"""The checkpoints of one training call: their contents, and the announcement of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CommitEvents:
     """The checkpoints of one training call that are not yet announced.
 
     Args:
-        tell: called with the step and the path of each committed checkpoint, in order.
+        tell: a function that is called with the step and the path of each committed checkpoint, in order.
 
     Example:
         >>> events = CommitEvents(lambda step, path: print("saved", step, "at", path))
@@ -35,11 +35,11 @@ class CommitEvents:
         self._pending: list[PendingCheckpoint] = []
 
     def add(self, saved: PendingCheckpoint) -> None:
-        """Adds a commit that is under way."""
+        """Adds a commit in progress."""
         self._pending.append(saved)
 
     def look(self) -> bool:
-        """Announces what is committed by now. Returns whether no commit is under way any longer."""
+        """Announces the checkpoints that are committed by now. Returns whether no commit is in progress."""
         while self._pending and self._pending[0].done():
             saved = self._pending.pop(0)
             if saved.error is None:
@@ -47,7 +47,7 @@ class CommitEvents:
         return not self._pending
 
     def finish(self) -> None:
-        """Waits for the commits under way and announces them. The store raises the error of a failed one."""
+        """Waits for the commits in progress and announces them. The store raises the error of a failed one."""
         for saved in self._pending:
             saved.join()
         self.look()
@@ -58,14 +58,14 @@ class Checkpoints:
 
     Args:
         context: the context of the call.
-        run: what plugins and hooks see of it.
-        state: what is saved.
-        hook_states: returns the states of the hooks, which are saved too.
-        store: writes the checkpoints.
+        run: the run that plugins and hooks see.
+        state: the state to save.
+        hook_states: a function that returns the states of the hooks, which are saved too.
+        store: the store, which writes the checkpoints.
         position: the position of the input at the start of the call.
-        timers: returns what a resumed call needs to keep its rhythm.
-        recorded: returns what is recorded with the checkpoint of a step.
-        committed: called with the step of each checkpoint that is there.
+        timers: a function that returns the bases of cadences that a resumed call needs.
+        recorded: a function that returns the entries to record with the checkpoint of a step.
+        committed: a function that is called with the step of each committed checkpoint.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Checkpoints:
 
         Args:
             step: the global step.
-            ending: how the call ends, if this is its last checkpoint.
+            ending: the ending of the call, if this is its last checkpoint.
         """
         live, context, run = self._state, self._context, self._run
         state = live.ready
@@ -118,25 +118,25 @@ class Checkpoints:
         return saved
 
     def tell_commits(self) -> bool:
-        """Announces what is committed by now to plugins. Returns whether no commit is under way any longer.
+        """Announces committed checkpoints to plugins. Returns whether no commit is in progress.
 
         Raises:
-            SupersededError, StorageGoneError: the run may not continue. Several processes agree to stop first.
+            SupersededError, StorageGoneError: the run must not continue. Several processes agree to stop first.
         """
         if self._store.lost is not None:
             self._context.decisions.give_up(self._store.lost)
         return self._commits.look()
 
     def finish(self) -> None:
-        """Waits for the commits under way and announces them to plugins. `wait` raises the error of a failed one."""
+        """Waits for the commits in progress and announces them to plugins. `wait` raises the error of a failed one."""
         with self._context.account.on(CHECKPOINT):
             self._commits.finish()
 
     def wait(self) -> None:
-        """Waits for the commits under way.
+        """Waits for the commits in progress.
 
         Raises:
-            CheckpointError: one failed.
+            CheckpointError: a commit failed.
         """
         self._store.wait()
 

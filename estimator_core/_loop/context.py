@@ -18,7 +18,7 @@ from estimator_core.modes import ModeKeys
 
 
 class Owner(Protocol):
-    """The Estimator, as its calls see it. They are on a lower floor and cannot import it. Hooks receive the Estimator
+    """The Estimator, as its calls see it. They are in a lower layer and cannot import it. Hooks receive the Estimator
     itself.
     """
 
@@ -29,20 +29,20 @@ class Owner(Protocol):
 
     @property
     def params(self) -> Any:
-        """A copy of its params."""
+        """A copy of the params."""
         ...
 
     @property
     def model_dir(self) -> str:
-        """Directory of checkpoints, events, evaluations and exports."""
+        """The directory of checkpoints, events, evaluations and exports."""
         ...
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The directory of an evaluation's results."""
+        """Returns the directory of an evaluation's results."""
         ...
 
     def latest_checkpoint(self) -> str | None:
-        """The newest checkpoint of model_dir."""
+        """Returns the path of the newest checkpoint of model_dir."""
         ...
 
 
@@ -60,14 +60,14 @@ class RunContext:
         first_step, last_step: the global step at which a training call starts, and the one at which it ends without a
             stop request.
         resumed: whether the call resumes an interrupted call.
-        devices: backend, placement, processes; `devices.alone()` are this process's own.
+        devices: backend, placement and processes. `devices.alone()` are those of this process only.
         plugins: the plugin registry.
         summaries: the event file of the call.
         account: the account of the time of the outermost call.
-        decisions: signals, clocks, other processes.
+        decisions: the decisions that depend on signals, clocks and other processes.
         results: the results of evaluations. The outermost call closes them.
         replaces: whether an evaluation replaces a recorded one of the same step.
-        checkpoint: the path of the evaluated state, which may not be saved yet; None: looked up.
+        checkpoint: the path of the evaluated state, which may not be saved yet. None: it is looked up.
         outer: the call around this one.
     """
 
@@ -91,7 +91,7 @@ class RunContext:
     outer: RunContext | None = None
 
     def within(self, **changes: object) -> RunContext:
-        """The context of a call inside this one, which differs from it in these fields."""
+        """Returns the context of a call inside this one, which differs from it in these fields."""
         return replace(self, outer=self, **changes)
 
     @property
@@ -110,12 +110,12 @@ class CallUnderWay(threading.local):
 
 @dataclass(frozen=True, kw_only=True)
 class CallOf:
-    """What distinguishes one call of an Estimator from another.
+    """The properties that distinguish one call of an Estimator from another.
 
     Attributes:
         mode: the mode of the call.
         name: the name of the evaluation.
-        directory: the directory that the call writes to.
+        directory: the directory to which the call writes.
         checkpoint: the checkpoint that it uses. None: the newest state.
     """
 
@@ -126,7 +126,7 @@ class CallOf:
 
 
 def inner_context(outer: RunContext, call: CallOf) -> RunContext:
-    """The context of a call by a hook or an exporter. It belongs to no save, so it is not interrupted."""
+    """Returns the context of a call by a hook or an exporter. It belongs to no save, so it is not interrupted."""
     return outer.within(
         mode=call.mode,
         name=call.name,
@@ -139,8 +139,8 @@ def inner_context(outer: RunContext, call: CallOf) -> RunContext:
 
 
 def outermost_context(call: CallOf, estimator: Owner, devices: Devices, params: object, plugins: Plugins) -> RunContext:
-    """The context of a call that is not inside another one."""
-    _ = devices.processes  # then the config says which of them this is
+    """Returns the context of a call that is not inside another one."""
+    _ = devices.processes  # so that the config has the index of this process
     return RunContext(
         mode=call.mode,
         name=call.name,

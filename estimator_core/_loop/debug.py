@@ -16,8 +16,8 @@ _log = logging.getLogger("estimator_core")
 
 
 def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
-    """The training program of debug mode: prints the variables once, runs without jit, and names the first value that
-    is not finite.
+    """Returns the training program of debug mode. It prints the variables once, runs without jit, and names the first
+    value that is not finite.
     """
     shown: list[bool] = []
 
@@ -42,7 +42,7 @@ def program(step: TrainStep) -> Callable[[int], Callable[..., Any]]:
 
 
 def _not_finite(tree: object) -> str:
-    """The name, shape and index of the first value that is not finite; "" if all values are finite."""
+    """Returns the name, shape and index of the first value that is not finite; "" if all values are finite."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
         if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -19,13 +19,15 @@ from estimator_core.errors import HookError
 if TYPE_CHECKING:
     from estimator_core._step.carried import CarriedTables
 
-#: Why a run stops whose input has ended.
+#: The stop reason of a run whose input has ended.
 INPUT_ENDED = "the input ended"
-_copied = jax.jit(jnp.copy)  # a tenth of the time of jnp.copy by itself
+_copied = jax.jit(jnp.copy)  # takes a tenth of the time of jnp.copy by itself
 
 
 def whole_on_host(value: Any) -> np.ndarray:
-    """A copy of an array in host memory. If it is spread over processes, all of them must call this at once."""
+    """Returns a copy of an array in host memory. If it is distributed over processes, all of them must call this
+    together.
+    """
     if value.is_fully_addressable or value.is_fully_replicated:
         return np.array(value)
     from jax.experimental import multihost_utils
@@ -34,7 +36,7 @@ def whole_on_host(value: Any) -> np.ndarray:
 
 
 def is_readable(state: TrainState) -> bool:
-    """Whether this process can read the variables without the others."""
+    """Returns whether this process can read the variables without the others."""
     values = (*state.variables.values(), *state.model_state.values())
     return all(value.is_fully_addressable or value.is_fully_replicated for value in values)
 
@@ -43,16 +45,16 @@ class DeviceState:
     """The newest state of a run. An Estimator has one, which its calls fill, train and drop.
 
     Args:
-        state: the state on the device. The next training step donates it, so nothing else may keep it.
-        step: the global step, known on the host without waiting for the device.
+        state: the state on the device. The next training step donates it, so no other object may keep it.
+        step: the global step, which the host knows without waiting for the device.
         checkpoint_step: the step of the newest checkpoint to which this state was saved or from which it was restored.
         has_slots: whether `state.opt_state` belongs to the training optimizer (False after a prediction-only restore).
 
     Attributes:
         carried: the state in the form of the training program: packed if that is cheaper, otherwise `state` itself.
         position: the input position after the last consumed batch, or None.
-        version: changes each time another state replaces this one. Training steps do not count: `(step, version)`
-            identifies the values of the variables.
+        version: a number that changes each time another state replaces this one. Training steps do not count: `(step,
+            version)` identifies the values of the variables.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class DeviceState:
     ) -> None:
         self._versions = 0
         self._trainer: int | None = None  # the thread that trains it
-        self._readers: list[int] = []  # threads that read its arrays for a whole evaluation
+        self._readers: list[int] = []  # the threads that read its arrays for a whole evaluation
         self.start(state, step, checkpoint_step=checkpoint_step, has_slots=has_slots)
 
     def start(
@@ -89,7 +91,7 @@ class DeviceState:
     @contextlib.contextmanager
     def trained_here(self) -> Generator[None]:
         """Inside the block, this thread trains the state. While another thread reads its arrays, steps use copies."""
-        # Set before readers are checked: a later reader sees it and reads a checkpoint.
+        # Set before readers are checked. A later reader sees it and reads a checkpoint instead.
         before, self._trainer = self._trainer, threading.get_ident()
         try:
             if before is None and self._readers:
@@ -110,11 +112,11 @@ class DeviceState:
 
     @property
     def trained_elsewhere(self) -> bool:
-        """Whether another thread trains the state. Then its arrays may be gone at any moment."""
+        """Whether another thread trains the state. If so, its arrays may be deleted at any moment."""
         return self._trainer not in (None, threading.get_ident())
 
     def forget(self) -> None:
-        """Drops the state after a failure, because its buffers may be gone. The newest checkpoint then counts."""
+        """Drops the state after a failure, because its buffers may be deleted. The newest checkpoint then counts."""
         self.start(None)
 
     @property
@@ -133,7 +135,7 @@ class DeviceState:
         self._set(state)
 
     def carry(self, packing: Packing | CarriedTables | None) -> None:
-        """Packs the state for the training program from now on; None: the program takes it as it is."""
+        """Packs the state for the training program from now on. None: the program receives the state unchanged."""
         if packing is not self._packing:
             state = self.ready
             self._packing, self._unpacked = packing, None
@@ -149,7 +151,7 @@ class DeviceState:
         """Runs the steps of a dispatch. Returns its outputs, which the device may still compute.
 
         Args:
-            programs: the compiled functions by number of steps; they donate the state.
+            programs: the compiled functions by number of steps. They donate the state.
             dispatch: the batches.
         """
         features, labels, weights, steps, last = dispatch
@@ -184,7 +186,7 @@ class DeviceState:
         )
 
     def land(self, state: TrainState, step: int, position: InputPosition | None) -> None:
-        """Replaces the state by one of the same form that was trained elsewhere, with its step and input position."""
+        """Replaces the state with one of the same form that was trained elsewhere, with its step and input position."""
         self.state = jax.tree.map(_like, self.ready, state)
         self.step, self.position = step, position
 
@@ -200,16 +202,18 @@ class DeviceState:
             self.version = version
 
     def first_bad_step(self) -> int:
-        """The first step whose loss was not finite, 0 if there is none. Waits for the device."""
+        """Returns the first step whose loss was not finite, or 0. Waits for the device."""
         return int(np.asarray(self.carried.clock)[FIRST_BAD_STEP])
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """`first_bad_step` as of now, to be called when the state has been donated to later steps."""
+        """Returns a function with the current result of `first_bad_step`. Later steps may donate the state before it is
+        called.
+        """
         clock = _copied(self.carried.clock)
         return lambda: int(np.asarray(clock)[FIRST_BAD_STEP])
 
     def snapshot(self) -> TrainState:
-        """A copy of the state for prediction, which later training steps do not change."""
+        """Returns a copy of the state for prediction, which later training steps do not change."""
         state = self.ready
         return state._replace(
             **jax.tree.map(
@@ -242,7 +246,7 @@ def _copy_of(array: Any) -> Any:
 
 
 def _like(current: Any, value: Any) -> Any:
-    """A copy of the value with the dtype and devices of the current one. The copy can be donated."""
+    """Returns a copy of the value with the dtype and devices of the current one. The copy can be donated."""
     host = np.asarray(value).astype(current.dtype)
     if current.is_fully_addressable:
         return jax.device_put(np.array(host), current.sharding, may_alias=False)

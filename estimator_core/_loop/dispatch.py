@@ -1,4 +1,4 @@
-"""A dispatch: its batches, its outputs, and the limit of dispatches that the host is ahead."""
+"""A dispatch: its batches, its outputs, and the limit of dispatches in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core._inputs import Batch
 from estimator_core._types import Mask, PyTree
 from estimator_core.errors import HookError
 
-#: `(state, features, labels, weights) -> (state, outputs)`
+#: `(state, features, labels, weights) -> (state, outputs)`.
 Program = Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
 Stacking = Callable[[Sequence[Any]], Any]
 
@@ -33,12 +33,12 @@ class Dispatch(NamedTuple):
 
 
 def single(batch: Batch) -> Dispatch:
-    """One batch as a dispatch."""
+    """Returns one batch as a dispatch."""
     return Dispatch(batch.features, batch.labels, batch.weights, 1, batch)
 
 
 def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None:
-    """Batches as one dispatch; None if their shapes differ."""
+    """Returns the batches as one dispatch; None if their shapes differ."""
     trees = [(batch.features, batch.labels, batch.weights) for batch in batches]
     leaves, structure = tree_flatten(trees)  # one call for all batches: a call for each takes three times as long
     first, of_one = tree_flatten(trees[0])
@@ -51,13 +51,13 @@ def stacked(batches: Sequence[Batch], stack_arrays: Stacking) -> Dispatch | None
 
 
 def shapes_of(batch: Batch) -> Any:
-    """The properties that batches must share to be stacked; hashable."""
+    """Returns the properties that batches must share to be stacked, as a hashable value."""
     leaves, structure = tree_flatten((batch.features, batch.labels, batch.weights))
     return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
-#: Dispatches in flight. Two keep the device busy. More are allowed only if they are short, because each wait costs the
-#: host a sleep and a wake-up.
+#: The numbers of dispatches in flight. Two keep the device busy. More are allowed only if they are short, because each
+#: wait costs the host a sleep and a wake-up.
 LEAST, MOST = 2, 32
 #: The host is ahead by no more than this many seconds, or by two dispatches.
 AHEAD_SECS = 0.004
@@ -82,7 +82,7 @@ class InFlightLimiter:
 
     @property
     def in_flight(self) -> int:
-        """Dispatches that have not been waited for."""
+        """The number of dispatches that have not been waited for."""
         return len(self._values)
 
     def add(self, value: object) -> None:
@@ -112,11 +112,11 @@ class LazyOutputs(Mapping[str, Any]):
     """The outputs of one dispatch. A value is copied from the device when it is first requested.
 
     Args:
-        values: outputs by name; with a leading axis of steps if `stacked`.
-        steps: the global steps the dispatch completed.
+        values: the outputs by name, with a leading axis of steps if `stacked`.
+        steps: the global steps that the dispatch completed.
         stacked: whether values have a leading axis of steps.
-        extras: further values by name, computed on demand.
-        waiting: entered while a value is awaited, so that the time can be accounted for.
+        extras: functions that compute further values on demand, by name.
+        waiting: a context that is entered while a value is awaited, so that the time can be accounted for.
 
     Example:
         >>> out = LazyOutputs({"loss": np.array([3.0, 2.0])}, steps=range(5, 7), stacked=True)
@@ -142,7 +142,7 @@ class LazyOutputs(Mapping[str, Any]):
 
     @property
     def steps(self) -> range:
-        """The global steps this dispatch completed."""
+        """The global steps that this dispatch completed."""
         return self._steps
 
     def __getitem__(self, name: str) -> Any:
@@ -154,7 +154,7 @@ class LazyOutputs(Mapping[str, Any]):
         return self._read[name]
 
     def all(self, name: str) -> np.ndarray:
-        """The values of every step of the dispatch, with a leading axis of steps."""
+        """Returns the values of every step of the dispatch, with a leading axis of steps."""
         value = self._value(name)
         if not self._stacked:
             return np.asarray(_to_host(value, last=False))[None]
@@ -169,7 +169,7 @@ class LazyOutputs(Mapping[str, Any]):
         return np.asarray(value)
 
     def only(self, names: set[str]) -> LazyOutputs:
-        """The outputs of some names, so that the others can be freed."""
+        """Returns the outputs of some names, so that the others can be freed."""
         return LazyOutputs(
             {name: value for name, value in self._values.items() if name in names},
             steps=self._steps,
@@ -177,7 +177,7 @@ class LazyOutputs(Mapping[str, Any]):
         )
 
     def shapes(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The shape of each existing value of one step; () for a value that is computed on the host."""
+        """Returns the shape of each existing value of one step; () for a value that is computed on the host."""
         values, axes = self._values, int(self._stacked)
         return {name: getattr(values[name], "shape", ())[axes:] for name in names if name in values}
 
@@ -205,7 +205,7 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
     """Refuses outputs that were declared with `run.fetch` and that no step produces.
 
     Raises:
-        HookError: there is such an output. The message names the first one, with near matches.
+        HookError: such an output exists. The message names the first one, with near matches.
     """
     known = set(available)
     for name in sorted(names):
@@ -214,7 +214,7 @@ def check_fetches(names: Iterable[str], available: Iterable[str]) -> None:
 
 
 def unknown_name(name: str, available: Any) -> str:
-    """The message for an output that does not exist."""
+    """Returns the message for an output that does not exist."""
     near = difflib.get_close_matches(name, [str(item) for item in available], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
@@ -225,7 +225,7 @@ def unknown_name(name: str, available: Any) -> str:
 
 def _to_host(value: object, *, last: bool) -> Any:
     if isinstance(value, jax.Array) and (not last or value.nbytes <= _SMALL_BYTES):
-        host = np.asarray(value)  # without the detours below, which cost more than a scalar itself
+        host = np.asarray(value)  # without the steps below, which cost more than copying a scalar
         return np.asarray(host[-1]) if last else host
     fetched = jax.device_get(jax.tree.map(lambda leaf: leaf[-1], value) if last else value)
     return fetched.compute() if hasattr(fetched, "compute") else np.asarray(fetched)

@@ -69,6 +69,6 @@ def write_results(context: RunContext, metrics: Mapping[str, Any]) -> None:
 
 
 def _checkpoint_of(step: int, model_dir: Path) -> str | None:
-    """The newest checkpoint, if it contains the evaluated state."""
+    """Returns the newest checkpoint, if it contains the evaluated state."""
     newest = latest_checkpoint(model_dir)
     return newest if newest is not None and checkpoint_step(newest) == step else None

@@ -21,12 +21,12 @@ def evaluate_loop(
 
     Args:
         run: the run that hooks see.
-        batches: supplies at least one batch; several at a time if neither hooks nor host metrics need each batch
+        batches: the batches, at least one. Several are used at a time if neither hooks nor host metrics need each batch
             separately.
-        total: adds up the metrics.
+        total: the total, which adds up the metrics.
         hooks: the hooks, after `after_create`.
-        steps: number of batches.
-        decisions: checked before each batch is used.
+        steps: the number of batches.
+        decisions: the decisions, which are checked before each batch is used.
 
     Raises:
         PreemptedError: the platform requested a stop during the evaluation.

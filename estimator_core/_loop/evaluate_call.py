@@ -48,7 +48,7 @@ class EvaluateCall:
     Attributes:
         context: the context of the call, still without its event file.
         programs: the programs of the Estimator.
-        states: returns the state to evaluate, once the first batch is known.
+        states: the provider of the state to evaluate, after the first batch is known.
         history: the history to which the result is added.
     """
 
@@ -106,7 +106,7 @@ class EvaluateCall:
     def _run_to_end(
         self, context: RunContext, run: LoopRun, calls: HookCalls, cleanup: contextlib.ExitStack
     ) -> dict[str, Any]:
-        """Begins, loops and ends. `end` always runs."""
+        """Begins, loops and ends. `end` is always called."""
         source = open_input(
             run.transformed(self.input_fn),
             mode=ModeKeys.EVAL,
@@ -176,14 +176,14 @@ class EvaluateCall:
 def batches_of(
     context: RunContext, source: Feed | SharedFeed, run: LoopRun, trials: Callable[[], GroupTrials]
 ) -> Batches:
-    """The batches of an evaluation or of predictions, one by one or in groups. Several processes run batch by batch,
-    because their decisions are sent with the batches.
+    """Returns the batches of an evaluation or of predictions, one by one or in groups. Several processes run batch by
+    batch, because their decisions are sent with the batches.
 
     Args:
         context: the context of the call.
-        source: yields the batches.
+        source: the iterator of batches.
         run: the run that accounts for the time of drawing.
-        trials: returns the trials of the program, after hooks have declared what they fetch.
+        trials: a function that returns the trials of the program, after hooks have declared what they fetch.
     """
     placement = context.devices.placement
     asked = 1 if placement.spans_processes else context.config.batches_per_dispatch
@@ -191,7 +191,7 @@ def batches_of(
 
 
 def _checked(run: LoopRun, first: Batch | None) -> Batch:
-    """The first batch.
+    """Returns the first batch.
 
     Raises:
         InputError: there is no batch, or a hook requested a stop before it.
@@ -211,7 +211,7 @@ def _checked(run: LoopRun, first: Batch | None) -> Batch:
 
 
 def _run_of(context: RunContext, steps: int | None) -> LoopRun:
-    """The run of the evaluation that hooks see."""
+    """Returns the run of the evaluation that hooks see."""
     run = LoopRun(
         mode=ModeKeys.EVAL,
         estimator=context.estimator,

@@ -1,4 +1,4 @@
-"""One `Estimator.export_saved_model` call: signatures from model_fn, passed to a format."""
+"""One `Estimator.export_saved_model` call: creates signatures from model_fn and passes them to a format."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def start_export(
     check: ExportCheck = component_of("export_check", context.config.components, context.plugins)
     source = checkpoint_path or context.estimator.latest_checkpoint()
     if not (context.training and live.state is not None and is_readable(live.ready)):
-        context = context.within(devices=context.devices.alone())  # any process may export, and asks no other one
+        context = context.within(devices=context.devices.alone())  # any process may export, without the others
     request, chosen = export_request(
         context,
         programs=programs,
@@ -97,20 +97,20 @@ def export_request(
     host_transforms: Sequence[Any],
     label_transforms: Sequence[Any],
 ) -> tuple[ExportRequest, ExportFormat]:
-    """The contents of an export, checked by its format, and the format.
+    """Returns the contents of an export, checked by its format, and the format.
 
     Args:
-        context: of the call.
-        programs: of the Estimator.
-        state: returns the state to export.
-        values: copies a variable to a host array.
-        receivers: by mode.
+        context: the context of the call.
+        programs: the programs of the Estimator.
+        state: a function that returns the state to export.
+        values: a function that copies a variable to a host array.
+        receivers: the receiver functions, by mode.
         seen: the record of features seen in training, from `seen_features`.
-        assets_extra: files to add.
+        assets_extra: the files to add.
         source: the checkpoint of the state.
-        format_name: of the format.
-        host_transforms: of the Estimator, for features.
-        label_transforms: of the Estimator, for labels.
+        format_name: the name of the format.
+        host_transforms: the host transforms of the Estimator for features.
+        label_transforms: the host transforms of the Estimator for labels.
 
     Raises:
         ArgumentError, ArgumentTypeError, ExportError: something cannot be exported.
@@ -136,10 +136,10 @@ def export_request(
 
 
 def _signatures(context: RunContext) -> Any:
-    """The package that makes, writes and checks exports.
+    """Returns the package that makes, writes and checks exports.
 
     Raises:
-        ArgumentError: it is not installed, or a block list or the policy forbids it.
+        ArgumentError: the package is not installed, or a block list or the policy forbids it.
     """
     banned = context.plugins.banned(_moved.SIGNATURES[1])
     if banned is not None:
@@ -153,7 +153,9 @@ def _signatures(context: RunContext) -> Any:
 def _model(
     devices: Devices, programs: Programs, state: TrainState, values: Callable[[Any], np.ndarray]
 ) -> ModelToExport:
-    """A model, as exports are made from it. An export runs on one device, whatever the mesh of the run."""
+    """Returns the model in the form from which exports are made. An export runs on one device, whatever the mesh of the
+    run.
+    """
     model_fn, specs = programs.model_fn(devices), programs.specs
     clock = np.array(state.clock)
     step, clock[STEP] = int(clock[STEP]), 0  # so that the program is the same at every step
@@ -175,9 +177,9 @@ def _model(
 
 
 def _current(context: RunContext, live: DeviceState, checkpoint_path: str | None) -> TrainState | None:
-    """The state on the device if the requested checkpoint contains it, so that nothing must be read."""
+    """Returns the state on the device if the requested checkpoint contains it, so that nothing must be read."""
     if context.devices.apart or live.trained_elsewhere or live.state is None:
-        return None  # spread over processes that take no part, taken by steps, or absent
+        return None  # distributed over processes that do not take part, donated to steps, or absent
     if checkpoint_path is None or checkpoint_path != context.estimator.latest_checkpoint():
         return None
     return live.state if live.step == live.checkpoint_step == checkpoint_step(checkpoint_path) else None

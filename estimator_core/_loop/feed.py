@@ -19,7 +19,7 @@ _log = logging.getLogger("estimator_core")
 _MEASURED = 8
 _SLOW_SECONDS = 0.001
 _DEPTH = 4
-#: Feeds by number: every process opens the same ones in the same order.
+#: The numbers of feeds. Every process opens the same feeds in the same order.
 _NUMBERS = itertools.count()
 
 
@@ -54,7 +54,7 @@ class Feed(Iterator[Any]):
         yield iter(self._source) if self._place is None else map(self._place, self._source)
 
     def _measured(self) -> Iterator[Any]:
-        """Yields the first batches. After them, a thread may take over."""
+        """Yields the first batches. Then a thread may replace this iterator."""
         place = self._place or _as_it_is
         times: list[float] = []
         while len(times) < _MEASURED:
@@ -83,7 +83,7 @@ class Feed(Iterator[Any]):
 
 
 def feed(source: Any, placement: Placement, depth: int | Literal["auto"], peers: Coordinator) -> Feed | SharedFeed:
-    """The batches of an input, placed on the devices."""
+    """Returns the batches of an input, placed on the devices."""
     if placement.spans_processes:
         from estimator_core._loop.shared_feed import SharedFeed
 

@@ -1,4 +1,4 @@
-"""The hooks of one call, how they are called, and the values that they follow at every step."""
+"""The hooks of one call, the calls to them, and the values that they follow at every step."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _log = logging.getLogger("estimator_core")
 
 
 class HookCalls:
-    """Calls hooks in their order; an error names the hook, its package and the step.
+    """Calls hooks in their order. An error names the hook, its package and the step.
 
     Args:
-        hooks: in call order.
-        run: the run that hooks see. Its `followed` has the names that `run.follow` recorded, and its `hook_seconds` is
-            filled here.
+        hooks: the hooks in call order.
+        run: the run that hooks see. Its `followed` has the names that `run.follow` recorded. Its `hook_seconds`
+            receives the times of the hooks.
 
     Attributes:
         hooks: the hooks in call order. `add` and `arrange` change it until the first batch is known.
@@ -41,11 +41,11 @@ class HookCalls:
         self._followers: list[tuple[Hook, list[str]]] = []
 
     def add(self, hooks: Iterable[Hook]) -> None:
-        """Appends hooks that are not there yet."""
+        """Appends hooks that are not in the list yet."""
         self.hooks.extend(hook for hook in hooks if not _has(self.hooks, hook))
 
     def arrange(self, hooks: Sequence[Hook]) -> None:
-        """Replaces the hooks by these, in this order."""
+        """Replaces the list with these hooks, in this order."""
         self.hooks = list(hooks)
 
     def begin(self) -> None:
@@ -57,7 +57,7 @@ class HookCalls:
                 self._noting(hook, "begin")
 
     def restore(self, states: Mapping[str, Mapping[str, Any]]) -> None:
-        """Gives every hook the state it had when the checkpoint was written."""
+        """Restores the state of every hook from a checkpoint."""
         for name, hook in self._named():
             if name in states:
                 self.ask(hook, "restore", states[name])
@@ -82,7 +82,7 @@ class HookCalls:
             self.tell(hook, "before_last_save")
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """The state of every hook that has one, by its stable name."""
+        """Returns the state of every hook that has one, by its stable name."""
         states: dict[str, dict[str, Any]] = {}
         for name, hook in self._named():
             state: object = self.ask(hook, "state")
@@ -98,8 +98,8 @@ class HookCalls:
         already ended the call.
 
         Args:
-            error: what ended the call.
-            first: a function to call first.
+            error: the error that ended the call, or None.
+            first: functions to call first.
         """
         failures: list[BaseException] = []
         begun = [hook for hook in self.hooks if _has(self._begun, hook)]
@@ -123,7 +123,7 @@ class HookCalls:
         try:
             return getattr(hook, method)(*arguments)
         except BaseException as error:
-            step = arguments[1] if method == "after_step" else self._run.step  # which may be ahead
+            step = arguments[1] if method == "after_step" else self._run.step  # the step of the run may be ahead
             note_origin(error, f"in {describe(hook)}, {method}, step {step} of mode {self._run.mode!r}")
             raise
         finally:
@@ -131,7 +131,7 @@ class HookCalls:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - began
 
     def _noting(self, hook: Hook, method: str) -> None:
-        """Calls a method in which the hook may declare what it follows."""
+        """Calls a method in which the hook may declare the outputs that it follows."""
         known = len(self._run.followed)
         self.tell(hook, method)
         new = self._run.followed[known:]
@@ -154,14 +154,16 @@ class HookCalls:
 def note_origin(error: BaseException, where: str) -> None:
     """Records the origin of an error, unless a more precise one is known."""
     if not getattr(error, "_estimator_hook_noted", False):
-        with contextlib.suppress(Exception):  # an error that takes no notes stays as it is
+        with contextlib.suppress(Exception):  # an error that does not accept notes stays unchanged
             error.add_note(where)
             error._estimator_hook_noted = True  # type: ignore[attr-defined]  # noqa: SLF001 - a mark of ours
 
 
 @contextlib.contextmanager
 def noting_origin(where: Callable[[], str]) -> Generator[None]:
-    """Notes where an error within comes from; `where` is called for an error alone, as packages are searched for it."""
+    """Adds a note about the origin of an error in the block. `where` is called only for an error, as it searches
+    packages.
+    """
     try:
         yield
     except BaseException as error:
@@ -184,7 +186,7 @@ def _package(module: str) -> str:
     distribution = next((entry.dist.name for entry in plugins if entry.dist is not None), None)
     if top == "estimator_core":
         distribution = "estimator-core"
-    if distribution is None:  # an editable installation does not say which packages it holds
+    if distribution is None:  # an editable installation does not list its packages
         distribution = next(iter(metadata.packages_distributions().get(top, [])), None)
     if distribution is None:
         return f"module {module}"
@@ -198,7 +200,7 @@ def _has(hooks: Sequence[Hook], hook: Hook) -> bool:
     return any(hook is known for known in hooks)
 
 
-#: Dispatches that are kept before their values are delivered, and the bytes that these should not exceed.
+#: The number of dispatches that are kept before their values are delivered, and the limit of their bytes.
 _BUFFER, _BYTES = 256, 1 << 26
 
 
@@ -206,22 +208,22 @@ class Streams:
     """Stores the outputs that hooks follow, and delivers them in bulk and in order.
 
     Args:
-        followers: hooks and the names of the outputs they follow.
-        calls: calls them.
+        followers: pairs of a hook and the names of the outputs that it follows.
+        calls: the object that calls the hooks.
     """
 
     def __init__(self, followers: Sequence[tuple[Any, Sequence[str]]], calls: HookCalls) -> None:
         self._followers, self._calls = list(followers), calls
         self._wanted = {name for _, names in followers for name in names}
         self._buffer: list[LazyOutputs] = []
-        self._most = 0  # until the first dispatch shows how large its outputs are
+        self._most = 0  # unknown until the first dispatch shows the size of its outputs
         self._warned: list[Any] = []
 
     def __bool__(self) -> bool:
         return bool(self._followers)
 
     def add(self, outputs: LazyOutputs) -> None:
-        """Keeps the outputs of a dispatch."""
+        """Stores the outputs of a dispatch."""
         self._buffer.append(outputs.only(self._wanted))
         if not self._most:
             self._most = min(_BUFFER, max(4, _BYTES // (self._buffer[0].nbytes or 1)))
@@ -233,7 +235,7 @@ class Streams:
         self.hand_over(keep=sum(part.steps.start > step for part in self._buffer))
 
     def hand_over(self, keep: int = 0) -> None:
-        """Delivers what has been collected, except for the newest `keep` dispatches."""
+        """Delivers the collected values, except those of the newest `keep` dispatches."""
         ready, self._buffer = self._buffer[: len(self._buffer) - keep], self._buffer[len(self._buffer) - keep :]
         if not ready:
             return

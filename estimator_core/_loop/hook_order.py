@@ -19,8 +19,8 @@ class DefaultHooks:
     """The default hooks of one call, in call order by place.
 
     Attributes:
-        early: before the hooks of plugins and of the user: step counter, summaries.
-        late: after them: NaN check, log, history.
+        early: the hooks before those of plugins and of the user: step counter, summaries.
+        late: the hooks after them: NaN check, log, history.
     """
 
     early: tuple[Hook, ...]
@@ -31,14 +31,14 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
     """Creates the default hooks of one training call.
 
     Args:
-        config: names the component for each role (`components`), and the cadence. A cadence of None or 0 leaves the
-            role empty.
+        config: the RunConfig, which names the component for each role (`components`), and has the cadence. A cadence of
+            None or 0 leaves the role empty.
         plugins: the registry that provides components.
-        history: filled at the cadence of the log.
+        history: the history that is filled at the cadence of the log.
 
     Raises:
         PluginLookupError: a named component does not exist.
-        PluginError: a component cannot be made, or is not a hook.
+        PluginError: a component cannot be created, or is not a hook.
     """
 
     def made(role: str, **arguments: object) -> list[Hook]:
@@ -55,14 +55,14 @@ def default_hooks(config: RunConfig, plugins: Plugins, history: History) -> Defa
 
 @dataclass(frozen=True, kw_only=True)
 class HookOrder:
-    """The hooks of one call, created once. Those of the EstimatorSpec are added after discovery.
+    """The hooks of one call, created once. The hooks of the EstimatorSpec are added after discovery.
 
     Attributes:
-        first: evaluations of a save, and those between saves.
-        early: step counter and summaries.
+        first: the evaluations of a save, and those between saves.
+        early: the step counter and the summaries.
         given: the hooks of plugins, then those of the call, by `place`.
-        late: NaN check, log, history.
-        last: the save.
+        late: the NaN check, the log and the history.
+        last: the hook that saves.
     """
 
     first: Sequence[Hook]
@@ -72,7 +72,7 @@ class HookOrder:
     last: Sequence[Hook]
 
     def with_spec(self, chief_hooks: Sequence[object] = (), spec_hooks: Sequence[object] = ()) -> list[Any]:
-        """All hooks, including those of the EstimatorSpec for the chief and for every process."""
+        """Returns all hooks, including those of the EstimatorSpec for the chief and for every process."""
         return [*self.first, *chief_hooks, *self.early, *self.given, *self.late, *spec_hooks, *self.last]
 
 
@@ -84,21 +84,21 @@ def hook_order(
     default: DefaultHooks,
     last: Sequence[Hook],
 ) -> HookOrder:
-    """The hooks of a call and those of the config, in order.
+    """Returns the hooks of a call and those of the config, in order.
 
     Args:
-        first: those of the Checkpointer before all others.
-        plugin_hooks: those of plugins.
-        user_hooks: those of the call; a CheckpointPolicy among them has its place in `first` and `last`.
+        first: the hooks of the Checkpointer before all others.
+        plugin_hooks: the hooks of plugins.
+        user_hooks: the hooks of the call. A CheckpointPolicy among them has its place in `first` and `last`.
         default: the default hooks of every call.
-        last: those of the Checkpointer after all others.
+        last: the hooks of the Checkpointer after all others.
     """
     given = in_order([*plugin_hooks, *(hook for hook in user_hooks if not isinstance(hook, CheckpointPolicy))])
     return HookOrder(first=first, early=default.early, given=given, late=default.late, last=last)
 
 
 def in_order(hooks: Sequence[object]) -> list[Any]:
-    """The hooks of plugins and of a call by their `place`. Hooks of one place keep their order.
+    """Sorts the hooks of plugins and of a call by their `place`. Hooks of one place keep their order.
 
     Example:
         >>> from estimator_core.hooks import Hook

@@ -1,4 +1,4 @@
-"""Decides when hooks get control."""
+"""Decides when hooks receive control."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from estimator_core.hooks import Hook, Wake
 
 _log = logging.getLogger("estimator_core")
 NEVER = math.inf
-#: Seconds between two checks of what hooks have begun: commits under way and numbers that wait to be written.
+#: The seconds between two checks of the work that hooks have begun: commits in progress and numbers that wait to be
+#: written.
 _LOOK_SECS = 0.01
 
 
 class Source(Protocol):
-    """What the schedule needs from the batches, see `Batches`."""
+    """The members of `Batches` that the schedule needs."""
 
     k: int
     alone: bool
@@ -35,19 +36,19 @@ class Source(Protocol):
 
 
 class FirstBadStep(Protocol):
-    """What the schedule needs from a state under training."""
+    """The members of a state under training that the schedule needs."""
 
     def first_bad_step(self) -> int:
-        """The first step whose loss was not finite, 0 if there is none."""
+        """Returns the first step whose loss was not finite, or 0."""
         ...
 
     def first_bad_step_so_far(self) -> Callable[[], int]:
-        """The same value as of now, as a function to call later."""
+        """Returns the current value as a function that can be called later."""
         ...
 
 
 class Agreement(Protocol):
-    """What the schedule needs from the decisions of all processes, see `agreement`."""
+    """The members of the decisions of all processes that the schedule needs, see `agreement`."""
 
     #: Whether another process may decide which hooks are overdue.
     shared: bool
@@ -57,24 +58,26 @@ class Agreement(Protocol):
         ...
 
     def agree(self, run: Any, wake: float, waker: Callable[[], str]) -> None:
-        """Called after hooks had control, with the step at which one wants it next. `waker` says which."""
+        """Called after hooks had control, with the step at which one needs it next. `waker` returns a description of
+        the hook.
+        """
         ...
 
     def stops(self, run: Any) -> bool:
-        """Whether a hook has requested a stop, of which all processes know."""
+        """Returns whether a hook has requested a stop, and all processes know it."""
         ...
 
     def of_chief(self, at: int | None, joins: bool) -> tuple[int | None, bool]:
-        """The step at which a hook of the first process wants control next, and whether it joins others before."""
+        """Returns the step at which a hook of the first process needs control next, and whether it joins others."""
         ...
 
     def overdue(self, look: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The overdue hooks, by their places in the order. `look` returns those by the clock of this process."""
+        """Returns the places of the overdue hooks in the order. `look` returns those by the clock of this process."""
         ...
 
 
 class _Held(NamedTuple):
-    """Hooks whose `after_step` has yet to be called, by their places in the order."""
+    """Hooks whose `after_step` is not called yet, by their places in the order."""
 
     step: int
     outputs: LazyOutputs
@@ -83,7 +86,7 @@ class _Held(NamedTuple):
 
 
 class HookSchedule:
-    """Calls hooks when they want control. Between these steps, they cost one or two comparisons.
+    """Calls hooks when they need control. Between these steps, they cost one or two comparisons.
 
     After a dispatch, only the number `attention` is compared, because nothing happens before that step. It is the step
     of the next hook, or minus infinity while outputs are followed or hooks are held. While written summaries wait, the
@@ -91,14 +94,14 @@ class HookSchedule:
 
     Args:
         calls: the hooks, which have begun.
-        run: what they see.
+        run: the run that they see.
         batches: the batches of the loop.
-        account: receives the seconds of hooks.
-        agreement: decides for all processes.
-        alone_at_wake: whether a dispatch that a hook wants to see has one batch, as in evaluation and prediction.
-        look_after: handles waiting summaries and commits. It is called at the start, after hooks had control, and then
-            after each dispatch until it returns that nothing is waiting.
-        is_there: whether the device has computed the values of a dispatch.
+        account: the account that receives the seconds of hooks.
+        agreement: the agreement, which decides for all processes.
+        alone_at_wake: whether a dispatch that a hook needs to see has one batch, as in evaluation and prediction.
+        look_after: a function that handles waiting summaries and commits. It is called at the start, after hooks had
+            control, and then after each dispatch until it returns that nothing is waiting.
+        is_there: a function that returns whether the device has computed the values of a dispatch.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class HookSchedule:
         self._may_hold = batches.alone and not alone_at_wake
         self._hooks: list[Hook] = []
         self._streams = Streams((), calls)
-        # For each hook, by its place in the order: the step and time at which it wants control, and how.
+        # For each hook, by its place in the order: the step and time at which it needs control, and how.
         self._due: list[float] = []
         self._times: list[float] = []
         self._within: list[int] = []
@@ -140,8 +143,8 @@ class HookSchedule:
         """Calls `after_create` of every hook and asks for their first steps.
 
         Args:
-            state: the state under training; the source of the output `first_bad_step`.
-            chief_hooks: hooks that run in the first process alone; in the others, what stands in their places.
+            state: the state under training, which is the source of the output `first_bad_step`.
+            chief_hooks: the hooks that run only in the first process. In the others, the hooks in their places.
         """
         self._state, self._chief_hooks = state, chief_hooks
         self._agreement.begin(self._run)
@@ -166,13 +169,13 @@ class HookSchedule:
         return self._agreement.stops(self._run)
 
     def room(self) -> float:
-        """The number of steps until a hook wants control."""
+        """Returns the number of steps until a hook needs control."""
         if self._alarm < NEVER:
             self._make_due(self._agreement.overdue(self.overdue))
         return self._stop - self._run.step
 
     def before(self, dispatch: Dispatch) -> None:
-        """Calls `before_step` of the hooks that want to see this dispatch."""
+        """Calls `before_step` of the hooks that need to see this dispatch."""
         run = self._run
         upto = run.step + dispatch[3]
         if upto < self._wake:
@@ -187,7 +190,7 @@ class HookSchedule:
             self._account.change(outer)
 
     def after(self, dispatch: Dispatch, values: Any) -> None:
-        """Calls `after_step` of the hooks that are due, now or as late as all of them allow."""
+        """Calls `after_step` of the due hooks, now or as late as all of them allow."""
         self.look()
         if self._run.step >= self._attention:
             self._attend(dispatch[3], values)
@@ -201,25 +204,25 @@ class HookSchedule:
             self._written = not (self._look_after is None or self._look_after())
 
     def calm(self) -> tuple[float, float]:
-        """The step and the time of `time.monotonic` before which nothing here must be called."""
+        """Returns the step and the time of `time.monotonic` before which no method of this object must be called."""
         if self._attention == -NEVER or self._agreement.shared:
             return -NEVER, NEVER
         return min(self._wake - 1, self._until), min(self._alarm, self._next_look if self._written else NEVER)
 
     def catch_up(self) -> None:
-        """Calls the hooks that are held."""
+        """Calls the held hooks."""
         if self._held:
             self._release()
 
     # What a call needs
 
     def overdue(self) -> Sequence[int]:
-        """The overdue hooks by the clock of this process, as places in the order."""
+        """Returns the overdue hooks by the clock of this process, as places in the order."""
         now = time.monotonic()
         return [place for place, at in enumerate(self._times) if at <= now] if now >= self._alarm else ()
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """The state of every hook. Held calls and values are delivered first."""
+        """Returns the state of every hook. Held calls and values are delivered first."""
         self.catch_up()
         self._streams.hand_over()
         return self._calls.states()
@@ -234,7 +237,7 @@ class HookSchedule:
         """Calls `end` of every hook, after each has seen every step, unless an error ended the call."""
         self._calls.end(error, (self.catch_up,) if error is not None else (self.catch_up, self._streams.hand_over))
 
-    # The rest
+    # Private methods
 
     def _attend(self, steps: int, values: Any) -> None:
         run, batches = self._run, self._batches
@@ -246,7 +249,7 @@ class HookSchedule:
             if self._streams:
                 self._streams.add(outputs)
             if due:
-                if slack < steps and not self._alone_at_wake:  # the device is busy: now is the time
+                if slack < steps and not self._alone_at_wake:  # now, because the device is busy
                     batches.prepare(self._until - run.step)
                 self._hold(outputs, values, hooks, slack)
                 if slack < steps:
@@ -273,9 +276,9 @@ class HookSchedule:
         return [place for place, due in enumerate(self._due) if due <= step or self._joins[place]]
 
     def _slack(self, due: Sequence[int]) -> float:
-        """The number of further steps for which `after_step` of the due hooks may wait.
+        """Returns the number of further steps for which `after_step` of the due hooks may wait.
 
-        They wait at most until the next hook wants control. They do not wait until the last step, because a hook may
+        They wait at most until the next hook needs control. They do not wait until the last step, because a hook may
         request it in its `after_step`.
         """
         step = self._run.step
@@ -286,7 +289,7 @@ class HookSchedule:
         return max(0, min(rest - step - 1, left, *(self._within[place] for place in due)))
 
     def _hold(self, outputs: LazyOutputs, values: Any, hooks: list[int], slack: float) -> None:
-        """Records what the due hooks will see. They are not due again until `_release`."""
+        """Records the values that the due hooks will see. They are not due again until `_release`."""
         self._held_until = self._run.step + slack
         self._held.append(_Held(self._run.step, outputs, values, hooks))
         for place in hooks:
@@ -354,7 +357,7 @@ class HookSchedule:
             self._stop = min(self._wake, self._until)
 
     def _waker(self) -> str:
-        """Who wants control next, for messages."""
+        """Describes the hook that needs control next, for messages."""
         if self._wake == NEVER:
             return "no hook wants it again"
         return f"{describe(self._hooks[self._due.index(self._wake)])} at step {self._wake:.0f}"
@@ -383,8 +386,8 @@ def _loss_is_there(values: Mapping[str, Any]) -> bool:
 
 
 def _defines_its_lateness(kind: type[Any]) -> bool:
-    """Whether a class itself defines how late it may be called. Its answer does not apply to an `after_step` of a
-    subclass.
+    """Returns whether a class itself defines how late it may be called. Its answer does not apply to an `after_step` of
+    a subclass.
     """
     for ancestor in kind.__mro__:
         if "next_step" in vars(ancestor):

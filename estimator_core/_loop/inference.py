@@ -34,8 +34,8 @@ class InferenceStates:
         programs: the programs of the Estimator. Their variables are compared with those of a checkpoint.
         live: the newest state.
         model_dir: the directory of the checkpoints.
-        fresh: makes a state of initial values. None: they were not requested.
-        agree: sends the newest checkpoint of the chief to all processes.
+        fresh: a function that makes a state of initial values. None: they were not requested.
+        agree: a function that sends the newest checkpoint of the chief to all processes.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class InferenceStates:
         trains, the newest checkpoint is used.
 
         Args:
-            context: of the call.
-            batch: the first batch, required to discover a model without a state; None if there is no batch.
+            context: the context of the call.
+            batch: the first batch, which is required to discover a model without a state. None without a batch.
             checkpoint_path: the requested checkpoint.
 
         Raises:
@@ -86,7 +86,7 @@ class InferenceStates:
                 f"Another thread trains this Estimator, and there is no checkpoint in {named} yet. Wait for the "
                 "first one, or make this call in a hook of the training."
             )
-        read_latest(model_dir, ())  # raises where there are checkpoints, all of them damaged
+        read_latest(model_dir, ())  # raises an error if all checkpoints are damaged
         refuse_foreign(model_dir, context.plugins)
         if self._fresh is None:
             raise CheckpointNotFoundError(
@@ -100,8 +100,8 @@ class InferenceStates:
         return live.ready if context.mode == ModeKeys.EVAL else live.snapshot()
 
     def at_hand(self, context: RunContext) -> TrainState:
-        """Like `get` without a batch, but one of several processes may call it alone, because it does not wait for the
-        others. Do not keep the result: live arrays are donated to the next step.
+        """Returns a state like `get` without a batch. One of several processes may call it alone, because it does not
+        wait for the others. Do not keep the result, because live arrays are donated to the next step.
         """
         alone = context.devices.processes.count == 1
         newest = None if context.training else latest_checkpoint(self._model_dir)
@@ -110,12 +110,12 @@ class InferenceStates:
         return self.get(context if alone else context.within(devices=context.devices.alone()), None, None)
 
     def _is_live(self, context: RunContext, newest: str | None) -> bool:
-        """Whether the live state exists, is the newest, and can be read without other processes."""
+        """Returns whether the live state exists, is the newest, and can be read without other processes."""
         live = self._live
         if live.trained_elsewhere or live.state is None:
             return False
         if context.devices.apart and newest is not None:
-            return False  # it is spread over processes that are not asked
+            return False  # distributed over processes that do not take part
         return context.training or newest is None or checkpoint_step(newest) == live.checkpoint_step
 
     def _of_checkpoint(
@@ -125,11 +125,12 @@ class InferenceStates:
         if self._kept is not None and self._kept[:2] == (path, placement):
             return self._kept[2]
         if batch is not None and (context.config.allow_cast or not placement.single):
-            # What the model declares decides on dtypes and shardings, not what a checkpoint holds.
+            # The declarations of the model determine dtypes and shardings, not the contents of a checkpoint.
             self._programs.discovery(devices, context.mode, batch)
         with reading(Path(path)):
             state = placed(placement, self._programs, read())
-        # Without a batch it is not split as the model asks. What one process reads alone, the others do not have.
+        # Without a batch, it is not split as the model requests. A state that one process reads alone is not known to
+        # the others.
         if (batch is not None or placement.single) and not devices.apart:
             self._kept = path, placement, state
         return state
@@ -153,7 +154,7 @@ class InferenceStates:
         from the known variables of this Estimator. Further variables may differ.
 
         Raises:
-            CheckpointMismatchError: something differs. The message lists the differences.
+            CheckpointMismatchError: the plugins, shapes or dtypes differ. The message lists the differences.
         """
         known, manifest = self._programs.specs, read_manifest(Path(path))
         context.plugins.require_made_with(manifest.extras.get("plugins", ()))

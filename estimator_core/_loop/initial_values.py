@@ -58,10 +58,10 @@ def replaced_values(
     This is only for a run without a checkpoint: a checkpoint overrides all of this.
 
     Args:
-        values: the values from the initialisers, by path.
+        values: the values of the initialisers, by path.
         specs: the variables, by path.
         seed: the seed of the run.
-        sources: those of `warm_start_from` and of model_fn, in that order.
+        sources: the sources of `warm_start_from` and of model_fn, in that order.
         init_fn: the function of the `Scaffold`; None without one.
 
     Returns:

@@ -31,11 +31,11 @@ class Ledger(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises an error if the call may not continue: another run has taken over, or the model_dir is gone."""
+        """Raises an error if the call must not continue: another run has taken over, or the model_dir is missing."""
         ...
 
     def may_be_saved(self, step: int) -> bool:
-        """Whether a checkpoint of a step may exist."""
+        """Returns whether a checkpoint of a step may exist."""
         ...
 
     def record(self, result: Evaluated) -> None:
@@ -48,17 +48,17 @@ class WriterLedger:
 
     Args:
         journal: the journal of the run.
-        model_dir: its directory.
+        model_dir: the directory of the run.
         step: the step at which the call starts.
-        live: the state of the call. Its version identifies the values that a result belongs to.
+        live: the state of the call. Its version identifies the values to which a result belongs.
     """
 
     def __init__(self, journal: RunJournal, model_dir: Path, step: int, live: DeviceState) -> None:
         self._journal, self._model_dir, self._saved, self._live = journal, model_dir, step, live
         self._waiting: list[tuple[int, Evaluated]] = []
         self._uncommitted: list[Evaluated] = []
-        self._under_way: set[int] = set()  # commits, by step
-        self._late: list[Evaluated] = []  # results of a saved step while a commit is under way
+        self._under_way: set[int] = set()  # the steps of commits in progress
+        self._late: list[Evaluated] = []  # results of a saved step during a commit
 
     @property
     def epoch(self) -> int:
@@ -70,12 +70,12 @@ class WriterLedger:
         self._journal.check()
 
     def may_be_saved(self, step: int) -> bool:
-        """Only steps up to the last save may be, because checkpoints that are later than the start no longer count."""
+        """Returns whether a step is not after the last save, because checkpoints after the start no longer count."""
         return step <= self._saved
 
     def record(self, result: Evaluated) -> None:
-        """Records a result of a saved step, after what a commit under way records. Keeps other results until their step
-        is saved.
+        """Records a result of a saved step, after the entries of a commit in progress. Keeps other results until their
+        step is saved.
         """
         self._uncommitted = [one for one in self._uncommitted if (one.name, one.step) != (result.name, result.step)]
         if not self.may_be_saved(result.step):
@@ -86,10 +86,10 @@ class WriterLedger:
             self._publish_late(result)
 
     def for_save(self, step: int) -> Sequence[Entry]:
-        """The entries to record with the checkpoint of a step: results, and event files up to here.
+        """Returns the entries to record with the checkpoint of a step: results, and event files up to now.
 
         Raises:
-            SupersededError, StorageGoneError: the run may not continue.
+            SupersededError, StorageGoneError: the run must not continue.
         """
         self._journal.check()
         self._under_way.add(step)
@@ -111,7 +111,7 @@ class WriterLedger:
             self._publish_late(*late)
 
     def end(self, step: int, reason: str, *, failed: bool) -> None:
-        """Records that the call has ended by itself, and all waiting results."""
+        """Records that the call has ended regularly, and all waiting results."""
         ended = Ended(step=step, reason=reason, failed=failed)
         waiting = [*self._late, *(result for _, result in self._waiting)]
         self._publish(*waiting, *segments(self._model_dir, self._model_dir, step), ended)
@@ -122,7 +122,9 @@ class WriterLedger:
             self._publish(*told)
 
     def _held(self, result: Evaluated) -> Evaluated:
-        """A result of the exact values in a checkpoint belongs to the checkpoint, whoever requested the evaluation."""
+        """Assigns a result of the exact values in a checkpoint to the checkpoint, whatever code requested the
+        evaluation.
+        """
         if result.between:
             where = relative_to(self._model_dir, checkpoint_path(self._model_dir, result.step))
             result = replace(result, between=False, checkpoint=where)
@@ -172,7 +174,7 @@ class ObserverLedger:
         """Does nothing, because the first process records."""
 
     def may_be_saved(self, step: int) -> bool:
-        """Always true, because the training process may have saved it."""
+        """Returns True, because the training process may have saved it."""
         return True
 
     def record(self, result: Evaluated) -> None:
@@ -187,12 +189,12 @@ class ObserverLedger:
 
 
 def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
-    """The parts of event files that this process has written since the last call.
+    """Returns the parts of event files that this process has written since the last call.
 
     Args:
-        model_dir: the root.
-        below: only the files in this directory and its subdirectories.
-        step: the last step in them.
+        model_dir: the root of the event files.
+        below: the directory whose files, including those of its subdirectories, are returned.
+        step: the last step in these files.
     """
     root = model_dir.resolve()
     return [
@@ -208,12 +210,12 @@ def segments(model_dir: Path, below: Path, step: int) -> list[Segment]:
 
 
 def this_process() -> str:
-    """The identity of the process that writes or observes, for people."""
+    """Returns the identity of the process that writes or observes, for readers of the journal."""
     return str(Holder.this_process(datetime.now(UTC)))
 
 
 def relative_to(model_dir: str | os.PathLike[str], path: str | None) -> str:
-    """A path as the journal stores it: relative to the model_dir if it is inside."""
+    """Returns a path as the journal stores it: relative to the model_dir if it is inside."""
     if path is None:
         return ""
     inside = os.path.relpath(path, model_dir)
@@ -225,7 +227,7 @@ class ResultLog:
     directory.
 
     Args:
-        ledger: where results are recorded.
+        ledger: the ledger that records results.
 
     Example:
         >>> import tempfile
@@ -242,24 +244,24 @@ class ResultLog:
         self._files: list[EventFile] = []
 
     def event_file(self, directory: Path) -> EventFile:
-        """The event file of an evaluation, open until `close`.
+        """Returns the event file of an evaluation, which is open until `close`.
 
         Raises:
-            SupersededError, StorageGoneError: the run around it may not continue. Nothing is created.
+            SupersededError, StorageGoneError: the surrounding run must not continue. Nothing is created.
         """
         self._ledger.check()
         file = open_summary_writer(directory, epoch=lambda: self._ledger.epoch)
-        file.held = isinstance(self._ledger, ObserverLedger)  # the files of a writer are told apart by its epoch
+        file.held = isinstance(self._ledger, ObserverLedger)  # the epoch of a writer identifies its files
         self._files.append(file)
         return file
 
     def newest(self, directory: Path) -> int:
-        """The newest step with a result; -1 without results. A directory is read until a result is recorded."""
+        """Returns the newest step with a result; -1 without results. A directory is read until a result is recorded."""
         known = self._newest.get(directory)
         return max(read_eval_metrics(directory), default=-1) if known is None else known
 
     def may_be_saved(self, step: int) -> bool:
-        """Whether a checkpoint of a step may exist."""
+        """Returns whether a checkpoint of a step may exist."""
         return self._ledger.may_be_saved(step)
 
     def record(self, directory: Path, result: Evaluated) -> None:

@@ -12,7 +12,7 @@ from estimator_core._loop.hook_schedule import HookSchedule
 from estimator_core._loop.predictions import Predictions
 from estimator_core._loop.run import LoopRun
 
-#: Number of dispatches that the device computes ahead of the caller.
+#: The number of dispatches that the device computes ahead of the caller.
 AHEAD = 2
 
 
@@ -27,10 +27,10 @@ def predict_loop(
 
     Args:
         run: the run that hooks see.
-        batches: supplies batches; several at a time if no hook needs each batch separately.
+        batches: the batches. Several are used at a time if no hook needs each batch separately.
         program: the function that the device computes for one dispatch.
         hooks: the hooks, after `after_create`.
-        on_host: converts the predictions of one dispatch to those that the caller receives.
+        on_host: a function that converts the predictions of one dispatch to those that the caller receives.
     """
     waiting: deque[tuple[Dispatch, Any]] = deque()
     while (dispatch := batches.draw(hooks.room())) is not None:
@@ -40,7 +40,7 @@ def predict_loop(
         hooks.after(dispatch, predictions)
         waiting.append((dispatch, predictions))
         if len(waiting) > AHEAD:
-            with batches.away():  # the caller's time is not ours
+            with batches.away():  # so that the time of the caller does not count
                 yield from on_host(*waiting.popleft())
         if hooks.stops():
             break
@@ -48,4 +48,4 @@ def predict_loop(
     for computed in waiting:
         with batches.away():
             yield from on_host(*computed)
-    batches.raise_error()  # all predictions before a broken row have been returned
+    batches.raise_error()  # after all predictions before a broken row have been yielded

@@ -40,11 +40,11 @@ class PredictCall:
     Attributes:
         context: the context of the call.
         programs: the programs of the Estimator.
-        states: returns the state to predict with, once the first batch is known.
-        input_fn: returns batches.
-        predict_keys: keys to compute of a dict of predictions. None or empty: all.
+        states: the provider of the state for predictions, after the first batch is known.
+        input_fn: the function that returns batches.
+        predict_keys: the keys to compute of a dict of predictions. None or empty: all.
         hooks: the hooks of the call.
-        checkpoint_path: a checkpoint to predict with instead of the newest state.
+        checkpoint_path: the checkpoint to use instead of the newest state.
         single: whether to yield one example at a time instead of whole batches.
     """
 
@@ -58,7 +58,7 @@ class PredictCall:
     single: bool
 
     def execute(self) -> Generator[Any, None, None]:
-        """Yields the predictions. `close()` releases what the call opened.
+        """Yields the predictions. `close()` releases the resources of the call.
 
         Raises:
             ArgumentError: the processes make different calls.
@@ -76,7 +76,7 @@ class PredictCall:
             yield from self._run_to_end()
 
     def _run_to_end(self) -> Iterator[Any]:
-        """Begins, loops and ends. `end` always runs."""
+        """Begins, loops and ends. `end` is always called."""
         context = self.context
         devices, config = context.devices, context.config
         error: BaseException | None = None
@@ -136,7 +136,7 @@ class PredictCall:
         first: Batch,
         batches: Batches,
     ) -> Iterator[Any]:
-        """Predictions of each batch, or of each example, on the host."""
+        """Yields the predictions of each batch, or of each example, on the host."""
         placement = self.context.devices.placement
         step = self.programs.predict_step(self.context.devices)
         run.live = DeviceState(state=snapshot, step=int(np.asarray(snapshot.clock)[0]))
@@ -165,7 +165,7 @@ class PredictCall:
         schedule.agree()
 
         def fetched(dispatch: Dispatch, predictions: object) -> Iterator[Any]:
-            weights = placement.whole(dispatch.weights)  # of other processes' rows too
+            weights = placement.whole(dispatch.weights)  # includes the rows of other processes
             dispatch = dispatch._replace(weights=weights)
             return on_host(dispatch, predictions, step.prediction_transforms, single=self.single)
 

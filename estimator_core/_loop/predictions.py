@@ -1,4 +1,4 @@
-"""Predictions: how the device computes them, and how the caller receives them."""
+"""Predictions: their computation on the device, and their conversion for the caller."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _UNFINISHED: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
 
 class Predictions:
-    """Computes predictions, of batches one by one or together, see `Ways`.
+    """Computes predictions of batches, one by one or together, see `Ways`.
 
     Args:
         compute: the function that the device computes for one dispatch.
-        has_effects: whether predicting calls back to the host.
-        first: the predictions of the first batch, if they are computed already.
+        has_effects: a function that returns whether predicting calls back to the host.
+        first: the predictions of the first batch, if they are already computed.
         keys: the requested predictions. None: all.
     """
 
@@ -40,30 +40,30 @@ class Predictions:
         self._compute, self.has_effects, self._first, self._keys = compute, has_effects, first, keys
 
     def predict(self, dispatch: Dispatch) -> Any:
-        """The predictions of a dispatch, on the device."""
+        """Returns the predictions of a dispatch, on the device."""
         first, self._first = self._first, None
         predictions = self._compute(dispatch) if first is None else first
         return predictions if self._keys is None else {name: predictions[name] for name in self._keys}
 
     def one_by_one(self, batches: list[Any]) -> Any:
-        """The predictions of batches, stacked."""
+        """Returns the predictions of batches, stacked."""
         computed = [jax.device_get(self.predict(single(batch))) for batch in batches]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *computed)
 
     def together(self, dispatch: Dispatch) -> Any:
-        """The predictions of a dispatch of several batches."""
+        """Returns the predictions of a dispatch of several batches."""
         return self.predict(dispatch)
 
 
 def single_examples(batch: Any, rows: int) -> Iterable[Any]:
-    """One prediction per example.
+    """Yields one prediction per example.
 
     Args:
         batch: the predictions of one batch.
-        rows: the number of its examples.
+        rows: the number of examples in the batch.
 
     Raises:
-        ModelFnError: there are no predictions, or their leading sizes differ, or they are not the number of examples.
+        ModelFnError: there are no predictions, their leading sizes differ, or these differ from the number of examples.
     """
     outputs = batch if isinstance(batch, Mapping) else {"predictions": batch}
     if not outputs:
@@ -88,7 +88,7 @@ def single_examples(batch: Any, rows: int) -> Iterable[Any]:
 
 
 def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any) -> tuple[Hashable, ...] | None:
-    """The keys to compute; None for all.
+    """Returns the keys to compute; None for all.
 
     Raises:
         ArgumentError: a key does not exist, or the predictions are not a dict.
@@ -107,7 +107,9 @@ def check_predict_keys(predict_keys: Sequence[Hashable] | None, predictions: Any
 
 
 def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any], *, single: bool) -> Iterator[Any]:
-    """The predictions of each batch of a dispatch, or of each example, without padded rows, after the transforms."""
+    """Yields the predictions of each batch of a dispatch, or of each example, without padded rows, after the
+    transforms.
+    """
     values = fetched(predictions)
     weights = None if dispatch.weights is None else np.asarray(dispatch.weights)
     leaves, structure = jax.tree.flatten(values)
@@ -122,7 +124,7 @@ def on_host(dispatch: Dispatch, predictions: Any, transforms: Sequence[Any], *, 
 
 
 def _real_rows(on_host: Any, weights: Any, transforms: Sequence[Any]) -> Any:
-    """The rows without padding, after the transforms."""
+    """Returns the rows without padding, after the transforms."""
     if weights is not None:
         real = np.asarray(weights) > 0
         on_host = jax.tree.map(

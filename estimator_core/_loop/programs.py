@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from estimator_core._step.predict_step import PredictStep
 
 _log = logging.getLogger("estimator_core")
-#: How a training program carries a state.
+#: The form in which a training program carries a state.
 Carrying: TypeAlias = "Packing | CarriedTables | None"
 
 
 class Programs:
-    """Discoveries, compiled steps, packings and tuning results. Each is made when first needed, and lives as long as
-    the Estimator. Its key contains everything that it depends on, including the placement.
+    """Discoveries, compiled steps, packings and tuning results. Each is created when it is first needed, and exists as
+    long as the Estimator. Its key contains everything on which it depends, including the placement.
 
     Args:
         bound: the bound model_fn.
 
     Attributes:
         specs: every variable declared so far, in any mode.
-        traces: traces of model_fn by mode, and "discovery".
-        measured_dispatches: steps per dispatch that "auto" chose, by program and shapes of a batch.
+        traces: the numbers of traces of model_fn, by mode, and "discovery".
+        measured_dispatches: the numbers of steps per dispatch that "auto" chose, by program and shapes of a batch.
     """
 
     def __init__(self, bound: BoundModelFn) -> None:
@@ -57,13 +57,13 @@ class Programs:
         self._packings: dict[Any, Carrying] = {}
 
     def model_fn(self, devices: Devices) -> BoundModelFn:
-        """The model_fn, bound to the config of these devices."""
+        """Returns the model_fn, bound to the config of these devices."""
         if self._bound.config is not devices.config:
             self._bound = replace(self._bound, config=devices.config)
         return self._bound
 
     def predict_step(self, devices: Devices) -> PredictStep:
-        """The prediction program."""
+        """Returns the prediction program."""
         from estimator_core._step.predict_step import PredictStep
 
         key = devices.placement
@@ -74,7 +74,9 @@ class Programs:
         return self._predict_steps[key]
 
     def eval_step(self, devices: Devices, fetches: frozenset[str], form: Hashable) -> EvalStep:
-        """The evaluation program for a set of fetched outputs and a batch form. Another form may have other outputs."""
+        """Returns the evaluation program for a set of fetched outputs and a batch form. Another form may have other
+        outputs.
+        """
         from estimator_core._step.eval_step import EvalStep
 
         key = fetches, form, devices.placement
@@ -90,7 +92,9 @@ class Programs:
         return self._eval_steps[key]
 
     def train_step(self, devices: Devices, fetches: frozenset[str], packing: Carrying = None) -> TrainStep:
-        """The training program for a set of fetched outputs and a way to carry the state, once TRAIN is discovered."""
+        """Returns the training program for a set of fetched outputs and a way to carry the state, after discovery in
+        TRAIN.
+        """
         config, placement = devices.config, devices.placement
         key = fetches, packing, placement
         if key not in self._train_steps:
@@ -115,7 +119,7 @@ class Programs:
         return self._train_steps[key]
 
     def packing(self, devices: Devices, state: TrainState, discovery: Discovery) -> Carrying:
-        """How the training program carries a state; None if it uses the state unchanged."""
+        """Returns how the training program carries a state; None if it uses the state unchanged."""
         plain = devices.placement.plain(discovery.specs)
         forms = forms_of(discovery.tables) if isinstance(discovery.train_op, Group) else {}
         if devices.config.debug or not (plain or forms):
@@ -131,16 +135,16 @@ class Programs:
         return self._packings[key]
 
     def group_trials(self, devices: Devices, mode: str, fetches: Iterable[str] = ()) -> GroupTrials:
-        """The trials of grouped batches of a program. Calls that run the program read and extend them."""
+        """Returns the trials of grouped batches of a program. Calls that run the program read and extend them."""
         return self._trials[mode, frozenset(fetches), devices.placement]
 
     def discovery(self, devices: Devices, mode: str, batch: Batch, *, fresh: bool = False) -> Discovery:
-        """The discovery of a mode, made with the first batch that needs it.
+        """Returns the discovery of a mode, made with the first batch that needs it.
 
         Args:
-            devices: the devices that the mode runs on.
-            mode: the mode.
-            batch: the batch.
+            devices: the devices on which the mode runs.
+            mode: the mode of the discovery.
+            batch: the batch whose shapes are traced.
             fresh: whether first values will be computed for the variables.
         """
         key = mode, devices.placement
@@ -168,7 +172,7 @@ class Programs:
 
 
 def state_shardings(placement: Placement, discovery: Discovery) -> TrainState | None:
-    """The sharding of every leaf of the state; None if no leaf needs one."""
+    """Returns the sharding of every leaf of the state; None if no leaf needs one."""
     if placement.plain(discovery.specs):
         return None
     shardings = placement.variables(discovery.specs) or {}

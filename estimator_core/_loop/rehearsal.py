@@ -33,9 +33,9 @@ def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any],
     """Opens an input at its beginning, like a call of this mode.
 
     Args:
-        estimator: has the params and the config.
+        estimator: the Estimator, which has the params and the config.
         input_fn: the input, with the transforms of the estimator.
-        hooks: only `begin` of each is called, which prepares inputs and changes batches.
+        hooks: the hooks. Only `begin` of each is called, which prepares inputs and changes batches.
         mode: one of `ModeKeys`.
     """
     run = LoopRun(
@@ -57,7 +57,7 @@ def opened(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any],
 
 
 def first_batch(estimator: Owner, input_fn: Callable[..., Any], hooks: Sequence[Any]) -> Batch | None:
-    """The first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty."""
+    """Returns the first batch that `estimator.train(input_fn, hooks)` would draw; None: the input is empty."""
     with contextlib.closing(opened(estimator, input_fn, hooks, ModeKeys.TRAIN)) as source:
         return next(source, None)
 
@@ -83,10 +83,10 @@ class Rehearsal:
     seeing: SeenFeatures = field(default_factory=SeenFeatures)
 
     def open(self, input_fn: Callable[..., object], mode: str, hooks: Sequence[Hook] = ()) -> BatchSource:
-        """The batches of an input, as a call of this mode draws them. Call `close` on the result.
+        """Returns the batches of an input, as a call of this mode draws them. Call `close` on the result.
 
         Args:
-            input_fn: returns batches.
+            input_fn: the function that returns batches.
             mode: one of `ModeKeys`.
             hooks: the hooks whose `begin` the input needs.
         """
@@ -98,7 +98,7 @@ class Rehearsal:
         """Traces model_fn with the shapes of a batch, and the optimizer in mode TRAIN.
 
         Returns:
-            Shapes and dtypes of the predictions; None if the mode has no predictions.
+            The shapes and dtypes of the predictions; None if the mode has no predictions.
 
         Raises:
             ModelFnError, VariableError: model_fn breaks its contract, or declares a variable differently than before.
@@ -121,7 +121,7 @@ class Rehearsal:
         """Makes the export request of `Estimator.export_saved_model`, and lets the format check it.
 
         Raises:
-            ArgumentError, ArgumentTypeError, ExportError: it cannot be exported.
+            ArgumentError, ArgumentTypeError, ExportError: the export cannot be made.
         """
         specs = self.programs.specs.values()
         empty = {spec.name: np.broadcast_to(np.zeros((), spec.dtype), spec.shape) for spec in specs}

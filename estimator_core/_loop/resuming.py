@@ -1,4 +1,4 @@
-"""Determines where a training call starts: its state, its input, and the owed work of a previous killed call.
+"""Determines the start of a training call: its state, its input, and the owed work of a previous killed call.
 
 A checkpoint records whether it is the last one of its call, and why that call ended. The journal records whether the
 call has ended since. If the same call runs again, it runs no steps. It only does the work after the last save, and
@@ -33,7 +33,7 @@ from estimator_core.errors import CheckpointNotFoundError
 
 
 def input_context(devices: Devices) -> InputContext:
-    """The context for input functions of these devices."""
+    """Returns the context for input functions of these devices."""
     placement = devices.placement
     if not placement.spans_processes:
         return InputContext(num_replicas_in_sync=placement.batch_parts)
@@ -52,7 +52,9 @@ _PARTS = "parts"
 def positions_json(
     position: InputPosition | None, processes: Coordinator, pipelines: Sequence[Sequence[int]]
 ) -> dict[str, Any] | None:
-    """The position in a checkpoint: that of the chief, and with several processes that of every part of the input."""
+    """Returns the position for a checkpoint: that of the chief, and with several processes that of every part of the
+    input.
+    """
     own = None if position is None else position.to_json()
     if processes.count == 1:
         return own
@@ -62,7 +64,7 @@ def positions_json(
 
 
 def position_of(saved: Mapping[str, Any], context: InputContext) -> InputPosition:
-    """The position of one share of the input.
+    """Returns the position of one share of the input.
 
     A position of all processes together is valid for any number of processes. An input that divides itself continues
     only with the same number of processes. With another number, its position is that of another share, so it starts
@@ -77,10 +79,10 @@ _KEY = "ending"
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a call ended.
+    """The end of a call: its reason, and the state of the work that belongs to it.
 
     Args:
-        reason: the reason.
+        reason: the reason for the end.
         last_step: the last step allowed in the call. None: no limit.
         replaced: whether a hook replaced variables for the last save.
         prepared: whether `before_last_save` of the hooks was called.
@@ -92,22 +94,22 @@ class Ending:
     prepared: bool = True
 
     def in_manifest(self) -> dict[str, Any]:
-        """The entry in the manifest of the last checkpoint."""
+        """Returns the entry in the manifest of the last checkpoint."""
         return {_KEY: asdict(self)}
 
 
 def owed_ending(
     processes: Coordinator, checkpoint: str, *, model_dir: str, steps: int | None, max_steps: int | None
 ) -> Ending | None:
-    """The ending of the call that wrote the newest checkpoint, if it was killed before its end and this call is the
-    same.
+    """Returns the ending of the call that wrote the newest checkpoint, if it was killed before its end and this call is
+    the same.
 
     Args:
         processes: the processes that start together. The first one decides.
-        checkpoint: the newest one.
-        model_dir: its directory.
-        steps: the argument of the call that starts. With it, each call runs new steps.
-        max_steps: of the call that starts.
+        checkpoint: the path of the newest checkpoint.
+        model_dir: the model_dir of the run.
+        steps: the argument of the starting call. With it, each call runs new steps.
+        max_steps: the argument of the starting call.
 
     Example:
         >>> from estimator_core.coordinator import ALONE
@@ -125,11 +127,12 @@ def owed_ending(
 
 
 def call_ended(model_dir: str, step: int) -> bool | None:
-    """Whether the call that saved a step, or one that began there, ended successfully at it; None if this is unknown.
+    """Returns whether the call that saved a step, or one that began there, ended successfully at it; None if this is
+    unknown.
 
     Args:
-        model_dir: of the run.
-        step: of the checkpoint.
+        model_dir: the model_dir of the run.
+        step: the step of the checkpoint.
     """
     lineage = lineage_of(model_dir)
     if lineage is not None:
@@ -140,12 +143,12 @@ def call_ended(model_dir: str, step: int) -> bool | None:
 
 
 def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int | None) -> bool:
-    """Whether a call up to a step has nothing to do, not even the remaining work of a killed call.
+    """Returns whether a call up to a step has nothing to do, not even the remaining work of a killed call.
 
     Args:
-        devices: of the Estimator.
+        devices: the devices of the Estimator.
         state: the state in memory.
-        model_dir: of the run.
+        model_dir: the model_dir of the run.
         max_steps: the step. None: there is always something to do.
     """
     if max_steps is None:
@@ -157,7 +160,7 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
         return False
     processes = devices.processes
     announce(processes, "train", hooks=(), versions=tuple, max_steps=max_steps)
-    found = read_latest(model_dir, processes=processes)  # the name alone does not say that it is whole
+    found = read_latest(model_dir, processes=processes)  # the name alone does not show that it is intact
     if found is None or found.step < max_steps:
         return False
     return owed_ending(processes, found.path, model_dir=model_dir, steps=None, max_steps=max_steps) is None
@@ -165,17 +168,17 @@ def is_over(devices: Devices, state: DeviceState, model_dir: str, max_steps: int
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """The point that a training call starts from.
+    """The point from which a training call starts.
 
     Attributes:
         step: the global step.
-        checkpoint: its path; None for a start from memory without checkpoints, or a fresh one.
+        checkpoint: the path of the checkpoint. None for a fresh start, or a start from memory without checkpoints.
         items: the contents of the checkpoint; None if the state is already in memory, or fresh.
         position: the position of the input.
-        hook_states: the states of hooks by name; empty if a new call begins.
-        unfinished: whether this continues an interrupted call.
+        hook_states: the states of hooks, by name. Empty if a new call begins.
+        unfinished: whether this start continues an interrupted call.
         cut_short: whether that call is known to have been interrupted, or to have failed.
-        ending: how that call ended, if it was interrupted after its last save and only its end remains.
+        ending: the ending of that call, if it was interrupted after its last save and only its end remains.
     """
 
     step: int = 0
@@ -198,15 +201,15 @@ def find_start(
     """Decides where to start. A checkpoint that is newer than the state in memory takes precedence.
 
     Args:
-        devices: of the Estimator.
+        devices: the devices of the Estimator.
         state: the state in memory.
-        model_dir: of the run.
+        model_dir: the model_dir of the run.
         plugins: the registry of readers of other frameworks' checkpoints.
-        owed: how the call that wrote the newest checkpoint ended, if only its end remains.
+        owed: a function that returns the ending of the call that wrote the newest checkpoint, if only its end remains.
 
     Raises:
-        CheckpointError: there is a checkpoint of another framework and none of this one.
-        CheckpointNotFoundError: the only checkpoints were deleted while being read.
+        CheckpointError: there is a checkpoint of another framework, and no other.
+        CheckpointNotFoundError: the only checkpoints were deleted during the read.
     """
     processes = devices.processes
     newest = latest_checkpoint(model_dir)
@@ -218,15 +221,15 @@ def find_start(
     if found is None:
         if told is not None:  # starting from scratch would lose the run
             raise CheckpointNotFoundError(f"Checkpoint {told} of {model_dir} was deleted while being read. Try again.")
-        if plugins.names("initial_values"):  # who reads a checkpoint of another framework
+        if plugins.names("initial_values"):  # a plugin may read checkpoints of other frameworks
             from estimator_core._checkpoint.foreign import refuse_foreign
 
             refuse_foreign(model_dir, plugins)
         return Start()
     path, items = found.path, found.items
     saver: Mapping[str, Any] = items.hooks.get("CheckpointSaverHook", {})
-    # A call that ends by itself at a step with a checkpoint does not save that step again to record its end.
-    # Calls that began here since, and were killed, change nothing about that.
+    # A call that ends regularly at a step with a checkpoint does not save that step again to record its end. Later
+    # calls that began here and were killed do not change that.
     known = chief_says(processes, "ended", call_ended(model_dir, int(items.clock[0])))  # others may have older records
     ended = saver.get("finished", False) or bool(known)
     ending = owed(path)
@@ -246,7 +249,7 @@ def find_start(
 def restored_state(
     devices: Devices, programs: Programs, discovery: Discovery, items: CheckpointItems, checkpoint: str
 ) -> TrainState:
-    """The state of a checkpoint, from which training continues.
+    """Returns the state of a checkpoint, from which training continues.
 
     Raises:
         CheckpointMismatchError: the checkpoint does not fit the model. The message lists the differences.
@@ -282,5 +285,5 @@ def _slots(placement: Placement, leaves: Mapping[str, object], discovery: Discov
 
 
 def _in(model_dir: str, step: int | None) -> str | None:
-    """The path of a checkpoint of the chief, on this process."""
+    """Returns the path of a checkpoint of the chief, on this process."""
     return None if step is None else str(checkpoints_dir(model_dir) / str(step))

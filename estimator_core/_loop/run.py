@@ -31,7 +31,7 @@ _log = logging.getLogger("estimator_core")
 
 
 class LoopRun:
-    """One train, evaluate or predict call, as its hooks see it.
+    """One train, evaluate or predict call, in the form that its hooks see.
 
     The loop changes the public attributes. Hooks only read them.
     """
@@ -79,7 +79,7 @@ class LoopRun:
         self.results: dict[str, Any] = {}
         self._batch_functions: list[Callable[[Any, Any], tuple[Any, Any]]] = []
         self._may_fetch = True
-        #: The reason of the requested stop. An attribute, because it is read at every step.
+        #: The reason of the requested stop. It is an attribute because it is read at every step.
         self.stop_reason: str | None = None
         self._drawn = False
 
@@ -96,12 +96,12 @@ class LoopRun:
                 _log.info("Stop requested at step %d: %s", self.step, reason)
 
     def stopped(self, reason: str) -> None:
-        """Records why the loop ended without a request."""
+        """Records the reason why the loop ended without a request."""
         if self.stop_reason is None:
             self.stop_reason = reason
 
     def add_result(self, name: str, value: object) -> None:
-        """Adds to the results of an evaluation."""
+        """Adds a value to the results of an evaluation."""
         self.results[name] = value
 
     def fetch(self, name: str) -> None:
@@ -111,19 +111,19 @@ class LoopRun:
         self.fetches.add(name)
 
     def seal_fetches(self, processes: Coordinator = ALONE) -> frozenset[str]:
-        """Ends the time for `fetch`. Returns the names that hooks requested or follow in any of these processes,
-        because all run the same program.
+        """Ends the time for `fetch`. Returns the names that hooks of any of these processes requested or follow,
+        because all processes run the same program.
         """
         self._may_fetch = False
         own = self.fetches.union(self.output_names.intersection(self.followed))
         return frozenset().union(*gather(processes, "fetches", sorted(own)))
 
     def follow(self, name: str) -> None:
-        """Declares, in `begin` or `after_create`, that the hook wants the output `name` of every step."""
+        """Declares, in `begin` or `after_create`, that the hook needs the output `name` of every step."""
         self.followed.append(name)
 
     def transform_batches(self, function: Callable[[Any, Any], tuple[Any, Any]]) -> None:
-        """Declares, in `begin`, that every batch goes through `function(features, labels) -> (features, labels)`."""
+        """Declares, in `begin`, that `function(features, labels) -> (features, labels)` transforms every batch."""
         if self._drawn:
             raise HookError(
                 "transform_batches must be called in `begin`, by a hook given to the call: a batch has been drawn."
@@ -131,7 +131,9 @@ class LoopRun:
         self._batch_functions.append(function)
 
     def transformed(self, input_fn: InputFn) -> InputFn:
-        """An input_fn whose elements are transformed by the functions that hooks declare with `transform_batches`."""
+        """Returns an input_fn whose elements are transformed by the functions that hooks declare with
+        `transform_batches`.
+        """
         functions = self._batch_functions
 
         def convert(element: object) -> Any:
@@ -158,16 +160,16 @@ class LoopRun:
         return self.time_spent.entry
 
     def step_flops(self) -> float | None:
-        """Floating point operations of one training step."""
+        """Returns the number of floating point operations of one training step."""
         return self.count_flops()
 
     def variables(self) -> dict[str, np.ndarray]:
-        """A host copy of the trainable variables, by path. With several processes, all of them must call it."""
+        """Returns a host copy of the trainable variables, by path. With several processes, all of them must call it."""
         return {name: whole_on_host(value) for name, value in self.live.ready.variables.items()}
 
     @property
     def state(self) -> TrainState:
-        """The state on the devices. The next training step donates it, so keep no part of it."""
+        """The state on the devices. The next training step donates it, so do not keep any part of it."""
         return self.live.ready
 
     def assign(self, values: Mapping[str, object]) -> None:

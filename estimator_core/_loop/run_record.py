@@ -1,4 +1,4 @@
-"""`run.json`: the arguments and versions that a run was started with. Secrets are masked."""
+"""`run.json`: the arguments and versions with which a run was started. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_run_record(
 
 
 def _directory() -> str | None:
-    """The working directory of the process, to which its arguments are relative; None if it was removed."""
+    """Returns the working directory of the process, to which its arguments are relative; None if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -61,7 +61,7 @@ def _write(path: Path, record: Mapping[str, object]) -> None:
 
 
 def _lines(record: Mapping[str, object]) -> str:
-    """JSON with one line per entry, because json.dumps(indent=1) takes a millisecond, ten times as long as the rest."""
+    """Returns JSON with one line per entry. json.dumps(indent=1) takes a millisecond, ten times as long as the rest."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in record.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -72,7 +72,7 @@ def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, o
     Args:
         model_dir: the directory of the run.
         step: the last step. For a failure, the first step whose values are not finite, if known.
-        reason: the reason.
+        reason: the reason for the end.
         failed: whether the call ended with an error.
         owed: whether its last evaluations and exports are still owed. Until they are complete, it has not ended.
     """
@@ -82,7 +82,7 @@ def note_end(model_dir: Path, step: int, reason: str, *, failed: bool = False, o
 
 
 def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
-    """The step at which the newest call ended; None while it runs or if it was interrupted.
+    """Returns the step at which the newest call ended; None while it runs or if it was interrupted.
 
     Args:
         model_dir: the directory of the run.
@@ -100,7 +100,7 @@ def ended_step(model_dir: Path, *, well: bool = False) -> int | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The record; empty if the file does not exist or has other contents."""
+    """Returns the record; an empty one if the file does not exist or has other contents."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return {}
@@ -111,7 +111,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a run depends on."""
+    """Returns the versions of Python and of the packages on which a run depends."""
     return dict(_versions())
 
 
@@ -127,7 +127,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value in a form that JSON can hold. Anything else becomes its repr."""
+    """Returns a value in a form that JSON can represent. Any other value becomes its repr."""
     if isinstance(value, str):
         return without_user_info(value)
     if value is None or isinstance(value, (bool, int, float)):
@@ -152,12 +152,12 @@ def _hides(key: object, item: object) -> bool:
 MASK = "***"
 _SECRET = re.compile(r"pass(word|wd|phrase)|secret|token$|api[_-]?key|access[_-]?key|credential|private[_-]?key", re.I)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
-#: A name and what assigns to it, anywhere: `name=`, `"name": `, `name: `, `["name"] =`. The value follows.
+#: A name and its assignment, anywhere: `name=`, `"name": `, `name: `, `["name"] =`. The value follows.
 _ASSIGNMENT = re.compile(r"""(?<![\w.-])([\w.-]+)(?:["'\]]*\s*=|["']\s*:|:\s)\s*""")
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of a name must be masked.
+    """Returns whether the value of a name must be masked.
 
     Example:
         >>> [name for name in ("api_key", "token_count", "wandb-token", "password") if is_secret(name)]
@@ -167,7 +167,8 @@ def is_secret(name: str) -> bool:
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """Command-line arguments with masked secrets. In each word, everything from the first secret value on is masked.
+    """Returns command-line arguments with masked secrets. In each word, everything from the first secret value on is
+    masked.
 
     Example:
         >>> without_secrets(["train.py", "--api-key=abc", "--password", "abc", "--url", "https://me:abc@host/"])
@@ -187,13 +188,13 @@ def without_secrets(arguments: Sequence[str]) -> list[str]:
 
 
 def _cut_at_secret(word: str) -> str:
-    """A word up to the value of its first secret. The end of a value is unknown, because a password may contain a
-    comma.
+    """Returns a word up to the value of its first secret. The end of a value is unknown, because a password may contain
+    a comma.
     """
     places = [found.end() for found in _ASSIGNMENT.finditer(word) if is_secret(found[1])]
     return word[: places[0]] + MASK if places else word
 
 
 def without_user_info(text: str) -> str:
-    """A text in which user name and password of URLs are masked."""
+    """Returns a text in which user name and password of URLs are masked."""
     return _USER_INFO.sub(MASK, text)

@@ -22,7 +22,7 @@ from estimator_core._inputs import BatchSource
 from estimator_core.coordinator import Coordinator
 from estimator_core.errors import InputError
 
-#: The count of numbers from each process. Their negatives are sent too, so that one maximum also yields the minimum.
+#: The number of integers from each process. Their negatives are sent too, so that one maximum also yields the minimum.
 WIDTH = 4
 
 
@@ -33,12 +33,12 @@ class Range(NamedTuple):
     high: tuple[int, ...]
 
 
-#: Sends the numbers of this process now. The returned function waits for those of all processes.
+#: Sends the numbers of this process at once. The returned function waits for those of all processes.
 Flags = Callable[[Sequence[int]], Callable[[], Range]]
 
 
 def step_flags(mesh: Mesh) -> Flags:
-    """Flags over the devices of a mesh, up to `WIDTH` int32 per process.
+    """Returns flags over the devices of a mesh, up to `WIDTH` int32 per process.
 
     The reduction is queued like a step and runs when the device reaches it. A reader one dispatch later does not wait.
     All processes must send in the same order.
@@ -72,7 +72,7 @@ def step_flags(mesh: Mesh) -> Flags:
 
 @functools.cache
 def reduction(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
-    """The program of a mesh: the maximum over a row of each device, replicated on all of them."""
+    """Returns the program of a mesh: the maximum over a row of each device, replicated on all of them."""
     whole = NamedSharding(mesh, PartitionSpec())
     return jax.jit(lambda flags: jnp.max(flags, axis=0), out_shardings=whole)
 
@@ -103,7 +103,7 @@ def agreed_batches(
     return tell
 
 
-#: Batches drawn before they are needed, so that the messages of other processes have arrived in time.
+#: The number of batches drawn before they are needed, so that the messages of other processes have arrived in time.
 AHEAD = 2
 
 
@@ -115,9 +115,9 @@ class SharedFeed(Iterator[Any]):
     that each example counts once with any number of processes.
 
     Args:
-        source: the batches of this process on the host; has `close()`.
+        source: the batches of this process on the host. It has a method `close()`.
         placement: the mesh.
-        processes: those that draw together.
+        processes: the processes that draw together.
         name: the name of the feed, the same in all processes.
         part: the part of the input that this process reads with `source`.
     """
@@ -188,19 +188,19 @@ class SharedFeed(Iterator[Any]):
         self._ahead.append((batch, self._tell(told)))
 
     def _unless_over(self, first: Any) -> Any:
-        """The first batch; None if this part has ended at its saved position and another part has not."""
+        """Returns the first batch; None if this part has ended at its saved position and another part has not."""
         part = self._part
         if part.continues_at is None or all(gather(self._processes, f"{self._name}-ended", part.ended)):
             return first
         if first is None or not part.ended:
             return first
-        # The batch shows the form of those that others have. Its rows were used before.
+        # The batch shows the form of the batches that other processes have. Its rows were used before.
         part.stay_ended()
         self._form, self._last = _form(first), first._replace(position=part.continues_at)
         return None
 
     def _sizes(self, rows: Sequence[int | None]) -> list[int]:
-        """The rows of each part of the input. Processes that share a part must have the same number."""
+        """Returns the number of rows of each part of the input. Processes that share a part must have equal numbers."""
         sizes: list[int] = []
         for members in self._placement.pipelines:
             found = {rows[p] for p in members}

@@ -29,15 +29,15 @@ from estimator_core.errors import ArgumentTypeError
 
 
 def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValues | None:
-    """The initial values for the argument `warm_start_from` of an Estimator.
+    """Returns the initial values for the argument `warm_start_from` of an Estimator.
 
     Args:
-        warm_start_from: initial values themselves; the path of a checkpoint, for the component `warm_start`; or None.
+        warm_start_from: initial values, or the path of a checkpoint for the component `warm_start`, or None.
         plugins: the registry that provides this component.
 
     Raises:
-        ArgumentTypeError: it is of another type.
-        PluginLookupError: it is a path, and no installed package reads it. The message names a package that can.
+        ArgumentTypeError: `warm_start_from` has another type.
+        PluginLookupError: no installed package reads the path. The message names a package that can.
     """
     if warm_start_from is None:
         return None
@@ -51,7 +51,7 @@ def warm_start_source(warm_start_from: object, plugins: Plugins) -> InitialValue
 
 
 def on_device(placement: Placement, value: object, spec: VariableSpec) -> jax.Array:
-    """A copy on the devices of an array that other code may keep and change."""
+    """Returns a copy on the devices of an array that other code may keep and change."""
     where = placement.variables({spec.name: spec})
     if where is None and not _lies_in_packs(value):
         return jnp.array(value, dtype=spec.dtype, copy=True)
@@ -66,8 +66,8 @@ def put_all(
     Args:
         placement: the placement on the devices.
         values: the arrays by name. A CPU device may use the memory of host arrays, so no other code may keep them.
-        shardings: shardings by name; None with one device.
-        dtypes: dtypes by name. Arrays of another dtype are converted.
+        shardings: the shardings, by name. None with one device.
+        dtypes: the dtypes, by name. Arrays of another dtype are converted.
     """
     stored = {name: value for name, value in values.items() if _lies_in_packs(value)}
     found: dict[str, jax.Array] = {}
@@ -86,30 +86,31 @@ def put_all(
 def _put_in_parts(value: Any, dtype: Any, placement: Placement, sharding: Any) -> jax.Array:
     if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return placement.put(np.asarray(value, dtype), sharding)
-    data = placement.put(jax.random.key_data(value), sharding)  # a typed random key is no array of numpy
+    data = placement.put(jax.random.key_data(value), sharding)  # numpy cannot represent a typed random key
     return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
 
 
 def _put(value: object, dtype: np.dtype, placement: Placement) -> jax.Array:
     if isinstance(value, jax.Array):  # typed random keys
         return jnp.array(value, dtype=dtype, copy=True)
-    # jnp.array would copy it twice. Without the mesh it has another type than what the step returns: a second compile.
+    # jnp.array would copy it twice. Without the mesh, its type differs from that of the result of the step, which would
+    # be compiled twice.
     return jax.device_put(np.asarray(value, dtype), placement.replicated)
 
 
 def clock_on_device(placement: Placement, clock: object) -> jax.Array:
-    """A copy of a clock, whole on every device."""
+    """Returns a copy of a clock, whole on every device."""
     # jnp.array would compile a program for the copy.
     return jax.device_put(np.array(clock), placement.replicated) if placement.single else placement.replicate(clock)
 
 
 def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt_state: object = ()) -> TrainState:
-    """The state of a checkpoint, on the devices.
+    """Returns the state of a checkpoint, on the devices.
 
     Args:
         placement: the placement on the devices.
-        programs: receives the variables that it does not know.
-        items: of the checkpoint, compared with the declared variables.
+        programs: the programs of the Estimator. They receive the variables that they do not know.
+        items: the items of the checkpoint, which are compared with the declared variables.
         opt_state: the optimizer state, already on the devices.
     """
     programs.adopt(items.variables, trainable=True)
@@ -125,7 +126,7 @@ def placed(placement: Placement, programs: Programs, items: CheckpointItems, opt
 
 
 def _lies_in_packs(value: object) -> bool:
-    packs = sys.modules.get("estimator_core._packs.stored")  # no array is in packs before some have been opened
+    packs = sys.modules.get("estimator_core._packs.stored")  # no array is in packs before packs have been opened
     return packs is not None and isinstance(value, packs.StoredArray)
 
 
@@ -138,16 +139,16 @@ def fresh_state(
     *,
     seed: int,
 ) -> TrainState:
-    """A state of initial values, without optimizer slots.
+    """Returns a state of initial values, without optimizer slots.
 
     Args:
         devices: the devices of the state.
         programs: the programs of the Estimator. Every variable that they know gets a value.
-        discovery: of the mode that needs the state.
+        discovery: the discovery of the mode that needs the state.
         warm_start: the source of initial values. Requests of model_fn override it.
         plugins: the registry that a source uses to read a URL or a path.
-        seed: the seed of the run. With several processes, the seed of process 0 counts, because each may have drawn its
-            own.
+        seed: the seed of the run. With several processes, the seed of process 0 counts, because each may have drawn a
+            different one.
     """
     placement, specs = devices.placement, programs.specs
     seed = chief_says(devices.processes, "seed", seed)
@@ -189,6 +190,6 @@ def completed(
 
 
 def _split(values: Mapping[str, object], specs: Mapping[str, VariableSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Trainable variables, and model state."""
+    """Splits values into trainable variables and model state."""
     variables = {name: value for name, value in values.items() if specs[name].trainable}
     return variables, {name: value for name, value in values.items() if not specs[name].trainable}

@@ -18,18 +18,18 @@ _WORDS = {
 
 
 def in_words(entry: str) -> str:
-    """The activity of a run while an entry counts, in words."""
+    """Returns a description of the activity of a run while an entry counts."""
     return _WORDS.get(entry, entry)
 
 
 class TimeSpent:
-    """An account of seconds in which every moment belongs to one entry: nothing is counted twice.
+    """An account of seconds in which every moment belongs to one entry, so that nothing is counted twice.
 
-    "step" is all time that no other entry counts: dispatching steps and waiting for the device.
+    "step" is all time that no other entry counts: the time for dispatching steps and waiting for the device.
 
     Attributes:
-        seconds: by entry, up to the last change of entry.
-        drawn: seconds of the current entry that belong to "input". Drawing adds to them at every step, and the next
+        seconds: the seconds by entry, up to the last change of entry.
+        drawn: the seconds of the current entry that belong to "input". Drawing adds to them at every step, and the next
             change of entry books them.
 
     Example:

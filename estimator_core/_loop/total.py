@@ -21,7 +21,7 @@ from estimator_core.coordinator import Coordinator
 _log = logging.getLogger("estimator_core")
 #: An evaluation with fewer batches logs each one. Others log about this many lines.
 _FEW_STEPS, _LINES = 20, 10
-#: The outputs that every step returns, requested or not.
+#: The outputs that every step returns, even without a request.
 _RETURNED = {"loss"}
 
 
@@ -29,7 +29,7 @@ class Total:
     """Adds batches to the metrics, one by one or together, see `Ways`.
 
     Args:
-        run: the run whose live state is evaluated; its `last_step` is the number of batches, if known.
+        run: the run whose live state is evaluated. Its `last_step` is the number of batches, if known.
         step: the evaluation program.
         grouped: whether an earlier call has shown that its metrics are computed on the device, in groups.
 
@@ -60,7 +60,7 @@ class Total:
         return outputs
 
     def quiet(self) -> float:
-        """The number of batches that may be added before the next log line."""
+        """Returns the number of batches that may be added before the next log line."""
         if self.room < math.inf or self._accumulated is None:
             return 0
         steps, done = self._run.last_step, self._run.step
@@ -69,7 +69,7 @@ class Total:
         return 0 if steps < _FEW_STEPS else steps // _LINES - done % (steps // _LINES)
 
     def adder(self) -> Callable[[Batch], None]:
-        """Adds one batch whose outputs are not needed. It is used while no hook has control."""
+        """Returns a function that adds one batch whose outputs are not needed. It is used while no hook has control."""
         step, state = self._step, self._state
 
         def add(batch: Batch) -> None:
@@ -82,24 +82,24 @@ class Total:
         self._log_progress(before, self._run.step)
 
     def compute(self) -> dict[str, Any]:
-        """The metrics of all added batches."""
+        """Returns the metrics of all added batches."""
         accumulated, host = fetched((self._accumulated, self._host_metrics))
         return compute_metrics({**self._step.totals(accumulated), **host})
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """The total with further batches, added one after another."""
+        """Returns the total with further batches, added one after another."""
         accumulated, state = self._accumulated, self._state
         for batch in batches:
             accumulated = self._step(accumulated, state, batch.features, batch.labels, batch.weights).accumulated
         return accumulated
 
     def together(self, dispatch: Dispatch) -> Any:
-        """The total with the batches of a dispatch."""
+        """Returns the total with the batches of a dispatch."""
         features, labels, weights, _, _ = dispatch
         return self._step.several(self._accumulated, self._state, features, labels, weights)
 
     def has_effects(self, dispatch: Dispatch) -> bool:
-        """Whether evaluating calls back to the host."""
+        """Returns whether evaluating calls back to the host."""
         return self._step.has_effects(self._run.live.ready, dispatch.features, dispatch.labels, dispatch.weights)
 
     @property
@@ -123,14 +123,15 @@ def prepared(
     batch: Batch,
     processes: Coordinator,
 ) -> EvalStep:
-    """The program that returns what the hooks fetch. The hooks of the EstimatorSpec are included and have begun.
+    """Returns the program whose outputs include those that the hooks fetch. The hooks of the EstimatorSpec are included
+    and have begun.
 
     Args:
         run: the run that hooks see. It receives the names of the outputs.
         calls: the hooks. Those of the EstimatorSpec are added.
-        eval_steps: returns the program for a set of fetched outputs and a form of batches.
+        eval_steps: a function that returns the program for a set of fetched outputs and a form of batches.
         batch: the first batch.
-        processes: those that evaluate together.
+        processes: the processes that evaluate together.
     """
     data = (run.live.ready, batch.features, batch.labels, batch.weights)
     leaves, structure = jax.tree.flatten(data[1:])

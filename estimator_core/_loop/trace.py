@@ -28,7 +28,7 @@ from estimator_core.modes import ModeKeys
 
 @dataclass(frozen=True)
 class _Lent:
-    """The backend of programs that are traced for devices on which nothing can run."""
+    """The backend of programs that are traced for devices that cannot run them."""
 
     lent: Sequence[Any]
     name = "lent"
@@ -51,16 +51,17 @@ class _Lent:
 
 @dataclass(frozen=True, kw_only=True)
 class TracedStep:
-    """A training step, traced.
+    """The trace of a training step.
 
     Attributes:
-        traced: what `jax.jit(step).trace(...)` returned.
-        state: shapes, dtypes and shardings of the train state.
-        carried: the same for the argument of the program: the state with tables in their training form.
+        traced: the result of `jax.jit(step).trace(...)`.
+        state: the shapes, dtypes and shardings of the train state.
+        carried: the shapes, dtypes and shardings of the argument of the program: the state with tables in their
+            training form.
         lookups: the shapes of the rows that a step looks up, `"<table>#<n>"` by row-sparse lookup.
-        batch: shapes, dtypes and shardings of features, labels and the padding mask.
+        batch: the shapes, dtypes and shardings of features, labels and the padding mask.
         placement: the mesh and its rules.
-        examples: the examples of the global batch.
+        examples: the number of examples of the global batch.
     """
 
     traced: Any
@@ -84,8 +85,8 @@ def trace_step(
 
     Args:
         model_fn: the model_fn with params bound, like `Estimator.model_fn`.
-        config: mesh, partition rules, precision, accumulation and so on. Without a mesh, batches are split over all
-            devices.
+        config: the RunConfig, with the mesh, partition rules, precision and accumulation. Without a mesh, batches are
+            split over all devices.
         batch: one batch, of which only shapes and dtypes are used.
         devices: the devices of a topology (`jax.experimental.topologies`), or objects with the attributes of a jax
             device: `id`, `process_index`, `platform`, `device_kind`, `num_cores`. Nothing runs on them.
@@ -131,7 +132,7 @@ def trace_step(
 
 
 def _abstract_state(placement: Placement, discovery: Discovery) -> TrainState:
-    """Shapes, dtypes and shardings of the state of this model, for its placement."""
+    """Returns shapes, dtypes and shardings of the state of this model, for its placement."""
     specs = {**discovery.trainable, **discovery.model_state}
     shardings = state_shardings(placement, discovery)
     whole = placement.replicated
@@ -158,7 +159,7 @@ def _leaf(leaf: Any, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
 
 
 def _resized(batch: Batch, examples: int) -> Batch:
-    """Shapes and dtypes of a batch with this number of examples."""
+    """Returns shapes and dtypes of a batch with this number of examples."""
 
     def shape(leaf: Any) -> jax.ShapeDtypeStruct:
         leaf = np.asarray(leaf) if not hasattr(leaf, "shape") else leaf
@@ -181,7 +182,7 @@ def land(run: Run, state: TrainState, position: InputPosition | None) -> None:
         position: the position of the input after the last batch of that step.
 
     Raises:
-        HookError: the state is not of this run, or of an earlier step.
+        HookError: the state does not belong to this run, or it belongs to an earlier step.
     """
     if not isinstance(run, LoopRun) or run.step != run.first_step:
         raise HookError("land is called in `after_create` of a training run, before its first step.")

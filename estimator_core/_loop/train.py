@@ -24,22 +24,22 @@ def train_loop(
 ) -> str:
     """Trains until a hook requests a stop, `run.last_step` is reached, the input ends, or the platform interrupts.
 
-    The host never waits for a value here. Hooks that are due read outputs, and the limiter keeps the host a few
+    The host never waits for a value in this loop. Due hooks read outputs, and the limiter keeps the host a few
     dispatches ahead.
 
     Args:
         run: the run that hooks see.
         state: the state to advance.
-        batches: supplies `k` batches at once if no hook wants control for `k` steps.
+        batches: the batches. `k` of them are drawn at once if no hook needs control for `k` steps.
         programs: the compiled functions by the number of steps of a dispatch.
         hooks: the hooks, after `after_create`.
-        limiter: waits for earlier dispatches.
-        decisions: called before each dispatch.
+        limiter: the limiter, which waits for earlier dispatches.
+        decisions: the decisions, which are checked before each dispatch.
 
     Returns:
         The reason why training stopped.
     """
-    hooks.agree()  # a stop requested in after_create
+    hooks.agree()  # for a stop requested in after_create
     while (reason := decisions.stop_reason(run)) is None:
         if calm_steps(run, state, batches, programs[1], hooks, limiter, decisions):
             continue

@@ -41,16 +41,16 @@ class TrainCall:
     """The checked arguments of a training call, and the parts of the Estimator that it uses.
 
     Attributes:
-        estimator: passed to hooks as `run.estimator`.
-        devices, programs, state: of the Estimator.
-        fresh: makes a state of initial values.
-        entered: inside the block, calls of the Estimator belong to the call of a context.
-        model_dir: exists when `execute` is called.
+        estimator: the Estimator that hooks see as `run.estimator`.
+        devices, programs, state: the devices, programs and state of the Estimator.
+        fresh: a function that makes a state of initial values.
+        entered: a function that returns a context in which calls of the Estimator belong to the call of a RunContext.
+        model_dir: the model_dir, which exists when `execute` is called.
         place: the place that the model_dir stands for, such as a URL.
-        params: of the Estimator.
-        evaluations: of train_and_evaluate.
-        seeing: records the features that training sees, if anything does.
-        history: written to.
+        params: the params of the Estimator.
+        evaluations: the evaluations of train_and_evaluate.
+        seeing: the records of the features that training sees, if any.
+        history: the history that receives the values.
         plugins: the plugin registry.
     """
 

@@ -58,11 +58,11 @@ class TrainRun:
 
     Args:
         call: the arguments of the call.
-        start: the point where it starts.
-        store: writes its checkpoints.
-        ledger: records the events of the run.
-        preemption: notices that the platform has requested a stop.
-        cleanup: closes what the call opens.
+        start: the point from which the call starts.
+        store: the store of the checkpoints.
+        ledger: the ledger, which records the events of the run.
+        preemption: the object that records a stop request of the platform.
+        cleanup: the stack that closes the resources of the call.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TrainRun:
         )
         run.step = run.first_step = start.step
         run.resumed = start.unfinished
-        self._schedule: HookSchedule | None = None  # set once batches can be drawn
+        self._schedule: HookSchedule | None = None  # set before batches are drawn
         self._decisions = decisions_of(call.devices, preemption)
         self._context = run.context = RunContext(
             mode=ModeKeys.TRAIN,
@@ -137,7 +137,7 @@ class TrainRun:
         preemption.waiting_for = lambda: in_words(run.time_spent.entry)
 
     def to_end(self) -> str:
-        """Trains until the end. `end` always runs. Returns why training ended.
+        """Trains until the end. `end` is always called. Returns the reason why training ended.
 
         Raises:
             PreemptedError: the platform requested a stop.
@@ -173,7 +173,7 @@ class TrainRun:
             self._note_failure(error)
             call.plugins.run_end(run, error)
         self._raise_if_interrupted()
-        if asked:  # the end is not recorded: who starts the call again means this one, not another
+        if asked:  # the end is not recorded, because a restart means this call and not another one
             call.state.forget()  # the next call starts from the checkpoint, as in another process
             raise PreemptedError(
                 f"A stop was requested ({asked}) while the last evaluations and exports ran. "
@@ -186,7 +186,9 @@ class TrainRun:
         return reason
 
     def _recorded_with(self, step: int) -> Sequence[Entry]:
-        """The entries to record with the checkpoint of a step. The record of features is stored for its exports."""
+        """Returns the entries to record with the checkpoint of a step. The record of features is stored for its
+        exports.
+        """
         self._keep_seen()
         return self._ledger.for_save(step)
 
@@ -216,7 +218,7 @@ class TrainRun:
             note_end(self._call.model_dir, self._run.step, reason, owed=True)
 
     def _made_checkpointer(self) -> Checkpointer | None:
-        """The Checkpointer of the call; None if nothing is saved."""
+        """Returns the Checkpointer of the call; None if nothing is saved."""
         call, start = self._call, self._start
         policy = checkpoint_policy(self._context.config, call.plugins, call.hooks)
         if policy is None:
@@ -234,7 +236,7 @@ class TrainRun:
         )
 
     def _look_after(self) -> bool:
-        """Writes due summaries and announces committed checkpoints. Returns whether nothing is left waiting."""
+        """Writes due summaries and announces committed checkpoints. Returns whether nothing is waiting."""
         told = self._checkpoints.tell_commits()
         return self._run.summaries.encode_if_due() and told
 
@@ -275,7 +277,7 @@ class TrainRun:
             _log.info("The previous call was killed after its last save. This call runs no steps and only ends it.")
             run.stopped(start.ending.reason)
         elif start.cut_short and source.ended and call.steps is None:
-            run.stopped(INPUT_ENDED)  # exactly where the call before was killed
+            run.stopped(INPUT_ENDED)  # exactly where the previous call was killed
         fresh = start.items is None and live.state is None
         discovery = call.programs.discovery(devices, ModeKeys.TRAIN, first, fresh=fresh)
         with devices.placement.context():
@@ -308,7 +310,7 @@ class TrainRun:
             return reason
 
     def _begin_state(self, discovery: Discovery) -> None:
-        """Brings the live state to the start, with everything that training needs."""
+        """Brings the live state to the start, with all parts that training needs."""
         call, start, live = self._call, self._start, self._call.state
         devices, programs = call.devices, call.programs
         if start.items is not None:
@@ -341,7 +343,7 @@ class TrainRun:
         run.batch, run.batch_size = first, first.size
         calls.restore(self._start.hook_states)
         if is_chief:
-            self._ledger.check()  # from here on the run writes
+            self._ledger.check()  # from here on, the run writes
             write_run_record(
                 call.model_dir,
                 config=run.config,
@@ -363,13 +365,13 @@ class TrainRun:
         return self._call.state.version != version
 
     def _stops_here(self) -> bool:
-        """Whether the run stops at the step under way, which all processes know."""
+        """Returns whether the run stops at the current step. All processes know this."""
         assert self._schedule is not None, "hooks have control"
         self._schedule.agree()
         return self._run.stop_reason is not None or self._run.step == self._run.last_step
 
     def _fetches(self, discovery: Discovery) -> frozenset[str]:
-        """The declared outputs that cost time. All others are returned anyway."""
+        """Returns the declared outputs that cost time. All others are always returned."""
         wanted = self._run.seal_fetches(self._call.devices.processes)
         check_fetches(wanted, self._run.output_names)
         return frozenset(
@@ -383,14 +385,14 @@ class TrainRun:
             self._checkpoints.wait()
 
     def _hook_states(self) -> dict[str, dict[str, Any]]:
-        """The state of every hook, after each has seen every step."""
+        """Returns the state of every hook, after each has seen every step."""
         return (self._calls if self._schedule is None else self._schedule).states()
 
     def _end_hooks(self, error: BaseException | None) -> None:
         (self._calls if self._schedule is None else self._schedule).end(error)
 
     def _note_failure(self, error: BaseException | None) -> None:
-        """Records what ended the run, and drops the state."""
+        """Records the error that ended the run, and drops the state."""
         if error is None:
             return
         if self._recorded and not isinstance(error, (ProcessLostError, SupersededError, StorageError)):
@@ -398,7 +400,7 @@ class TrainRun:
             with contextlib.suppress(OSError, EstimatorError):  # the error of the run is raised anyway
                 self._ledger.end(self._run.step, reason, failed=True)
                 known = error.step if isinstance(error, NanLossDuringTrainingError) else None
-                step = self._run.step if known is None else known  # a group of steps may have gone on
+                step = self._run.step if known is None else known  # a group of steps may have continued
                 note_end(self._call.model_dir, step, reason, failed=True)
         self._call.state.forget()
 
@@ -415,7 +417,7 @@ class TrainRun:
         saved = "not saved, because checkpoints are switched off"
         if checkpointer is not None:
             saved = f"saved at step {run.step}; start it again to continue"
-            with contextlib.suppress(OSError):  # the state is saved, and who starts it again must know
+            with contextlib.suppress(OSError):  # the state is saved, and the user must know that
                 if self._recorded:
                     self._ledger.broken_off(run.step)
             self._call.state.forget()  # the next call resumes this one from its checkpoint, as in another process
@@ -435,7 +437,9 @@ def _compiled(step: TrainStep, first: Batch) -> Callable[[int], Program]:
 
 
 def _flops(step: TrainStep, state: object, batch: Batch) -> float | None:
-    """The result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the step."""
+    """Returns the result of XLA's analysis of the step, before optimisation. It reuses the trace that compiled the
+    step.
+    """
     jitted: Any = step.step
     analysis = jitted.lower(state, step.gathered(batch.features), batch.labels, batch.weights).cost_analysis()
     return None if not analysis or "flops" not in analysis else float(analysis["flops"])

@@ -1,4 +1,4 @@
-"""One `Estimator.train` call, from taking its model_dir to its last file."""
+"""One `Estimator.train` call, from the lock of its model_dir to its last file."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ _log = logging.getLogger("estimator_core")
 
 @contextlib.contextmanager
 def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator[None]:
-    """The chief takes the lock. The other processes check that they see it, so that all use the same directory.
+    """Locks the model_dir in the chief. The other processes check that they see the lock, so that all use the same
+    directory.
 
     Args:
-        model_dir: of this process.
-        processes: those that train together.
-        url: the URL that the model_dir is a copy of. Each process has its own copy, and all must use the same URL. "":
+        model_dir: the model_dir of this process.
+        processes: the processes that train together.
+        url: the URL of which the model_dir is a copy. Each process has its own copy, and all must use the same URL. "":
             no URL.
 
     Raises:
@@ -66,14 +67,14 @@ def own_together(model_dir: Path, processes: Coordinator, url: str) -> Generator
 def take_model_dir(
     model_dir: Path, processes: Coordinator, find: Callable[[], Start]
 ) -> tuple[Start, PendingJournal | None]:
-    """Chooses where to start. The run takes the next epoch with its first write.
+    """Chooses the start of the run, which takes the next epoch with its first write.
 
-    After that, everything recorded after the start no longer counts. Event files and evaluation results are adjusted.
+    After that, records after the start no longer count. Event files and evaluation results are adjusted.
 
     Args:
         model_dir: the existing directory of the run.
         processes: the processes. The first one takes over.
-        find: chooses the start. It is called in all processes.
+        find: a function that chooses the start. It is called in all processes.
 
     Returns:
         The start, and the journal in the first process.
@@ -93,13 +94,13 @@ def take_model_dir(
 
 
 def shelf_of(model_dir: Path, journal: PendingJournal | None) -> JournalShelf | PlainShelf:
-    """The shelf for the checkpoints of a run. Processes other than the first have no journal, and only write."""
+    """Returns the shelf for the checkpoints of a run. Processes other than the first have no journal and only write."""
     root = catalog.checkpoints_dir(model_dir.absolute())
     return PlainShelf(root) if journal is None else JournalShelf(root, journal)
 
 
 def _seen(model_dir: Path) -> Lineage:
-    """The lineage in the journal. A directory of an older release is first converted."""
+    """Returns the lineage in the journal. A directory without a journal is first cleaned up; its lineage is empty."""
     lineage = lineage_of(model_dir)
     if lineage is None:
         PlainShelf(catalog.checkpoints_dir(model_dir)).clean_up()
@@ -122,7 +123,7 @@ def _taken(model_dir: Path, seen: Lineage, step: int) -> Journal:
 
 
 def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
-    """The contents of a directory from a release without a journal, as the beginning of the journal."""
+    """Returns the contents of a directory from a release without a journal, as the beginning of the journal."""
     if lineage.number >= 0:
         return ()
     found = ((one, catalog.manifest_digest(one.path)) for one in catalog.listed(model_dir) if not one.problem)
@@ -135,7 +136,7 @@ def _first(model_dir: Path, lineage: Lineage) -> Sequence[Entry]:
 
 
 def execute(call: TrainCall) -> str:
-    """Trains, and returns why training ended.
+    """Trains, and returns the reason why training ended.
 
     Raises:
         PreemptedError: the platform requested a stop. The state is saved.

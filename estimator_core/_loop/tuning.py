@@ -23,23 +23,24 @@ from estimator_core._loop.dispatch import Dispatch, Program, Stacking, shapes_of
 from estimator_core.coordinator import ALONE, Coordinator
 
 _log = logging.getLogger("estimator_core")
-#: The batches per dispatch that are tried.
+#: The number of batches per dispatch that is tried.
 CANDIDATE = 20
 #: A step that is at least this slow is not worth a trial, because its dispatch costs little in comparison.
 SLOW_STEP_SECONDS = 2e-3
 _WORTH_IT = 1.1
 _REPEATS = 5
-#: After this run time, a program of an evaluation or of predictions is worth a trial, which compiles it once more.
+#: The seconds of run time after which a program of an evaluation or of predictions is worth a trial, which compiles it
+#: once more.
 _TRIAL_SECONDS = 0.5
-#: The limit for the batches of one dispatch, and for their results: larger ones gain nothing and cost memory.
+#: The limit in bytes for the batches of one dispatch, and for their results. Larger ones gain nothing and cost memory.
 _MOST_BYTES = 4 * 2**20
-#: The longest time to draw a group. If the input becomes slower, its batches are drawn one by one again.
+#: The longest time in seconds to draw a group. If the input becomes slower, its batches are drawn one by one again.
 _PATIENCE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainWays:
-    """A training program on copies of a state: computes the state after some batches.
+    """Computes the state after some batches with a training program, on copies of a state.
 
     Attributes:
         program: the compiled function for a number of steps.
@@ -50,19 +51,19 @@ class TrainWays:
     state: Any
 
     def one_by_one(self, batches: list[Batch]) -> Any:
-        """The state after a single step for each batch."""
+        """Returns the state after a single step for each batch."""
         state, step = self._copied(), self.program(1)
         for batch in batches:
             state, _ = step(state, batch.features, batch.labels, batch.weights)
         return state
 
     def together(self, dispatch: Dispatch) -> Any:
-        """The state after one dispatch of all of them."""
+        """Returns the state after one dispatch of all of them."""
         features, labels, weights, steps, _ = dispatch
         return self.program(steps)(self._copied(), features, labels, weights)[0]
 
     def has_effects(self, dispatch: Dispatch) -> bool:
-        """Always false: training is tried in any case, because the user requested "auto"."""
+        """Returns False, because training is tried in any case: the user requested "auto"."""
         return False
 
     def _copied(self) -> Any:
@@ -77,7 +78,7 @@ def steps_per_dispatch(
     processes: Coordinator = ALONE,
     measured: MutableMapping[Any, int] | None = None,
 ) -> int:
-    """The number of steps per dispatch of a training call.
+    """Returns the number of steps per dispatch of a training call.
 
     "auto" tries 20 steps per dispatch on copies of the state and the first batches, which are not consumed. It uses
     them if they are at least a tenth faster and return bitwise the same state as single steps. A resumed run uses the
@@ -87,9 +88,9 @@ def steps_per_dispatch(
         asked: the value of `RunConfig(steps_per_dispatch=...)`.
         remembered: the value of the interrupted call; None without one.
         batches: the source of the first batches.
-        ways: how the program computes them.
+        ways: the ways in which the program computes them.
         processes: the processes. The measurements of the first one decide.
-        measured: the best number for this program, by the shapes of its batches; read and extended.
+        measured: the best number for this program, by the shapes of its batches. It is read and extended.
     """
     if asked != "auto":
         return asked
@@ -127,12 +128,12 @@ class GroupTrials:
 
 
 class GroupTuner:
-    """Groups the batches of an evaluation or of predictions after the first one: as requested, or once a trial shows
-    that groups are faster.
+    """Groups the batches of an evaluation or of predictions after the first one: as requested, or after a trial has
+    shown that groups are faster.
 
     Args:
         asked: the value of `RunConfig(batches_per_dispatch=...)`.
-        trials: returns the trials of the program after it has run. They are read and extended.
+        trials: a function that returns the trials of the program after it has run. They are read and extended.
     """
 
     def __init__(self, asked: int | Literal["auto"], trials: Callable[[], GroupTrials] = GroupTrials) -> None:
@@ -142,7 +143,7 @@ class GroupTuner:
         self._began: float | None = None
 
     def begin(self, batches: Batches, first: Batch) -> bool:
-        """Groups from the first batch on, if a trial in an earlier call was faster."""
+        """Groups batches from the first one on, if groups were faster in a trial of an earlier call."""
         count = 1 if isinstance(self._asked, int) else self._trials.counts.get(shapes_of(first), 1)
         if count > 1:
             self._settle(batches, shapes_of(first), count)
@@ -161,7 +162,7 @@ class GroupTuner:
                 self._settle(batches, shapes_of(first[0]), _tried(first, ways, batches.stack_arrays))
 
     def wait(self) -> float:
-        """The number of seconds of this call until a trial is due."""
+        """Returns the number of seconds of this call until a trial is due."""
         if not self._open:
             return math.inf
         return 0.0 if self._began is None or isinstance(self._asked, int) else _TRIAL_SECONDS - self._seconds
@@ -182,7 +183,7 @@ class GroupTuner:
             self._trials.seconds = self._seconds
 
     def _is_time(self, batches: Batches, batch: Batch, room: float, count: int) -> bool:
-        """Whether it is time to try after this batch. Known results for batches of its shapes are applied here."""
+        """Returns whether a trial is due after this batch. Known results for batches of its shapes are applied."""
         trials = self._trials
         if self._began is None:
             self._began = perf_counter()  # after the first batch, which may have compiled
@@ -194,7 +195,7 @@ class GroupTuner:
             return False
         self._open = False
         slow = self._seconds > SLOW_STEP_SECONDS * trials.batches
-        if slow:  # the input, or the model: a later call looks again
+        if slow:  # the input or the model is slow, so a later call measures again
             trials.seconds, trials.batches = 0.0, 0
         return not slow
 
@@ -215,21 +216,23 @@ class GroupTuner:
 def is_worth_it(
     single: Callable[[], Any], grouped: Callable[[], Any], processes: Coordinator = ALONE
 ) -> tuple[bool, str]:
-    """Whether one dispatch is a tenth faster than 20 single batches and returns the same bits, and the reason for the
-    log.
+    """Returns whether one dispatch is a tenth faster than 20 single batches and returns the same bits, and the reason
+    for the log.
 
     Args:
-        single: computes 20 batches one by one.
-        grouped: computes them in one dispatch. It is not called, and so not compiled, if it could not gain much.
+        single: a function that computes 20 batches one by one.
+        grouped: a function that computes them in one dispatch. It is not called, and so not compiled, if it could not
+            gain much.
         processes: the processes. The measurements of the first one decide.
     """
-    after_single = jax.block_until_ready(single())  # compiles, perhaps
+    after_single = jax.block_until_ready(single())  # this may compile
     seconds = chief_says(processes, "seconds", _seconds(single))
     if seconds / CANDIDATE > SLOW_STEP_SECONDS:
         milliseconds = seconds / CANDIDATE * 1e3
         return False, f"a batch takes {milliseconds:.1f} ms, and dispatching it costs little in comparison"
     after_group = jax.block_until_ready(grouped())
-    # Measured alternately, and the best of each counts, because a single measurement on a busy machine is random.
+    # They are measured alternately, and the best time of each counts, because a single measurement on a busy machine is
+    # random.
     times = [(_seconds(single), _seconds(grouped)) for _ in range(_REPEATS)]
     seconds, group_seconds = chief_says(processes, "seconds", [min(each) for each in zip(*times, strict=True)])
     figures = (
@@ -250,7 +253,7 @@ def _stacked(batches: list[Batch], stack_arrays: Stacking) -> Dispatch:
 
 
 def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
-    """The best number of batches per dispatch in an evaluation or in predictions."""
+    """Returns the best number of batches per dispatch in an evaluation or in predictions."""
     if _bytes(batches[0][:2]) * CANDIDATE > _MOST_BYTES:
         return 1
     if _bytes(ways.one_by_one(batches[:1])) * CANDIDATE > _MOST_BYTES:
@@ -260,7 +263,7 @@ def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
             lambda: jax.device_get(ways.one_by_one(batches)),
             lambda: jax.device_get(ways.together(_stacked(batches, stack_arrays))),
         )
-    except Exception as error:  # one by one it works
+    except Exception as error:  # it works one by one
         worth_it, figures = False, f"several cannot be computed in one dispatch: {error}"
     count = CANDIDATE if worth_it else 1
     _log.info("Batches per dispatch: %d (%s).", count, figures)
@@ -268,7 +271,7 @@ def _tried(batches: list[Batch], ways: Ways, stack_arrays: Stacking) -> int:
 
 
 def _alike(batches: list[Batch]) -> bool:
-    """Whether there are enough batches for a trial, all of one shape."""
+    """Returns whether there are enough batches for a trial, all of one shape."""
     return len(batches) == CANDIDATE and len({shapes_of(batch) for batch in batches}) == 1
 
 
@@ -291,5 +294,5 @@ def _same_bits(one: object, other: object) -> bool:
 
 
 def _parts(leaf: Any) -> list[np.ndarray]:
-    """The values of an array that this process holds."""
+    """Returns the values of an array that this process holds."""
     return [np.asarray(shard.data) for shard in leaf.addressable_shards] if isinstance(leaf, jax.Array) else [leaf]
